@@ -1,0 +1,62 @@
+//===- artifact.h - What the compiler makes and the cache keeps -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/graph.h"
+
+namespace ltc {
+
+/// A compiled graph, for one target. Plain data; equal input gives equal bytes.
+struct Artifact {
+  std::string target; ///< Target::str() of what it was compiled for
+  std::string entry;  ///< symbol of the entry point in `code`, see below
+  std::string code;   ///< relocatable object, PTX, or what the driver loads
+  size_t arenaBytes = 0; ///< scratch memory for one run, 64-byte aligned
+  uint32_t kernels = 0;  ///< parallel loops and library calls in the code
+  /// Library calls by number: a one-node Graph whose inputs are the operands
+  /// the code passes, in order, and whose outputs are all of its results.
+  std::vector<Graph> calls;
+  /// Which node of the graph an error number means: op, source, operand types.
+  struct ErrorSite {
+    std::string op, operands;
+    Source source;
+    bool operator==(const ErrorSite &) const = default;
+  };
+  std::vector<ErrorSite> errorSites;
+  std::vector<ValueType> inputs;
+  std::vector<TensorType> results;
+  /// For each result, the input whose memory it takes over.
+  std::vector<std::optional<uint32_t>> donated;
+  std::string graphText; ///< Graph::str() of the source
+
+  LTC_API std::string serialize() const;
+  /// Refuses anything but exactly what serialize() made.
+  LTC_API static Result<Artifact> deserialize(std::string_view bytes);
+};
+
+// The entry point on a CPU, `void entry(void **arguments)`: arguments[i] is
+//   - for graph input i, if a tensor: a pointer to its memref descriptor
+//     {void *allocated, void *aligned, int64_t offset, sizes[rank],
+//      strides[rank]}, as MLIR's C interface lays it out;
+//   - for graph input i, if a scalar: a pointer to its double, int64_t or bool;
+//   - after the inputs, for each result without a donated input: its
+//     descriptor; a donated result is written into its input;
+//   - then one pointer to the descriptor of the arena, memref<?xi8>;
+//   - last, a pointer to a pointer that the code hands back to the three
+//     functions below as `context`.
+// The code calls, by symbol:
+//   void ltc_parallel_for(void *context, int64_t n, int64_t grain,
+//                         void (*body)(int64_t begin, int64_t end, void *),
+//                         void *argument);
+//   void ltc_kernel_call(void *context, int64_t call, int64_t *words);
+//     words: for each operand, then each result: a tensor's data pointer,
+//     sizes and strides (in elements), or a scalar's 64 bits
+//     (double, or sign-extended integer).
+//   void ltc_index_error(int64_t site, int64_t index, int64_t bound);
+//     site numbers Artifact::errorSites; records the first one, returns.
+
+} // namespace ltc

@@ -1,0 +1,41 @@
+//===- compiler.h - The door to the compiler library ------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The compiler is a shared library of its own (libltc_compiler.so, with LLVM
+// and MLIR inside and hidden) that is loaded at the first compile.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/artifact.h"
+#include "ltc/target.h"
+
+namespace ltc {
+
+struct CompileOptions {
+  Target target;
+  std::string dumpDir; ///< write the module after each stage here; empty: no
+  std::string dumpName; ///< file stem of the dumps
+};
+
+class Compiler {
+public:
+  virtual ~Compiler() = default;
+  /// Compiles a verified graph. Any thread; calls may run at the same time.
+  virtual Result<Artifact> compile(const Graph &graph,
+                                   const CompileOptions &options) = 0;
+  /// Changes whenever the same graph could give other code; in the disk key.
+  virtual std::string identity() const = 0;
+  /// Fills in what the host's own machine is: triple, CPU, features.
+  virtual Target hostTarget() const = 0;
+};
+
+} // namespace ltc
+
+/// The one symbol of libltc_compiler.so. The caller owns nothing; the object
+/// lives as long as the process.
+extern "C" LTC_API ltc::Compiler *ltc_compiler_get();

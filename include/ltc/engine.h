@@ -1,0 +1,95 @@
+//===- engine.h - Compile, cache and run graphs on a device -----*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One Engine a device: its driver, its in-order queue, its cache of
+// executables. launch() and upload() return at once with buffers that become
+// ready later; a failed launch poisons its own outputs and what is computed
+// from them, nothing else, and the device stays usable.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/artifact.h"
+
+#include <memory>
+
+namespace ltc {
+
+/// Device memory with a type that becomes ready, or fails, once. Shared; freed
+/// when the last owner lets go and the last queued use has run.
+class Buffer {
+public:
+  virtual ~Buffer() = default;
+  virtual const TensorType &type() const = 0;
+  /// Blocks until ready. Returns the error of the launch that should have
+  /// written it. Any thread; must not hold the GIL.
+  virtual Status wait() = 0;
+  /// Ready or failed, without blocking.
+  virtual bool isReady() const = 0;
+};
+using BufferPtr = std::shared_ptr<Buffer>;
+
+/// A loaded graph. Shared; unloaded when evicted and the last launch is done.
+class Executable {
+public:
+  virtual ~Executable() = default;
+  virtual const Artifact &artifact() const = 0;
+};
+using ExecutablePtr = std::shared_ptr<Executable>;
+
+/// A graph input at launch: a buffer, or the 64 bits of a host scalar.
+struct LaunchArgument {
+  BufferPtr buffer; ///< null for a scalar
+  union {
+    double real;
+    int64_t integer = 0; ///< I64, and Bool as 0 or 1
+  };
+};
+
+struct MemoryStats {
+  size_t allocated = 0, maxAllocated = 0, reserved = 0;
+};
+
+class Engine {
+public:
+  virtual ~Engine() = default;
+  /// The executable for this key, if it is in memory. Counts cache.hit.memory.
+  virtual ExecutablePtr lookup(Hash128 graphHash) = 0;
+  /// Compiles on a miss (blocks), and remembers. One compile for each graph
+  /// however many threads ask. `graph.hash()` is the key.
+  virtual Result<ExecutablePtr> compile(const Graph &graph) = 0;
+  /// Queues one run. Buffers of donated inputs must have no other user; they
+  /// are consumed. Returns one buffer a result.
+  virtual Result<std::vector<BufferPtr>>
+  launch(const ExecutablePtr &executable,
+         std::vector<LaunchArgument> arguments) = 0;
+  /// Copies `data` (dense, row-major) before returning.
+  virtual Result<BufferPtr> upload(const TensorType &type,
+                                   const void *data) = 0;
+  /// Waits for the buffer, then copies it out.
+  virtual Status download(const BufferPtr &buffer, void *data) = 0;
+  /// Waits until everything queued has run. Delivers the first error that
+  /// nobody has seen yet, once.
+  virtual Status synchronize() = 0;
+  /// Number of launches queued and not yet finished.
+  virtual size_t inFlight() const = 0;
+  virtual MemoryStats memory() const = 0;
+  virtual void resetPeakMemory() = 0;
+  /// Forgets every executable in memory.
+  virtual void clearCache() = 0;
+};
+
+/// Number of devices that the chosen driver (setting `device`, LTC_DEVICE) has.
+LTC_API Result<uint32_t> deviceCount();
+/// The engine of a device; opened at first use. Lives until shutdown().
+LTC_API Result<Engine *> engineFor(uint32_t ordinal);
+/// Drains every queue and closes the devices. Called at exit; idempotent.
+LTC_API void shutdown();
+/// After fork() in the child: the parent's engines cannot be used.
+LTC_API void markForked();
+
+} // namespace ltc

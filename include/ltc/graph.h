@@ -1,0 +1,122 @@
+//===- graph.h - The one hand-over between front ends and compiler -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A Graph is a straight-line program of functional ATen ops. The LTC front end
+// and the FX importer produce it, the cache hashes it, the compiler consumes
+// it, and its text form is what a dump holds and `ltc-run` replays:
+//
+//   graph {
+//     %0 = input f32[8, 512]
+//     %1 = input scalar f64
+//     %2 = aten::add.Tensor(self=%0, other=%0, alpha=%1) : f32[8, 512] loc "train.py":41 "forward"
+//     %3, %4 = aten::max.dim(self=%2, dim=1, keepdim=false) : f32[8], i64[8]
+//     %5 = aten::cat(tensors=[%2, %0], dim=0) : f32[16, 512]
+//     output %3
+//     output %5 donates %0
+//   }
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/error.h"
+#include "ltc/hash.h"
+
+#include <span>
+
+namespace ltc {
+
+/// Numbers the values of a graph: its inputs first, then every node's results
+/// in order.
+using ValueId = uint32_t;
+/// An absent element of an optional tensor list (`indices=[none, %4]`).
+inline constexpr ValueId kNoValue = UINT32_MAX;
+
+/// The value of a schema argument that is known when the graph is built.
+/// monostate is None.
+using Attribute =
+    std::variant<std::monostate, bool, int64_t, double, std::string, DType,
+                 std::vector<int64_t>, std::vector<double>, std::vector<bool>>;
+
+/// One schema argument: an attribute, one operand, or a list of operands.
+struct Argument {
+  std::string name; ///< as in the ATen schema
+  std::variant<Attribute, ValueId, std::vector<ValueId>> value;
+
+  bool operator==(const Argument &) const = default;
+};
+
+/// One call of an ATen op. Arguments stand in schema order; an argument that
+/// only says where a result lives (device, layout, pin_memory, generator) is
+/// left out; a random op has a last argument "seed", a scalar I64 operand.
+struct Node {
+  std::string op; ///< "aten::add.Tensor"; no overload: "aten::relu"
+  std::vector<Argument> arguments;
+  std::vector<TensorType> results;
+  SourceId source = 0; ///< not part of the hash
+
+  /// The argument of that name, or nullptr.
+  LTC_API const Argument *find(std::string_view name) const;
+  /// Op, attributes, argument names and result types, without the operands:
+  /// what a recorder computes once for each distinct call.
+  LTC_API Hash128 signature() const;
+};
+
+/// A result of the graph. When `donated` is set, the input of that number dies
+/// with this run and the result may take over its memory (equal types).
+struct GraphOutput {
+  ValueId value = 0;
+  std::optional<uint32_t> donated;
+
+  bool operator==(const GraphOutput &) const = default;
+};
+
+struct Graph {
+  std::vector<ValueType> inputs;
+  std::vector<Node> nodes;
+  std::vector<GraphOutput> outputs;
+
+  /// The key that memory and disk caches derive theirs from. Equal for equal
+  /// programs in every process; sources do not count.
+  LTC_API Hash128 hash() const;
+  /// Checks numbering, types of operands' values, donations.
+  LTC_API Status verify() const;
+  LTC_API std::string str() const;
+  LTC_API static Result<Graph> parse(std::string_view text);
+  /// The type of any value. O(nodes); build a table for many look-ups.
+  LTC_API ValueType typeOf(ValueId value) const;
+};
+
+/// Computes Graph::hash() piece by piece, for a recorder that has signatures
+/// at hand and builds the Graph only when nothing is cached for its key.
+class GraphHasher {
+public:
+  void input(const ValueType &type) {
+    hasher.add(0x11).add(typeWord(type));
+    for (int64_t dim : type.tensor.dims)
+      hasher.add(uint64_t(dim));
+  }
+  /// `operands`: every ValueId of the node, in argument order.
+  void node(Hash128 signature, std::span<const ValueId> operands) {
+    hasher.add(signature).add(operands.size());
+    for (ValueId value : operands)
+      hasher.add(value);
+  }
+  void output(const GraphOutput &output) {
+    hasher.add(0x33).add(output.value).add(
+        output.donated ? uint64_t(*output.donated) + 1 : 0);
+  }
+  Hash128 finish() const { return hasher.finish(); }
+
+private:
+  static uint64_t typeWord(const ValueType &type) {
+    return uint64_t(type.tensor.dtype) | uint64_t(type.isScalar) << 8 |
+           uint64_t(type.tensor.dims.size()) << 16;
+  }
+  Hasher hasher;
+};
+
+} // namespace ltc

@@ -1,0 +1,62 @@
+//===- kernels.h - Library kernels that compiled code calls -----*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Contractions, convolutions and everything else without a row are calls from
+// compiled code through this table. ltc_backend fills it with ATen's CPU
+// kernels; without torch it is empty and such a graph reports Unsupported.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/graph.h"
+
+#include <functional>
+#include <memory>
+
+namespace ltc {
+
+/// One operand or result as the code passes it: memory it does not own, sizes
+/// and strides in elements, or a scalar's 64 bits in `scalar`.
+struct KernelView {
+  void *data = nullptr;
+  const int64_t *sizes = nullptr, *strides = nullptr;
+  uint32_t rank = 0;
+  DType dtype = DType::F32;
+  bool isScalar = false;
+  union {
+    double real;
+    int64_t integer = 0;
+  };
+};
+
+/// A call bound to its attributes. run() may be called from one thread at a
+/// time for each Kernel; it writes every element of every result.
+class Kernel {
+public:
+  virtual ~Kernel() = default;
+  virtual Status run(std::span<const KernelView> operands,
+                     std::span<const KernelView> results) = 0;
+};
+
+/// Finds the kernel for a one-node Graph (Artifact::calls).
+using KernelProvider =
+    std::function<Result<std::unique_ptr<Kernel>>(const Graph &call)>;
+
+/// Runs body(begin, end) over [0, n) in pieces of at least `grain`.
+using ParallelFor = void (*)(int64_t n, int64_t grain,
+                             void (*body)(int64_t, int64_t, void *),
+                             void *argument);
+
+/// What the process lends to drivers. Set once, before the first launch.
+struct HostServices {
+  KernelProvider kernels;
+  ParallelFor parallelFor = nullptr; ///< nullptr: run on the calling thread
+};
+LTC_API void setHostServices(HostServices services);
+LTC_API const HostServices &hostServices();
+
+} // namespace ltc

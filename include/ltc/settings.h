@@ -1,0 +1,37 @@
+//===- settings.h - Every setting, in one table -----------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A setting is one row in settings.def. It gives the field below, the
+// environment variable LTC_<NAME>, the Python attribute torch_ltc.settings.<name>
+// and the line in docs/settings.md. The environment is read once, at first use.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/error.h"
+
+namespace ltc {
+
+/// Reading a field is not synchronised with set(): set before the work starts.
+struct Settings {
+#define LTC_SETTING(type, name, value, doc) type name = value;
+#include "ltc/settings.def"
+#undef LTC_SETTING
+};
+
+LTC_API const Settings &settings();
+/// Parses and stores one value. InvalidArgument for an unknown name (with the
+/// nearest known one) or a value that does not parse.
+LTC_API Status set(std::string_view name, std::string_view value);
+
+struct SettingInfo {
+  std::string name, type, value, initial, doc;
+};
+/// The table, in order, with current values.
+LTC_API std::vector<SettingInfo> listSettings();
+
+} // namespace ltc

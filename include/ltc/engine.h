@@ -15,6 +15,7 @@
 
 #include "ltc/artifact.h"
 
+#include <chrono>
 #include <memory>
 
 namespace ltc {
@@ -28,8 +29,9 @@ public:
   /// Blocks until ready. Returns the error of the launch that should have
   /// written it. Any thread; must not hold the GIL.
   virtual Status wait() = 0;
-  /// Ready or failed, without blocking.
-  virtual bool isReady() const = 0;
+  /// Ready or failed, within that time; 0 does not block. For callers that have
+  /// to look at signals while they wait.
+  virtual bool waitFor(std::chrono::milliseconds time) = 0;
 };
 using BufferPtr = std::shared_ptr<Buffer>;
 

@@ -1,0 +1,207 @@
+//===- aten_kernel.cpp - A kernel that calls ATen -------------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "aten_kernel.h"
+
+#include "../parallel.h"
+#include "../raise.h"
+#include "clean_thread_state.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ScalarOps.h>
+
+namespace ltc::backend {
+
+using c10::IValue;
+
+AtenKernel::AtenKernel(CallPlan bound)
+    : plan(std::move(bound)), direct(directCall(plan)),
+      operandSlots(plan.operands), resultSlots(plan.results) {
+  stack.reserve(plan.arguments.size() + plan.results);
+  if (plan.seed)
+    generator = at::detail::createCPUGenerator();
+}
+
+static at::Scalar scalarOf(const KernelView &view) {
+  if (view.dtype == DType::F64)
+    return view.real;
+  if (view.dtype == DType::Bool)
+    return view.integer != 0;
+  return view.integer;
+}
+
+static double realOf(const KernelView &view) {
+  return view.dtype == DType::F64 ? view.real : double(view.integer);
+}
+
+static at::Tensor wrappedNumber(const KernelView &view) {
+  at::Tensor number = c10::scalar_to_tensor(scalarOf(view));
+  number.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return number;
+}
+
+/// A c10::List<T> of f(operand) for each operand.
+template <typename T, typename F>
+static IValue listOf(const std::vector<ValueId> &operands, F f) {
+  c10::List<T> list;
+  list.reserve(operands.size());
+  for (ValueId operand : operands)
+    list.push_back(f(operand));
+  return list;
+}
+
+IValue AtenKernel::bound(const Binding &binding, Views operands) {
+  auto tensor = [&](ValueId operand) {
+    return operandSlots[operand].point(operands[operand]);
+  };
+  const auto &list = binding.operands;
+  switch (binding.kind) {
+  case Binding::Tensor:
+    return tensor(list[0]);
+  case Binding::WrappedNumber:
+    return wrappedNumber(operands[list[0]]);
+  case Binding::TensorList:
+    return listOf<at::Tensor>(list, tensor);
+  case Binding::OptionalTensorList:
+    return listOf<std::optional<at::Tensor>>(
+        list, [&](ValueId operand) -> std::optional<at::Tensor> {
+          if (operand == kNoValue)
+            return std::nullopt;
+          return tensor(operand);
+        });
+  case Binding::Scalar:
+    return scalarOf(operands[list[0]]);
+  case Binding::Float:
+    return realOf(operands[list[0]]);
+  case Binding::Int:
+    return operands[list[0]].integer;
+  case Binding::Bool:
+    return operands[list[0]].integer != 0;
+  case Binding::ScalarList:
+    return listOf<at::Scalar>(
+        list, [&](ValueId operand) { return scalarOf(operands[operand]); });
+  case Binding::FloatList:
+    return listOf<double>(
+        list, [&](ValueId operand) { return realOf(operands[operand]); });
+  case Binding::IntList:
+    return listOf<int64_t>(
+        list, [&](ValueId operand) { return operands[operand].integer; });
+  }
+  return {};
+}
+
+void AtenKernel::pushArguments(Views operands) {
+  stack.assign(plan.arguments.begin(), plan.arguments.end());
+  for (const Binding &binding : plan.bindings)
+    stack[binding.argument] = bound(binding, operands);
+}
+
+void AtenKernel::seedFrom(Views operands) {
+  if (!plan.seed)
+    return;
+  generator.set_current_seed(uint64_t(operands[*plan.seed].integer));
+  if (plan.generator)
+    stack[*plan.generator] = generator;
+}
+
+void AtenKernel::callDirect(Views results) {
+  direct(stack, outs, generator);
+  settle(results);
+}
+
+void AtenKernel::callOut(Views results) {
+  stack.insert(stack.end(), outs.begin(), outs.end());
+  plan.out->callBoxed(&stack);
+  settle(results);
+}
+
+void AtenKernel::settle(Views results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (resultSlots[i].isStill(results[i]))
+      continue;
+    at::Tensor elsewhere = std::move(outs[i]);
+    store(elsewhere, results, i);
+  }
+}
+
+void AtenKernel::store(const at::Tensor &value, Views results, size_t number) {
+  at::IntArrayRef wanted(results[number].sizes, results[number].rank);
+  TORCH_CHECK(value.sizes() == wanted, "result ", number, " has shape ",
+              value.sizes(), ", but was recorded as ",
+              describe(results[number]));
+  TensorSlot destination;
+  destination.point(results[number]).copy_(value);
+}
+
+/// Every defined tensor that the operator returned, in order.
+static std::vector<at::Tensor> definedTensors(const Stack &returned) {
+  std::vector<at::Tensor> tensors;
+  for (const IValue &value : returned) {
+    if (value.isTensor() && value.toTensor().defined())
+      tensors.push_back(value.toTensor());
+    else if (value.isTensorList())
+      for (const at::Tensor &tensor : value.toTensorVector())
+        tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+void AtenKernel::callFunctional(Views results) {
+  plan.op.callBoxed(&stack);
+  std::vector<at::Tensor> returned = definedTensors(stack);
+  TORCH_CHECK(returned.size() == results.size(), "the operator returned ",
+              returned.size(), " tensors where ", results.size(),
+              " were recorded");
+  for (size_t i = 0; i < results.size(); ++i)
+    store(returned[i], results, i);
+}
+
+void AtenKernel::call(Views operands, Views results) {
+  pushArguments(operands);
+  seedFrom(operands);
+  if (!direct && !plan.out) {
+    std::optional<SeededDefaultGenerator> seeded;
+    if (plan.seed && !plan.generator)
+      seeded.emplace(generator);
+    return callFunctional(results);
+  }
+  for (size_t i = 0; i < results.size(); ++i)
+    outs.push_back(resultSlots[i].point(results[i]));
+  direct ? callDirect(results) : callOut(results);
+}
+
+static std::string listOperands(std::span<const KernelView> operands) {
+  std::string text;
+  for (const KernelView &operand : operands)
+    text += (text.empty() ? "" : ", ") + describe(operand);
+  return text;
+}
+
+Status AtenKernel::run(Views operands, Views results) {
+  Status status;
+  if (operands.size() != plan.operands || results.size() != plan.results) {
+    Error error;
+    error.op = plan.name;
+    error.message = "the kernel was bound to other numbers of operands and "
+                    "results than it is called with";
+    return error;
+  }
+  try {
+    CleanThreadState clean;
+    followThreadCount();
+    call(operands, results);
+  } catch (...) {
+    Error error = currentError(Stage::Execute, plan.name);
+    error.message += " (operands: " + listOperands(operands) + ")";
+    status = std::move(error);
+  }
+  // The slots are free again only when nobody else holds their tensors.
+  stack.clear();
+  outs.clear();
+  return status;
+}
+
+} // namespace ltc::backend

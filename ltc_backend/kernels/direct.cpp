@@ -1,0 +1,80 @@
+//===- direct.cpp - The hot operators without the dispatcher --------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "direct.h"
+
+#include <ATen/ops/addmm_cpu_dispatch.h>
+#include <ATen/ops/baddbmm_cpu_dispatch.h>
+#include <ATen/ops/bernoulli_cpu_dispatch.h>
+#include <ATen/ops/bmm_cpu_dispatch.h>
+#include <ATen/ops/fill_cpu_dispatch.h>
+#include <ATen/ops/mm_cpu_dispatch.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/zero_cpu_dispatch.h>
+
+#include <unordered_map>
+
+namespace ltc::backend {
+namespace {
+
+using Results = c10::ArrayRef<at::Tensor>;
+
+/// A handle to the same tensor that ATen's `out` parameters accept.
+at::Tensor &writable(const at::Tensor &result) {
+  return const_cast<at::Tensor &>(result);
+}
+
+void mm(const Stack &a, Results r, const at::Generator &) {
+  at::cpu::mm_outf(a[0].toTensor(), a[1].toTensor(), writable(r[0]));
+}
+
+void bmm(const Stack &a, Results r, const at::Generator &) {
+  at::cpu::bmm_outf(a[0].toTensor(), a[1].toTensor(), writable(r[0]));
+}
+
+void addmm(const Stack &a, Results r, const at::Generator &) {
+  at::cpu::addmm_outf(a[0].toTensor(), a[1].toTensor(), a[2].toTensor(),
+                      a[3].toScalar(), a[4].toScalar(), writable(r[0]));
+}
+
+void baddbmm(const Stack &a, Results r, const at::Generator &) {
+  at::cpu::baddbmm_outf(a[0].toTensor(), a[1].toTensor(), a[2].toTensor(),
+                        a[3].toScalar(), a[4].toScalar(), writable(r[0]));
+}
+
+/// ATen's own draws from the process's generator; this one draws the same
+/// numbers in the same order from the generator of the call.
+void nativeDropout(const Stack &a, Results r, const at::Generator &generator) {
+  const at::Tensor &input = a[0].toTensor();
+  at::Tensor &mask = writable(r[1]);
+  bool train = a[2].isNone() || a[2].toBool();
+  if (!train) {
+    writable(r[0]).copy_(input);
+    at::cpu::fill_(mask, true);
+    return;
+  }
+  double keep = 1 - a[1].toDouble();
+  at::cpu::bernoulli_(mask, keep, generator);
+  at::mul_out(writable(r[0]), input, mask);
+  writable(r[0]).mul_(keep == 0 ? 0.0 : 1 / keep);
+}
+
+} // namespace
+
+DirectCall directCall(const CallPlan &plan) {
+  static const std::unordered_map<std::string_view, DirectCall> table = {
+      {"aten::mm", mm},
+      {"aten::bmm", bmm},
+      {"aten::addmm", addmm},
+      {"aten::baddbmm", baddbmm},
+      {"aten::native_dropout", nativeDropout},
+  };
+  auto found = table.find(plan.name);
+  bool complete = plan.results == plan.op.schema().returns().size();
+  return found != table.end() && complete ? found->second : nullptr;
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,108 @@
+//===- overloads.cpp - Finds the siblings of an operator ------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "overloads.h"
+
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace ltc::backend {
+
+using c10::OperatorHandle;
+
+/// Every overload name by operator name. Operators registered later are found
+/// by name all the same; they only get no sibling.
+static const std::vector<std::string> &overloadsOf(const std::string &name) {
+  using Table = std::unordered_map<std::string, std::vector<std::string>>;
+  static const Table table = [] {
+    Table table;
+    for (const auto &op : c10::Dispatcher::singleton().getAllOpNames())
+      table[op.name].push_back(op.overload_name);
+    return table;
+  }();
+  static const std::vector<std::string> none;
+  auto found = table.find(name);
+  return found == table.end() ? none : found->second;
+}
+
+std::optional<OperatorHandle> findOperator(std::string_view name) {
+  size_t dot = name.find('.');
+  c10::OperatorName key{std::string(name.substr(0, dot)), ""};
+  if (dot != name.npos)
+    key.overload_name = name.substr(dot + 1);
+  return c10::Dispatcher::singleton().findSchema(key);
+}
+
+bool isGenerator(const c10::Argument &argument) {
+  auto type = argument.type();
+  if (auto optional = type->cast<c10::OptionalType>())
+    type = optional->getElementType();
+  return type->kind() == c10::TypeKind::GeneratorType;
+}
+
+static bool isOut(const c10::Argument &argument) {
+  return argument.alias_info() && argument.alias_info()->isWrite();
+}
+
+static std::vector<const c10::Argument *>
+withoutOuts(const c10::FunctionSchema &schema) {
+  std::vector<const c10::Argument *> list;
+  for (const c10::Argument &argument : schema.arguments())
+    if (!isOut(argument))
+      list.push_back(&argument);
+  return list;
+}
+
+static bool sameArguments(const std::vector<const c10::Argument *> &a,
+                          const std::vector<const c10::Argument *> &b) {
+  return std::ranges::equal(
+      a, b, [](const c10::Argument *x, const c10::Argument *y) {
+        return x->name() == y->name() && *x->real_type() == *y->real_type();
+      });
+}
+
+std::optional<OperatorHandle> nativeOut(const OperatorHandle &op) {
+  const auto &name = op.operator_name();
+  auto wanted = withoutOuts(op.schema());
+  for (const std::string &overload : overloadsOf(name.name)) {
+    auto sibling =
+        c10::Dispatcher::singleton().findSchema({name.name, overload});
+    if (!sibling || !sibling->schema().is_mutable() ||
+        !sibling->hasKernelForDispatchKey(c10::DispatchKey::CPU))
+      continue;
+    const auto &arguments = sibling->schema().arguments();
+    size_t outs = std::ranges::count_if(arguments, isOut);
+    // Outs last and one for each result: else it is an in-place variant.
+    if (outs != op.schema().returns().size() ||
+        arguments.size() != wanted.size() + outs)
+      continue;
+    if (std::all_of(arguments.end() - outs, arguments.end(), isOut) &&
+        sameArguments(withoutOuts(sibling->schema()), wanted))
+      return sibling;
+  }
+  return std::nullopt;
+}
+
+OperatorHandle withGenerator(const OperatorHandle &op) {
+  if (std::ranges::any_of(op.schema().arguments(), isGenerator))
+    return op;
+  const auto &name = op.operator_name();
+  for (const std::string &overload : overloadsOf(name.name)) {
+    auto sibling =
+        c10::Dispatcher::singleton().findSchema({name.name, overload});
+    if (!sibling || sibling->schema().is_mutable())
+      continue;
+    auto arguments = withoutOuts(sibling->schema());
+    if (std::erase_if(arguments, [](auto *a) { return isGenerator(*a); }) &&
+        sameArguments(arguments, withoutOuts(op.schema())))
+      return *sibling;
+  }
+  return op;
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,30 @@
+//===- parallel.h - Loops on torch's own threads ----------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/kernels.h"
+
+namespace ltc::backend {
+
+/// HostServices::parallelFor. Runs the pieces on the OpenMP team that ATen's
+/// own kernels use on the calling thread, so that one pool serves both, as many
+/// as torch.set_num_threads allows. Serial inside a parallel region, or for a
+/// single piece. Pieces are contiguous and of equal size. `body` must not
+/// throw.
+LTC_API void parallelFor(int64_t n, int64_t grain,
+                         void (*body)(int64_t begin, int64_t end, void *),
+                         void *argument);
+
+/// Makes the calling thread follow the number that torch.set_num_threads was
+/// last given on any thread: OpenMP and MKL keep it for each thread apart.
+/// Called before each kernel and loop; costs a few nanoseconds if unchanged.
+LTC_API void followThreadCount();
+
+/// To be called after torch.set_num_threads, so that other threads follow.
+LTC_API void threadCountChanged();
+
+} // namespace ltc::backend

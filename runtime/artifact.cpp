@@ -1,0 +1,207 @@
+//===- artifact.cpp - An artifact as bytes ----------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Header: magic, format version, payload size, payload hash. All numbers are
+// little-endian. The payload is the fields in declaration order; a string or a
+// list starts with its length.
+//
+//===----------------------------------------------------------------------===//
+#include "ltc/artifact.h"
+
+#include <bit>
+
+namespace ltc {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::string_view magic = "LTCARTI\n";
+constexpr uint64_t formatVersion = 1;
+constexpr size_t headerBytes = 8 + 8 + 8 + 16;
+
+class Writer {
+public:
+  void number(uint64_t value) {
+    bytes.append(reinterpret_cast<const char *>(&value), sizeof(value));
+  }
+  void string(std::string_view text) {
+    number(text.size());
+    bytes += text;
+  }
+  void type(const TensorType &type) {
+    number(uint64_t(type.dtype));
+    number(type.dims.size());
+    for (int64_t dim : type.dims)
+      number(uint64_t(dim));
+  }
+  template <typename T, typename Write>
+  void list(const std::vector<T> &items, Write write) {
+    number(items.size());
+    for (const T &item : items)
+      write(item);
+  }
+
+  std::string bytes;
+};
+
+/// Every read checks that it stays inside; after a failed one all fail.
+class Reader {
+public:
+  explicit Reader(std::string_view bytes) : rest(bytes) {}
+
+  uint64_t number() {
+    uint64_t value = 0;
+    if (rest.size() < sizeof(value)) {
+      failed = true;
+      return 0;
+    }
+    std::memcpy(&value, rest.data(), sizeof(value));
+    rest.remove_prefix(sizeof(value));
+    return value;
+  }
+  std::string string() {
+    uint64_t size = number();
+    if (failed || size > rest.size()) {
+      failed = true;
+      return "";
+    }
+    std::string text(rest.substr(0, size));
+    rest.remove_prefix(size);
+    return text;
+  }
+  TensorType type() {
+    TensorType type;
+    uint64_t dtype = number();
+    failed |= dtype > uint64_t(DType::C32);
+    type.dtype = DType(dtype);
+    type.dims = list<int64_t>([&] { return int64_t(number()); });
+    return type;
+  }
+  template <typename T, typename Read> std::vector<T> list(Read read) {
+    std::vector<T> items;
+    uint64_t count = number();
+    // Each item takes a word at least, so that no count asks for the moon.
+    failed |= count > rest.size() / sizeof(uint64_t);
+    for (uint64_t i = 0; i < count && !failed; ++i)
+      items.push_back(read());
+    return items;
+  }
+
+  std::string_view rest;
+  bool failed = false;
+};
+
+std::string payloadOf(const Artifact &artifact) {
+  Writer out;
+  out.string(artifact.target);
+  out.string(artifact.entry);
+  out.string(artifact.code);
+  out.number(artifact.arenaBytes);
+  out.number(artifact.kernels);
+  out.list(artifact.calls, [&](const Graph &call) { out.string(call.str()); });
+  out.list(artifact.errorSites, [&](const Artifact::ErrorSite &site) {
+    out.string(site.op);
+    out.string(site.operands);
+    out.string(site.source.file);
+    out.number(site.source.line);
+    out.string(site.source.function);
+  });
+  out.list(artifact.inputs, [&](const ValueType &type) {
+    out.number(type.isScalar);
+    out.type(type.tensor);
+  });
+  out.list(artifact.results, [&](const TensorType &type) { out.type(type); });
+  out.list(artifact.donated, [&](const std::optional<uint32_t> &input) {
+    out.number(input ? uint64_t(*input) + 1 : 0);
+  });
+  out.string(artifact.graphText);
+  return std::move(out.bytes);
+}
+
+std::string frame(std::string_view payload) {
+  Hash128 hash = Hasher().add(payload).finish();
+  Writer out;
+  out.bytes = magic;
+  out.number(formatVersion);
+  out.number(payload.size());
+  out.number(hash.low);
+  out.number(hash.high);
+  out.bytes += payload;
+  return std::move(out.bytes);
+}
+
+Artifact readPayload(Reader &in) {
+  Artifact artifact;
+  artifact.target = in.string();
+  artifact.entry = in.string();
+  artifact.code = in.string();
+  artifact.arenaBytes = in.number();
+  artifact.kernels = uint32_t(in.number());
+  artifact.calls = in.list<Graph>([&] {
+    Result<Graph> call = Graph::parse(in.string());
+    in.failed |= !call;
+    return call ? std::move(*call) : Graph();
+  });
+  artifact.errorSites = in.list<Artifact::ErrorSite>([&] {
+    Artifact::ErrorSite site;
+    site.op = in.string();
+    site.operands = in.string();
+    site.source.file = in.string();
+    site.source.line = uint32_t(in.number());
+    site.source.function = in.string();
+    return site;
+  });
+  artifact.inputs = in.list<ValueType>([&] {
+    bool isScalar = in.number() != 0;
+    return ValueType{in.type(), isScalar};
+  });
+  artifact.results = in.list<TensorType>([&] { return in.type(); });
+  artifact.donated = in.list<std::optional<uint32_t>>([&] {
+    uint64_t input = in.number();
+    return input ? std::optional(uint32_t(input - 1)) : std::nullopt;
+  });
+  artifact.graphText = in.string();
+  return artifact;
+}
+
+Error refused(std::string_view why) {
+  return {ErrorCode::InvalidArgument,
+          Stage::Cache,
+          "these bytes are no artifact of this version: " + std::string(why),
+          "",
+          {},
+          ""};
+}
+
+} // namespace
+
+std::string Artifact::serialize() const { return frame(payloadOf(*this)); }
+
+Result<Artifact> Artifact::deserialize(std::string_view bytes) {
+  if (bytes.size() < headerBytes || !bytes.starts_with(magic))
+    return refused("the header is missing");
+  Reader header(bytes.substr(magic.size(), headerBytes - magic.size()));
+  if (uint64_t version = header.number(); version != formatVersion)
+    return refused("format version " + std::to_string(version));
+  std::string_view payload = bytes.substr(headerBytes);
+  if (header.number() != payload.size())
+    return refused("the length is wrong");
+  Hash128 hash;
+  hash.low = header.number();
+  hash.high = header.number();
+  if (Hasher().add(payload).finish() != hash)
+    return refused("the checksum is wrong");
+  Reader in(payload);
+  Artifact artifact = readPayload(in);
+  // The same bytes back: no second spelling of an artifact is accepted.
+  if (in.failed || !in.rest.empty() || payloadOf(artifact) != payload)
+    return refused("the content does not parse");
+  return artifact;
+}
+
+} // namespace ltc

@@ -1,0 +1,21 @@
+//===- kernels.cpp - What the process lends to drivers ----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc/kernels.h"
+
+namespace ltc {
+
+// Never destroyed: a queue drained at exit may still call a kernel.
+static HostServices &services() {
+  static auto *services = new HostServices;
+  return *services;
+}
+
+void setHostServices(HostServices lent) { services() = std::move(lent); }
+
+const HostServices &hostServices() { return services(); }
+
+} // namespace ltc

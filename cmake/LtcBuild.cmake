@@ -63,6 +63,9 @@ if(LTC_SANITIZE)
   target_link_options(ltc_options INTERFACE -fsanitize=${LTC_SANITIZE})
 endif()
 
+# Everything that the wheel holds.
+add_custom_target(python_package)
+
 # Symbols of static archives (LLVM, MLIR, GoogleTest) never leave a library;
 # without EXPORTS a library shows what its headers mark LTC_API.
 function(ltc_add_library name)
@@ -76,6 +79,7 @@ function(ltc_add_library name)
       target_link_options(${name} PRIVATE -Wl,-z,defs)
     endif()
     set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../../torch/lib")
+    add_dependencies(python_package ${name})
     install(TARGETS ${name} LIBRARY DESTINATION torch_ltc/lib COMPONENT python)
   endif()
   target_link_libraries(${name} PUBLIC ${arg_PUBLIC_LINK} PRIVATE ltc_options ${arg_PRIVATE_LINK})

@@ -53,5 +53,6 @@ function(ltc_add_python_module name)
     PREFIX "" OUTPUT_NAME "${name}" SUFFIX ".${Python_SOABI}.so"
     LIBRARY_OUTPUT_DIRECTORY "${LTC_PYTHON_DIR}/torch_ltc"
     INSTALL_RPATH "$ORIGIN/lib;$ORIGIN/../torch/lib")
+  add_dependencies(python_package ${name})
   install(TARGETS ${name} LIBRARY DESTINATION torch_ltc COMPONENT python)
 endfunction()

@@ -1,0 +1,56 @@
+//===- backend.h - What Python and C++ programs ask of the backend -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/source.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace ltc::backend {
+
+/// Registers the torch::lazy backend, its executor and the recorder's kernels
+/// with PyTorch. Idempotent, any thread. Raises if another lazy backend is
+/// registered already.
+LTC_API void initialize();
+
+/// Number of devices of the chosen driver.
+LTC_API int64_t deviceCount();
+/// Raises unless `ordinal` is a device of this machine.
+LTC_API void checkOrdinal(int64_t ordinal);
+/// The device that `torch.device("lazy")` without an index means on this thread.
+LTC_API int64_t currentDevice();
+LTC_API void setCurrentDevice(int64_t ordinal);
+
+/// Turns everything recorded for live tensors of the device into one graph and
+/// queues it. Returns when it has been queued, or when it has run if `wait`.
+/// Release the GIL first.
+LTC_API void markStep(int64_t device, bool wait);
+/// Waits for the queue to drain; raises the first error that nobody has seen.
+LTC_API void synchronize(int64_t device);
+
+/// The tensor's value as a CPU tensor of its own memory; syncs if needed.
+LTC_API at::Tensor toCpu(const at::Tensor &tensor);
+
+/// Text of the pending graph of all live tensors of the device.
+LTC_API std::string pendingGraphText(int64_t device);
+
+struct MemoryInfo {
+  size_t allocated = 0, maxAllocated = 0, reserved = 0; ///< bytes
+};
+LTC_API MemoryInfo memory(int64_t device);
+LTC_API void resetPeakMemory(int64_t device);
+
+/// Names the user's line that is running; called once for each recorded op, so
+/// it must be quick. 0: unknown.
+using FrameHook = SourceId (*)();
+LTC_API void setFrameHook(FrameHook hook);
+/// Called every 50 ms while a thread waits for the device; may throw to give
+/// up the wait (Ctrl-C).
+using InterruptHook = void (*)();
+LTC_API void setInterruptHook(InterruptHook hook);
+
+} // namespace ltc::backend

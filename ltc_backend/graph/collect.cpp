@@ -1,0 +1,287 @@
+//===- graph/collect.cpp - What a sync has to compute -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/graph/collect.h"
+
+#include "ltc_backend/record/op_info.h"
+
+#include <unordered_map>
+
+namespace ltc::backend {
+
+namespace {
+class Collector {
+public:
+  Collector(int64_t device, PendingList &list) : list(list) {
+    result.device = device;
+  }
+  Collection run();
+
+private:
+  void findRoots();
+  void markLive();
+  void countReferences();
+  void addReceiver(Collection::Receiver receiver);
+  ValueId addInput(const Operand &operand);
+  ValueId addDataInput(const std::shared_ptr<DeviceData> &data);
+  void numberValues();
+  void chooseDonations();
+  std::optional<uint32_t> findDonor(const OpNode &node, uint32_t index,
+                                    const ResultType &type);
+  bool isLastOwner(uint32_t input) const;
+  void hash();
+
+  PendingList &list;
+  Collection result;
+  std::unordered_map<const OpNode *, std::vector<uint32_t>> outputSlots;
+  std::vector<std::vector<const DataNode *>> leavesOfInput;
+};
+} // namespace
+
+static OpNode *asOp(const Operand &operand) {
+  if (!operand.node || operand.ltc().isData)
+    return nullptr;
+  return static_cast<OpNode *>(operand.node.get());
+}
+
+static bool isComputed(const OpNode &node) { return !node.computed.empty(); }
+
+void Collector::countReferences() {
+  for (OpNode *node = list.firstNode; node; node = node->next) {
+    node->live = false;
+    node->references = 0;
+  }
+  for (OpNode *node = list.firstNode; node; node = node->next)
+    for (const Operand &operand : node->inputs)
+      if (OpNode *source = asOp(operand))
+        ++source->references;
+      else if (operand.node)
+        static_cast<const DataNode &>(*operand.node).references = 0;
+}
+
+void Collector::addReceiver(Collection::Receiver receiver) {
+  OpNode &node = *receiver.node;
+  uint32_t index = receiver.index;
+  node.live = true;
+  auto &slots = outputSlots[&node];
+  slots.resize(node.num_outputs(), UINT32_MAX);
+  if (slots[index] == UINT32_MAX) {
+    slots[index] = uint32_t(result.outputs.size());
+    result.outputs.push_back({index, std::nullopt}); // the value comes later
+    result.outputTypes.push_back(node.result(index));
+  }
+  receiver.output = slots[index];
+  result.receivers.push_back(std::move(receiver));
+}
+
+void Collector::findRoots() {
+  for (TensorData *tensor = list.firstTensor; tensor; tensor = tensor->next) {
+    TensorDataPtr alive = tensor->weak_from_this().lock();
+    if (!alive)
+      continue;
+    auto node = std::static_pointer_cast<OpNode>(tensor->ir_value.node);
+    ++node->references;
+    addReceiver({std::move(alive), node, uint32_t(tensor->ir_value.index)});
+  }
+  // A thread that is recording right now holds a node no tensor stands for.
+  for (const auto &receiver : result.receivers)
+    ++receiver.node->references;
+  for (OpNode *node = list.firstNode; node; node = node->next)
+    if (node->weak_from_this().use_count() > node->references)
+      if (auto alive = node->weak_from_this().lock())
+        for (uint32_t i = 0; i < node->num_outputs(); ++i)
+          addReceiver({nullptr, alive, i});
+}
+
+void Collector::markLive() {
+  for (OpNode *node = list.lastNode; node; node = node->previous) {
+    if (!node->live)
+      continue;
+    result.nodes.push_back(node);
+    for (const Operand &operand : node->inputs)
+      if (OpNode *source = asOp(operand))
+        if (!isComputed(*source))
+          source->live = true;
+  }
+  std::reverse(result.nodes.begin(), result.nodes.end());
+}
+
+ValueId Collector::addDataInput(const std::shared_ptr<DeviceData> &data) {
+  if (data->inputIndex == UINT32_MAX) {
+    data->inputIndex = uint32_t(result.inputs.size());
+    result.inputs.push_back({data->buffer->type(), false});
+    result.arguments.emplace_back();
+    result.arguments.back().buffer = data->buffer;
+    result.data.push_back(data);
+    leavesOfInput.emplace_back();
+  }
+  return data->inputIndex;
+}
+
+/// The input an operand stands for, or kNoValue if a node computes it.
+ValueId Collector::addInput(const Operand &operand) {
+  if (!operand.node) {
+    result.inputs.push_back(ValueType::scalar(operand.scalarType));
+    result.arguments.emplace_back();
+    result.arguments.back().integer = int64_t(operand.bits);
+    result.data.push_back(nullptr);
+    leavesOfInput.emplace_back();
+    return ValueId(result.inputs.size() - 1);
+  }
+  if (OpNode *source = asOp(operand))
+    return isComputed(*source) ? addDataInput(source->computed[operand.index])
+                               : kNoValue;
+  auto &leaf = static_cast<const DataNode &>(*operand.node);
+  ValueId input = addDataInput(leaf.data);
+  if (leaf.references++ == 0)
+    leavesOfInput[input].push_back(&leaf);
+  return input;
+}
+
+void Collector::numberValues() {
+  // Inputs come first, so their number must be known before any node's.
+  for (const OpNode *node : result.nodes)
+    for (const Operand &operand : node->inputs)
+      result.operands.push_back(addInput(operand));
+  auto next = ValueId(result.inputs.size());
+  size_t position = 0;
+  for (const OpNode *constNode : result.nodes) {
+    auto *node = const_cast<OpNode *>(constNode);
+    for (const Operand &operand : node->inputs) {
+      ValueId &value = result.operands[position++];
+      if (value == kNoValue)
+        value = asOp(operand)->firstValue + operand.index;
+    }
+    node->firstValue = next;
+    next += ValueId(node->num_outputs());
+    if (auto slots = outputSlots.find(node); slots != outputSlots.end())
+      for (uint32_t i = 0; i < slots->second.size(); ++i)
+        if (slots->second[i] != UINT32_MAX)
+          result.outputs[slots->second[i]].value = node->firstValue + i;
+  }
+}
+
+/// Whether nobody but the collected nodes can reach the input's memory.
+bool Collector::isLastOwner(uint32_t input) const {
+  const auto &leaves = leavesOfInput[input];
+  if (leaves.empty())
+    return false;
+  for (const DataNode *leaf : leaves)
+    if (leaf->weak_from_this().use_count() != leaf->references)
+      return false;
+  // Beside the leaves, this collection holds one share.
+  return result.data[input].use_count() == long(leaves.size()) + 1;
+}
+
+/// Follows `self` upwards from a result: an in-place update of x records
+/// x' = op(x, …), so the chain of first operands ends at the old x.
+std::optional<uint32_t> Collector::findDonor(const OpNode &last, uint32_t index,
+                                             const ResultType &type) {
+  const OpNode *node = &last;
+  while (true) {
+    if (node->inputs.empty())
+      return std::nullopt;
+    // A list op (foreach) updates element by element.
+    bool isList = !node->call->prototype.arguments.empty() &&
+                  std::holds_alternative<std::vector<ValueId>>(
+                      node->call->prototype.arguments[0].value);
+    if (isList && index >= node->inputs.size())
+      return std::nullopt;
+    const Operand &self = node->inputs[isList ? index : 0];
+    if (!self.node || self.ltc().result(self.index).hash != type.hash)
+      return std::nullopt;
+    if (self.ltc().isData)
+      return static_cast<const DataNode &>(*self.node).data->inputIndex;
+    node = static_cast<const OpNode *>(self.node.get());
+    if (isComputed(*node) || !node->live)
+      return std::nullopt;
+    index = self.index;
+  }
+}
+
+void Collector::chooseDonations() {
+  std::vector<bool> taken(result.inputs.size());
+  for (const OpNode *node : result.nodes) {
+    auto slots = outputSlots.find(node);
+    if (slots == outputSlots.end())
+      continue;
+    for (uint32_t i = 0; i < slots->second.size(); ++i) {
+      uint32_t output = slots->second[i];
+      if (output == UINT32_MAX)
+        continue;
+      std::optional<uint32_t> donor = findDonor(*node, i, node->result(i));
+      if (!donor || taken[*donor] || !isLastOwner(*donor))
+        continue;
+      taken[*donor] = true;
+      result.outputs[output].donated = donor;
+    }
+  }
+}
+
+void Collector::hash() {
+  GraphHasher hasher;
+  for (const ValueType &input : result.inputs)
+    hasher.input(input);
+  size_t position = 0;
+  for (const OpNode *node : result.nodes) {
+    hasher.node(node->call->signature,
+                {result.operands.data() + position, node->inputs.size()});
+    position += node->inputs.size();
+  }
+  for (const GraphOutput &output : result.outputs)
+    hasher.output(output);
+  result.key = hasher.finish();
+}
+
+Collection Collector::run() {
+  if (!list.firstNode)
+    return std::move(result);
+  countReferences();
+  findRoots();
+  markLive();
+  numberValues();
+  chooseDonations();
+  hash();
+  for (const auto &data : result.data)
+    if (data)
+      data->inputIndex = UINT32_MAX;
+  return std::move(result);
+}
+
+Collection collect(int64_t device, PendingList &list) {
+  return Collector(device, list).run();
+}
+
+/// The prototype's arguments with this node's operands in their places.
+static std::vector<Argument> fillArguments(const Node &prototype,
+                                           const ValueId *operand) {
+  std::vector<Argument> arguments = prototype.arguments;
+  for (Argument &argument : arguments) {
+    if (auto *value = std::get_if<ValueId>(&argument.value))
+      *value = *operand++;
+    else if (auto *list = std::get_if<std::vector<ValueId>>(&argument.value))
+      for (ValueId &value : *list)
+        if (value != kNoValue)
+          value = *operand++;
+  }
+  return arguments;
+}
+
+Graph Collection::build() const {
+  Graph graph;
+  graph.inputs = inputs;
+  graph.outputs = outputs;
+  const ValueId *operand = operands.data();
+  for (const OpNode *node : nodes) {
+    const Node &prototype = node->call->prototype;
+    graph.nodes.push_back({prototype.op, fillArguments(prototype, operand),
+                           prototype.results, node->source});
+    operand += node->inputs.size();
+  }
+  return graph;
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,42 @@
+//===- graph/collect.h - What a sync has to compute -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc_backend/record/lazy_tensor.h"
+
+namespace ltc::backend {
+
+/// One device's pending work as a graph: numbered, hashed, not yet built.
+struct Collection {
+  /// Who gets an output: the tensor whose value result `index` of `node` is,
+  /// or with a null tensor the node itself, held by a thread that is recording.
+  struct Receiver {
+    TensorDataPtr tensor;
+    std::shared_ptr<OpNode> node;
+    uint32_t index = 0, output = 0;
+  };
+  int64_t device = 0;
+  std::vector<const OpNode *> nodes; ///< in the order they were recorded
+  std::vector<Receiver> receivers;
+  std::vector<ValueType> inputs;
+  std::vector<LaunchArgument> arguments; ///< one an input
+  std::vector<std::shared_ptr<DeviceData>> data; ///< one an input, or null
+  std::vector<GraphOutput> outputs;
+  std::vector<ResultType> outputTypes;
+  std::vector<ValueId> operands; ///< of all nodes, one after the other
+  Hash128 key;                   ///< Graph::hash() of build()
+
+  bool empty() const { return receivers.empty(); }
+  /// The graph itself, for the compiler.
+  Graph build() const;
+};
+
+/// Walks the device's pending list. The list's lock must be held by the caller;
+/// what is collected stays valid while the receivers live.
+Collection collect(int64_t device, PendingList &list);
+
+} // namespace ltc::backend

@@ -1,0 +1,167 @@
+//===- graph/executor.cpp - Syncs: pending work becomes launches -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/graph/executor.h"
+
+#include "ltc/trace.h"
+#include "ltc_backend/backend.h"
+#include "ltc_backend/graph/collect.h"
+#include "ltc_backend/raise.h"
+
+#include <torch/csrc/lazy/core/metrics.h>
+
+#include <atomic>
+#include <deque>
+
+namespace ltc::backend {
+
+static std::atomic<InterruptHook> interruptHook{nullptr};
+
+void setInterruptHook(InterruptHook hook) { interruptHook = hook; }
+
+Engine &engine(int64_t device) {
+  return *valueOrRaise(engineFor(uint32_t(device)));
+}
+
+void waitFor(Buffer &buffer) {
+  using namespace std::chrono_literals;
+  while (!buffer.waitFor(50ms))
+    if (InterruptHook hook = interruptHook.load())
+      hook();
+}
+
+/// One sync at a time a device: a second one must see what the first computed.
+static std::mutex &syncMutex(int64_t device) {
+  static auto *guard = new std::mutex;
+  static auto *mutexes = new std::deque<std::mutex>;
+  std::lock_guard lock(*guard);
+  while (mutexes->size() <= size_t(device))
+    mutexes->emplace_back();
+  return (*mutexes)[device];
+}
+
+static Result<ExecutablePtr> findExecutable(Engine &engine,
+                                            const Collection &collection) {
+  if (ExecutablePtr known = engine.lookup(collection.key)) {
+    TORCH_LAZY_COUNTER("CachedCompile", 1);
+    return known;
+  }
+  TORCH_LAZY_COUNTER("UncachedCompile", 1);
+  Span span(Stage::Graph);
+  Graph graph = collection.build();
+  if (Status valid = graph.verify(); !valid)
+    return valid.takeError();
+  return engine.compile(graph);
+}
+
+namespace {
+/// A result that will never come: its graph could not be compiled.
+class FailedBuffer final : public Buffer {
+public:
+  FailedBuffer(TensorType type, Error error)
+      : resultType(std::move(type)), error(std::move(error)) {}
+  const TensorType &type() const override { return resultType; }
+  Status wait() override { return error; }
+  bool waitFor(std::chrono::milliseconds) override { return true; }
+
+private:
+  TensorType resultType;
+  Error error;
+};
+} // namespace
+
+/// Hands the results to their receivers. Returns what they let go of, to be
+/// destroyed without the lock.
+static std::vector<torch::lazy::Value>
+deliver(Collection &collection, PendingList &list,
+        const std::vector<BufferPtr> &buffers) {
+  std::vector<std::shared_ptr<DeviceData>> results;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    results.push_back(std::make_shared<DeviceData>(
+        collection.device, collection.outputTypes[i].shape, buffers[i]));
+
+  std::vector<torch::lazy::Value> released;
+  std::lock_guard lock(list.mutex);
+  for (auto &receiver : collection.receivers) {
+    const auto &data = results[receiver.output];
+    receiver.node->computed.resize(receiver.node->num_outputs());
+    receiver.node->computed[receiver.index] = data;
+    TensorData *tensor = receiver.tensor.get();
+    // It may have been given another value meanwhile.
+    if (!tensor || tensor->ir_value.node != receiver.node)
+      continue;
+    list.unlink(*tensor);
+    tensor->handle = data;
+    released.emplace_back();
+    std::swap(released.back(), tensor->ir_value);
+    ++tensor->generation;
+  }
+  for (const OpNode *node : collection.nodes)
+    if (!node->computed.empty())
+      list.unlink(const_cast<OpNode &>(*node));
+  return released;
+}
+
+static std::vector<BufferPtr> failedBuffers(const Collection &collection,
+                                            const Error &error) {
+  std::vector<BufferPtr> buffers;
+  for (const ResultType &type : collection.outputTypes)
+    buffers.push_back(std::make_shared<FailedBuffer>(type.type, error));
+  return buffers;
+}
+
+void sync(int64_t device, bool wait) {
+  Engine &target = engine(device);
+  std::vector<BufferPtr> buffers;
+  {
+    std::lock_guard oneAtATime(syncMutex(device));
+    PendingList &list = pendingList(device);
+    Collection collection;
+    {
+      std::lock_guard lock(list.mutex);
+      collection = collect(device, list);
+    }
+    if (collection.empty())
+      return;
+    auto executable = findExecutable(target, collection);
+    std::optional<Error> failure;
+    if (!executable) {
+      failure = executable.takeError();
+    } else {
+      auto launched =
+          target.launch(*executable, std::move(collection.arguments));
+      if (launched)
+        buffers = std::move(*launched);
+      else
+        failure = launched.takeError();
+    }
+    if (failure)
+      buffers = failedBuffers(collection, *failure);
+    auto released = deliver(collection, list, buffers);
+    if (failure)
+      raise(*failure);
+  }
+  if (wait)
+    for (const BufferPtr &buffer : buffers) {
+      waitFor(*buffer);
+      raiseIfFailed(buffer->wait());
+    }
+}
+
+void Executor::RegisterTensor(
+    std::shared_ptr<torch::lazy::LazyTensor::Data>) {}
+
+void Executor::UnregisterTensor(torch::lazy::LazyTensor::Data *) {}
+
+void Executor::SyncLiveTensorsGraph(const torch::lazy::BackendDevice *device,
+                                    c10::ArrayRef<std::string>, bool wait) {
+  if (device)
+    return sync(device->ordinal(), wait);
+  for (int64_t i = 0; i < deviceCount(); ++i)
+    sync(i, wait);
+}
+
+} // namespace ltc::backend

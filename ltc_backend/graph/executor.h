@@ -1,0 +1,37 @@
+//===- graph/executor.h - Syncs: pending work becomes launches -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/engine.h"
+
+#include <torch/csrc/lazy/core/lazy_graph_executor.h>
+
+namespace ltc::backend {
+
+/// The device's engine; raises if it cannot be opened.
+Engine &engine(int64_t device);
+
+/// Waits until ready, calling the interrupt hook now and then. Does not raise
+/// the buffer's own error.
+void waitFor(Buffer &buffer);
+
+/// Collects, compiles if new, and queues everything pending on the device.
+void sync(int64_t device, bool wait);
+
+/// Stands in for PyTorch's executor: its entry points come to sync(), its
+/// registry of live tensors is ours (PendingList).
+class Executor final : public torch::lazy::LazyGraphExecutor {
+public:
+  void RegisterTensor(std::shared_ptr<torch::lazy::LazyTensor::Data>) override;
+  void UnregisterTensor(torch::lazy::LazyTensor::Data *) override;
+  void MarkStep(const torch::lazy::BackendDevice &) override {}
+  void SyncLiveTensorsGraph(const torch::lazy::BackendDevice *device,
+                            c10::ArrayRef<std::string> devices,
+                            bool wait) override;
+};
+
+} // namespace ltc::backend

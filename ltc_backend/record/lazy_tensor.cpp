@@ -1,0 +1,156 @@
+//===- record/lazy_tensor.cpp - Live lazy tensors and what is pending -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/lazy_tensor.h"
+
+#include "ltc_backend/backend.h"
+
+#include <ATen/FunctionalTensorWrapper.h>
+
+#include <deque>
+
+namespace ltc::backend {
+using torch::lazy::LazyTensor;
+using torch::lazy::LTCTensorImpl;
+
+TensorData::~TensorData() {
+  PendingList &list = pendingList(device.ordinal());
+  std::lock_guard lock(list.mutex);
+  list.unlink(*this);
+}
+
+template <typename T> static void append(T &item, T *&first, T *&last) {
+  item.previous = last;
+  (last ? last->next : first) = &item;
+  last = &item;
+}
+
+template <typename T> static void remove(T &item, T *&first, T *&last) {
+  (item.previous ? item.previous->next : first) = item.next;
+  (item.next ? item.next->previous : last) = item.previous;
+  item.previous = item.next = nullptr;
+}
+
+void PendingList::link(OpNode &node) {
+  append(node, firstNode, lastNode);
+  node.pending = true;
+  ++nodes;
+}
+
+void PendingList::unlink(OpNode &node) {
+  remove(node, firstNode, lastNode);
+  node.pending = false;
+  --nodes;
+}
+
+void PendingList::link(TensorData &tensor) {
+  if (tensor.pending)
+    unlink(tensor);
+  append(tensor, firstTensor, lastTensor);
+  tensor.pending = true;
+}
+
+void PendingList::unlink(TensorData &tensor) {
+  if (!tensor.pending)
+    return;
+  remove(tensor, firstTensor, lastTensor);
+  tensor.pending = false;
+}
+
+PendingList &pendingList(int64_t device) {
+  // Never destroyed: tensors may outlive static destructors.
+  static auto *mutex = new std::mutex;
+  static auto *lists = new std::deque<PendingList>;
+  static std::atomic<PendingList *> first{nullptr};
+  if (device == 0)
+    if (PendingList *list = first.load(std::memory_order_acquire))
+      return *list;
+  std::lock_guard lock(*mutex);
+  while (lists->size() <= size_t(device))
+    lists->emplace_back();
+  first.store(&lists->front(), std::memory_order_release);
+  return (*lists)[device];
+}
+
+LTCTensorImpl *lazyImpl(const at::Tensor &tensor) {
+  c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
+  if (impl->key_set().has(c10::DispatchKey::Functionalize))
+    impl = static_cast<at::FunctionalTensorWrapper *>(impl)
+               ->value()
+               .unsafeGetTensorImpl();
+  if (!impl->key_set().has(c10::DispatchKey::Lazy))
+    return nullptr;
+  return dynamic_cast<LTCTensorImpl *>(impl);
+}
+
+TensorDataPtr tensorData(const at::Tensor &lazy) {
+  LTCTensorImpl *impl = lazyImpl(lazy);
+  TORCH_INTERNAL_ASSERT(impl, "not a lazy tensor");
+  // Every LTC tensor of this process is made by makeTensor().
+  return std::static_pointer_cast<TensorData>(impl->tensor()->data());
+}
+
+int64_t deviceOf(const TensorData &data) { return data.device.ordinal(); }
+
+static at::Tensor makeTensor(TensorDataPtr data) {
+  at::Tensor tensor(c10::make_intrusive<LTCTensorImpl>(
+      LazyTensor::Create(std::shared_ptr<LazyTensor::Data>(std::move(data)))));
+  // Functional wrappers copy the sizes that LTCTensorImpl fills on first use.
+  tensor.sizes();
+  return tensor;
+}
+
+at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index) {
+  const auto &device = backendDevice(node->device);
+  PendingList &list = pendingList(node->device);
+  auto data = std::make_shared<TensorData>(
+      torch::lazy::Value(std::move(node), index), device);
+  {
+    std::lock_guard lock(list.mutex);
+    list.link(*data);
+  }
+  return makeTensor(std::move(data));
+}
+
+at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device) {
+  return makeTensor(std::make_shared<TensorData>(
+      torch::lazy::BackendDataPtr(std::move(data)), backendDevice(device)));
+}
+
+at::Tensor wrap(const at::Tensor &bare) {
+  bool inside = c10::impl::tls_local_dispatch_key_set().excluded_.has(
+      c10::DispatchKey::Functionalize);
+  return inside ? bare
+                : at::functionalization::impl::to_functional_tensor(bare);
+}
+
+Operand operandOf(const TensorDataPtr &data) {
+  std::lock_guard lock(pendingList(deviceOf(*data)).mutex);
+  // Without an IR value there is data: make it a leaf, once.
+  if (!data->ir_value)
+    data->ir_value = torch::lazy::Value(std::make_shared<DataNode>(
+        std::static_pointer_cast<DeviceData>(data->handle)));
+  return {data->ir_value.node, uint32_t(data->ir_value.index)};
+}
+
+void assign(const TensorDataPtr &data, const Operand &value) {
+  PendingList &list = pendingList(deviceOf(*data));
+  torch::lazy::Value old(value.node, value.index);
+  {
+    std::lock_guard lock(list.mutex);
+    std::swap(data->ir_value, old);
+    if (value.ltc().isData) {
+      data->handle = static_cast<const DataNode &>(*value.node).data;
+      list.unlink(*data);
+    } else {
+      data->handle = nullptr;
+      list.link(*data);
+    }
+  }
+  ++data->generation;
+}
+
+} // namespace ltc::backend

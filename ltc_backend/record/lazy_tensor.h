@@ -1,0 +1,66 @@
+//===- record/lazy_tensor.h - Live lazy tensors and what is pending for them -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A live tensor is a TensorData: it has device data, or an IR value. Tensors
+// whose value is still to be computed, and the op nodes that compute it, stand
+// in one list a device in the order they were recorded; a sync walks it once.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc_backend/record/node.h"
+
+#include <mutex>
+#include <torch/csrc/lazy/core/tensor.h>
+#include <torch/csrc/lazy/core/tensor_impl.h>
+
+namespace ltc::backend {
+
+struct TensorData final : torch::lazy::LazyTensor::Data,
+                          std::enable_shared_from_this<TensorData> {
+  using torch::lazy::LazyTensor::Data::Data;
+  ~TensorData() override;
+
+  TensorData *previous = nullptr, *next = nullptr;
+  bool pending = false;
+};
+using TensorDataPtr = std::shared_ptr<TensorData>;
+
+/// What one device has yet to compute.
+struct PendingList {
+  std::mutex mutex; ///< guards everything below and the nodes' scratch fields
+  OpNode *firstNode = nullptr, *lastNode = nullptr;
+  TensorData *firstTensor = nullptr, *lastTensor = nullptr;
+  size_t nodes = 0;
+
+  void link(OpNode &node);
+  void unlink(OpNode &node);
+  void link(TensorData &tensor);
+  void unlink(TensorData &tensor);
+};
+PendingList &pendingList(int64_t device);
+
+/// The LTC tensor inside, through a functional wrapper if there is one; null
+/// if `tensor` is undefined or not lazy. Does not sync the wrapper.
+torch::lazy::LTCTensorImpl *lazyImpl(const at::Tensor &tensor);
+inline bool isLazy(const at::Tensor &tensor) { return lazyImpl(tensor); }
+TensorDataPtr tensorData(const at::Tensor &lazy);
+int64_t deviceOf(const TensorData &data);
+const torch::lazy::BackendDevice &backendDevice(int64_t ordinal);
+
+/// A new bare (not functional) tensor for a result, or for device data.
+at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index);
+at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device);
+/// Wraps for functionalisation when called from outside it.
+at::Tensor wrap(const at::Tensor &bare);
+
+/// The tensor's value as an operand.
+Operand operandOf(const TensorDataPtr &data);
+/// Gives a tensor a new value.
+void assign(const TensorDataPtr &data, const Operand &value);
+
+} // namespace ltc::backend

@@ -1,0 +1,117 @@
+//===- record/op_info.cpp - What a schema says about an op -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/op_info.h"
+
+#include "ltc/op_info.h"
+
+namespace ltc::backend {
+
+static bool returnsTensors(const c10::FunctionSchema &schema) {
+  for (const c10::Argument &result : schema.returns()) {
+    auto list = result.type()->cast<c10::ListType>();
+    auto type = list ? list->getElementType() : result.type();
+    if (type->kind() != c10::TypeKind::TensorType)
+      return false;
+  }
+  return !schema.returns().empty();
+}
+
+static std::string findFallbackReason(const OpInfo &info,
+                                      const c10::OperatorHandle &handle) {
+  if (handle.hasTag(at::Tag::data_dependent_output) ||
+      handle.hasTag(at::Tag::dynamic_output_shape))
+    return "needs its input's values to know its result";
+  if (handle.schema().is_mutable())
+    return "writes to its arguments";
+  if (!returnsTensors(handle.schema()))
+    return "returns something that is not a tensor";
+  for (const ArgumentInfo &argument : info.arguments)
+    if (argument.kind == ArgumentKind::Refused)
+      return "has an argument, '" + argument.name +
+             "', that a graph cannot hold";
+  return "";
+}
+
+static std::optional<double> toNumber(const c10::IValue &value) {
+  if (value.isDouble())
+    return value.toDouble();
+  if (value.isInt())
+    return double(value.toInt());
+  return std::nullopt;
+}
+
+bool ArgumentInfo::lifts(const c10::IValue &value) const {
+  if (!liftable)
+    return false;
+  if (value.isList()) {
+    for (const c10::IValue &element : value.toListRef())
+      if (!toNumber(element))
+        return false;
+    return true;
+  }
+  std::optional<double> number = toNumber(value);
+  return number && number != initial;
+}
+
+OpInfo::OpInfo(const c10::OperatorHandle &handle)
+    : handle(handle), name(c10::toString(handle.operator_name())),
+      kind(c10::Symbol::fromQualString(handle.operator_name().name)),
+      torchCounter(name) {
+  for (const c10::Argument &argument : handle.schema().arguments()) {
+    ArgumentKind kind = kindOf(argument);
+    bool number = kind == ArgumentKind::Scalar ||
+                  kind == ArgumentKind::ScalarList ||
+                  kind == ArgumentKind::Float;
+    arguments.push_back(
+        {argument.name(), kind,
+         number && !scalarIsAttribute(name, argument.name()),
+         argument.default_value() ? toNumber(*argument.default_value())
+                                  : std::nullopt});
+  }
+  random = handle.hasTag(at::Tag::nondeterministic_seeded);
+  fallbackReason = findFallbackReason(*this, handle);
+}
+
+std::shared_ptr<const CallShape> OpInfo::findCall(Hash128 key) const {
+  std::lock_guard lock(mutex);
+  auto found = calls.find(key);
+  return found == calls.end() ? nullptr : found->second;
+}
+
+void OpInfo::rememberCall(Hash128 key,
+                          std::shared_ptr<const CallShape> call) const {
+  // An op whose attributes never repeat (slice bounds of a long loop) must not
+  // grow without end; a refill costs one meta call each.
+  constexpr size_t kMaxCalls = 4096;
+  std::lock_guard lock(mutex);
+  if (calls.size() >= kMaxCalls)
+    calls.clear();
+  calls.emplace(key, std::move(call));
+}
+
+void OpInfo::countFallback() const {
+  counter("record.fallback." + name).add();
+  torchCounter.AddValue(1);
+}
+
+const OpInfo &opInfo(const c10::OperatorHandle &handle) {
+  static auto *mutex = new std::mutex;
+  static auto *infos =
+      new std::unordered_map<c10::OperatorName, std::unique_ptr<OpInfo>>;
+  std::lock_guard lock(*mutex);
+  auto &info = (*infos)[handle.operator_name()];
+  if (!info)
+    info = std::make_unique<OpInfo>(handle);
+  return *info;
+}
+
+const OpInfo &opInfo(const char *name, const char *overload) {
+  return opInfo(
+      c10::Dispatcher::singleton().findSchemaOrThrow(name, overload));
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,62 @@
+//===- record/op_info.h - What a schema says about an op, worked out once -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/metrics.h"
+#include "ltc_backend/convert.h"
+#include "ltc_backend/record/node.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/lazy/core/metrics.h>
+#include <unordered_map>
+
+namespace ltc::backend {
+
+struct ArgumentInfo {
+  std::string name;
+  ArgumentKind kind;
+  /// Whether numbers here may become operands of the graph.
+  bool liftable;
+  /// The schema's default, if it is a number.
+  std::optional<double> initial;
+
+  /// Whether this value becomes an operand, so that another one does not
+  /// recompile. A default (alpha=1) stays an attribute: it lets the compiler
+  /// drop the work, and it hardly ever varies.
+  bool lifts(const c10::IValue &value) const;
+};
+
+struct OpInfo {
+  explicit OpInfo(const c10::OperatorHandle &handle);
+
+  c10::OperatorHandle handle;
+  std::string name; ///< "aten::add.Tensor"
+  torch::lazy::OpKind kind;
+  std::vector<ArgumentInfo> arguments;
+  bool random = false;
+  /// Why a call cannot be part of a graph whatever its arguments; empty if it
+  /// can.
+  std::string fallbackReason;
+
+  /// Shapes by attributes and operand types. Emptied when it grows large.
+  std::shared_ptr<const CallShape> findCall(Hash128 key) const;
+  void rememberCall(Hash128 key, std::shared_ptr<const CallShape> call) const;
+
+  /// Counts a fallback under both names that people look for.
+  void countFallback() const;
+
+private:
+  mutable std::mutex mutex;
+  mutable std::unordered_map<Hash128, std::shared_ptr<const CallShape>> calls;
+  mutable torch::lazy::Counter torchCounter;
+};
+
+/// The one OpInfo of an operator. Any thread.
+const OpInfo &opInfo(const c10::OperatorHandle &handle);
+const OpInfo &opInfo(const char *name, const char *overload);
+
+} // namespace ltc::backend

@@ -1,0 +1,52 @@
+//===- record/recorder.h - A torch op call becomes an LTC node -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc_backend/record/op_info.h"
+
+#include <ATen/core/boxing/KernelFunction.h>
+#include <ATen/core/stack.h>
+
+namespace ltc::backend {
+
+/// Records the call on the stack and replaces it by its results, or runs it
+/// eagerly where no graph can hold it.
+void record(const OpInfo &info, torch::jit::Stack &stack);
+
+/// record() for one op, without looking it up.
+struct RecordKernel final : c10::OperatorKernel {
+  explicit RecordKernel(const OpInfo &info) : info(info) {}
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet,
+                  torch::jit::Stack *stack) {
+    record(info, *stack);
+  }
+  const OpInfo &info;
+};
+
+/// Records one call whose schema returns a tensor; the result is bare.
+at::Tensor recordOne(const OpInfo &info, torch::jit::Stack stack);
+
+/// fallback.cpp: syncs the operands in one graph, runs the CPU kernel, counts.
+void runFallback(const OpInfo &info, torch::jit::Stack &stack,
+                 const std::string &reason);
+
+/// shape_rule.cpp: result shapes from PyTorch's meta kernels. Returns null,
+/// with the reason, if the op has no shape before it runs. Throws what the
+/// meta kernel throws: PyTorch's own words about wrong shapes.
+std::shared_ptr<CallShape> inferCall(const OpInfo &info,
+                                     c10::ArrayRef<c10::IValue> arguments,
+                                     std::string &reason);
+
+/// random.cpp: with rng=eager, runs a random op on the CPU with the generator
+/// that eager would use. False: the caller records it with a seed.
+bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack);
+uint64_t drawSeed(c10::ArrayRef<c10::IValue> arguments);
+
+/// source_frame.cpp: the user's line for the op that is being recorded.
+SourceId currentSource();
+
+} // namespace ltc::backend

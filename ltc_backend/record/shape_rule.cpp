@@ -1,0 +1,184 @@
+//===- record/shape_rule.cpp - Result shapes from PyTorch's meta kernels -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/convert.h"
+#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/recorder.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+namespace ltc::backend {
+using c10::IValue;
+
+static IValue toMeta(const at::Tensor &tensor) {
+  // Meta kernels read the value and the weak dtype of a wrapped number.
+  if (!tensor.defined() ||
+      tensor.unsafeGetTensorImpl()->is_wrapped_number())
+    return tensor;
+  return at::detail::empty_meta(tensor.sizes(), tensor.scalar_type());
+}
+
+static IValue toMeta(const IValue &value, ArgumentKind kind) {
+  if (value.isTensor())
+    return toMeta(value.toTensor());
+  if (kind == ArgumentKind::TensorList && value.isList()) {
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor &tensor : value.toTensorVector())
+        list.push_back(toMeta(tensor).toTensor());
+      return list;
+    }
+    c10::List<std::optional<at::Tensor>> list;
+    for (const IValue &element : value.toListRef())
+      list.push_back(element.isTensor() && element.toTensor().defined()
+                         ? std::optional(toMeta(element.toTensor()).toTensor())
+                         : std::nullopt);
+    return list;
+  }
+  if (value.isDevice())
+    return c10::Device(c10::kMeta);
+  if (value.isGenerator())
+    return IValue();
+  return value;
+}
+
+/// True for what a meta kernel says when it cannot know a shape without values.
+static bool saysNoShape(const std::exception &error) {
+  if (dynamic_cast<const c10::NotImplementedError *>(&error))
+    return true;
+  std::string_view what = error.what();
+  for (const char *name : {"NotImplementedError", "DynamicOutputShapeException",
+                           "DataDependentOutputException"})
+    if (what.find(name) != std::string_view::npos)
+      return true;
+  return false;
+}
+
+static bool runMeta(const OpInfo &info, torch::jit::Stack &stack,
+                    std::string &reason) {
+  at::NoGradGuard noGrad;
+  at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  c10::impl::ExcludeDispatchKeyGuard noFunctionalize(
+      c10::DispatchKey::Functionalize);
+  try {
+    info.handle.callBoxed(&stack);
+    return true;
+  } catch (const std::exception &error) {
+    if (!saysNoShape(error))
+      throw;
+    reason = "has no result shape before it runs";
+    return false;
+  }
+}
+
+static bool addResult(CallShape &call, const at::Tensor &tensor,
+                      std::string &reason) {
+  if (!toDType(tensor.scalar_type())) {
+    reason = std::string("has a result of type ") +
+             c10::toString(tensor.scalar_type());
+    return false;
+  }
+  call.results.push_back(makeResultType(tensor.scalar_type(), tensor.sizes()));
+  return true;
+}
+
+static bool addReturn(CallShape &call, const IValue &value,
+                      std::string &reason) {
+  if (value.isTensor()) {
+    if (!value.toTensor().defined()) {
+      call.returns.push_back(CallShape::kUndefined);
+      return true;
+    }
+    call.returns.push_back(CallShape::kTensor);
+    return addResult(call, value.toTensor(), reason);
+  }
+  auto tensors = value.toTensorVector();
+  call.returns.push_back(int(tensors.size()));
+  for (const at::Tensor &tensor : tensors)
+    if (!addResult(call, tensor, reason))
+      return false;
+  return true;
+}
+
+static size_t operandCount(const IValue &value) {
+  return value.isList() ? value.toListRef().size() : 1;
+}
+
+/// The prototype's argument for a value; false if a graph cannot hold it.
+static bool addArgument(Node &node, const ArgumentInfo &info,
+                        const c10::Argument &schema, const IValue &value) {
+  switch (info.kind) {
+  case ArgumentKind::Placement:
+    return true;
+  case ArgumentKind::Tensor:
+    if (value.isTensor() && value.toTensor().defined())
+      node.arguments.push_back({info.name, ValueId(0)});
+    else
+      node.arguments.push_back({info.name, Attribute()});
+    return true;
+  case ArgumentKind::TensorList: {
+    if (value.isNone()) {
+      node.arguments.push_back({info.name, Attribute()});
+      return true;
+    }
+    std::vector<ValueId> ids;
+    for (const IValue &element : value.toListRef())
+      ids.push_back(element.isTensor() && element.toTensor().defined()
+                        ? 0
+                        : kNoValue);
+    node.arguments.push_back({info.name, std::move(ids)});
+    return true;
+  }
+  default:
+    break;
+  }
+  if (info.lifts(value)) {
+    if (value.isList())
+      node.arguments.push_back(
+          {info.name, std::vector<ValueId>(operandCount(value), 0)});
+    else
+      node.arguments.push_back({info.name, ValueId(0)});
+    return true;
+  }
+  std::optional<Attribute> attribute = toAttribute(value, schema);
+  if (attribute)
+    node.arguments.push_back({info.name, std::move(*attribute)});
+  return attribute.has_value();
+}
+
+std::shared_ptr<CallShape> inferCall(const OpInfo &info,
+                                     c10::ArrayRef<IValue> arguments,
+                                     std::string &reason) {
+  auto call = std::make_shared<CallShape>();
+  call->op = &info;
+  call->prototype.op = info.name;
+  const auto &schema = info.handle.schema().arguments();
+  torch::jit::Stack stack;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!addArgument(call->prototype, info.arguments[i], schema[i],
+                     arguments[i])) {
+      reason = "has an argument, '" + info.arguments[i].name +
+               "', whose value a graph cannot hold";
+      return nullptr;
+    }
+    stack.push_back(toMeta(arguments[i], info.arguments[i].kind));
+  }
+  if (info.random)
+    call->prototype.arguments.push_back({"seed", ValueId(0)});
+  if (!runMeta(info, stack, reason))
+    return nullptr;
+  for (const IValue &value : stack)
+    if (!addReturn(*call, value, reason))
+      return nullptr;
+  for (const ResultType &result : call->results)
+    call->prototype.results.push_back(result.type);
+  call->signature = call->prototype.signature();
+  return call;
+}
+
+} // namespace ltc::backend

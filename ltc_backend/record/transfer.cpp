@@ -1,0 +1,211 @@
+//===- record/transfer.cpp - Making, copying and reading lazy tensors -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The kernels that cannot be recorded from their schema, because they move
+// data between devices or give a tensor a new value.
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/transfer.h"
+
+#include "ltc_backend/backend.h"
+#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/raise.h"
+#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/recorder.h"
+
+#include <ATen/ATen.h>
+#include <ATen/FunctionalTensorWrapper.h>
+
+namespace ltc::backend {
+using at::Tensor;
+using c10::IValue;
+
+static int64_t ordinalOf(std::optional<at::Device> device) {
+  if (!device || !device->has_index())
+    return currentDevice();
+  checkOrdinal(device->index());
+  return device->index();
+}
+
+static Tensor emptyMemoryFormat(at::IntArrayRef size,
+                                std::optional<at::ScalarType> dtype,
+                                std::optional<at::Layout> layout,
+                                std::optional<at::Device> device,
+                                std::optional<bool> pinMemory,
+                                std::optional<at::MemoryFormat>) {
+  if (layout && *layout != at::kStrided)
+    raise({ErrorCode::Unsupported, Stage::Record,
+           "a lazy tensor has the strided layout, found " +
+               c10::str(*layout),
+           "aten::empty", sourceOf(currentSource()),
+           "make the tensor on the CPU"});
+  TORCH_CHECK(!pinMemory.value_or(false),
+              "Only dense CPU tensors can be pinned");
+  static const OpInfo &zeros = opInfo("aten::zeros", "");
+  int64_t ordinal = ordinalOf(device);
+  // Uninitialised memory is zeros here: the node falls away when the tensor is
+  // overwritten, and a read gives the same numbers in every run.
+  return wrap(recordOne(
+      zeros, {size.vec(), dtype.value_or(at::typeMetaToScalarType(
+                              at::get_default_dtype())),
+              IValue(), at::Device(at::kLazy, c10::DeviceIndex(ordinal)),
+              IValue()}));
+}
+
+static Tensor emptyStrided(at::IntArrayRef size, at::IntArrayRef,
+                           std::optional<at::ScalarType> dtype,
+                           std::optional<at::Layout> layout,
+                           std::optional<at::Device> device,
+                           std::optional<bool> pinMemory) {
+  // LTCTensorImpl is always contiguous: strides do not exist on the device.
+  return emptyMemoryFormat(size, dtype, layout, device, pinMemory, {});
+}
+
+at::Tensor uploadTensor(const Tensor &cpu, int64_t ordinal) {
+  return makeTensor(upload(cpu, ordinal), ordinal);
+}
+
+static Tensor castLazy(const Tensor &self, at::ScalarType dtype) {
+  static const OpInfo &toCopy = opInfo("aten::_to_copy", "");
+  return recordOne(toCopy, {self, dtype, IValue(), IValue(), IValue(), false,
+                            IValue()});
+}
+
+static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
+                     std::optional<at::Layout> layout,
+                     std::optional<at::Device> device, std::optional<bool>,
+                     bool nonBlocking, std::optional<at::MemoryFormat>) {
+  at::ScalarType type = dtype.value_or(self.scalar_type());
+  if (!isLazy(self)) {
+    int64_t ordinal = ordinalOf(device);
+    Tensor host = self.device().is_cpu() ? self : self.cpu();
+    return wrap(uploadTensor(host.to(type), ordinal));
+  }
+  if (layout && *layout != at::kStrided)
+    return toCpu(self).to(at::TensorOptions(*layout).dtype(type));
+  if (device && device->type() != at::kLazy)
+    return toCpu(self).to(at::TensorOptions(*device).dtype(type), nonBlocking);
+  int64_t here = deviceOf(*tensorData(self));
+  if (device && device->has_index() && ordinalOf(device) != here)
+    return uploadTensor(toCpu(self).to(type), ordinalOf(device));
+  return castLazy(self, type);
+}
+
+/// `source` as a bare lazy tensor with the device, dtype and shape of `like`.
+static Tensor conform(const Tensor &source, const Tensor &like) {
+  int64_t device = deviceOf(*tensorData(like));
+  bool here = isLazy(source) && deviceOf(*tensorData(source)) == device;
+  Tensor value = source;
+  if (!here)
+    value = uploadTensor((isLazy(source) ? toCpu(source) : source.cpu())
+                             .to(like.scalar_type()),
+                         device);
+  else if (source.scalar_type() != like.scalar_type())
+    value = castLazy(source, like.scalar_type());
+  if (value.sizes() != like.sizes()) {
+    static const OpInfo &expand = opInfo("aten::expand_copy", "");
+    value = recordOne(expand, {value, like.sizes().vec(), false});
+  }
+  return value;
+}
+
+/// The same value in a tensor of its own: values are immutable, so a copy is
+/// another name for it.
+static Tensor sameValue(const Tensor &lazy) {
+  TensorDataPtr data = tensorData(lazy);
+  Operand value = operandOf(data);
+  int64_t device = deviceOf(*data);
+  if (value.ltc().isData)
+    return makeTensor(static_cast<const DataNode &>(*value.node).data, device);
+  return makeTensor(std::static_pointer_cast<OpNode>(value.node),
+                    value.index);
+}
+
+static Tensor copy(const Tensor &self, const Tensor &source, bool) {
+  Tensor value = conform(source, self);
+  return value.is_same(source) ? sameValue(value) : value;
+}
+
+static Tensor copyFrom(const Tensor &self, const Tensor &destination,
+                       bool nonBlocking) {
+  if (!isLazy(destination)) {
+    destination.copy_(toCpu(self), nonBlocking);
+    return destination;
+  }
+  assign(tensorData(destination),
+         operandOf(tensorData(conform(self, destination))));
+  return destination;
+}
+
+static Tensor copyFromAndResize(const Tensor &self, const Tensor &destination) {
+  if (!isLazy(destination)) {
+    Tensor value = toCpu(self);
+    return destination.resize_as_(value).copy_(value);
+  }
+  int64_t device = deviceOf(*tensorData(destination));
+  Tensor value = isLazy(self) ? self : uploadTensor(self, device);
+  assign(tensorData(destination), operandOf(tensorData(value)));
+  lazyImpl(destination)->force_refresh_sizes();
+  destination.sizes();
+  return destination;
+}
+
+static at::Scalar localScalarDense(const Tensor &self) {
+  return at::_local_scalar_dense(toCpu(self));
+}
+
+static Tensor lift(const Tensor &tensor) {
+  return at::functionalization::impl::isFunctionalTensor(tensor)
+             ? tensor
+             : at::functionalization::impl::to_functional_tensor(tensor);
+}
+
+static Tensor clone(const Tensor &self, std::optional<at::MemoryFormat>) {
+  return sameValue(self);
+}
+
+static Tensor unsafeView(const Tensor &self, at::IntArrayRef size) {
+  static const OpInfo &viewCopy = opInfo("aten::view_copy", "");
+  return recordOne(viewCopy, {self, size.vec()});
+}
+
+static bool hasSameStorageNumel(const Tensor &self, const Tensor &other) {
+  return self.numel() == other.numel();
+}
+
+at::Tensor toCpu(const at::Tensor &tensor) {
+  if (at::functionalization::impl::isFunctionalTensor(tensor))
+    at::functionalization::impl::sync(tensor);
+  TensorDataPtr data = tensorData(tensor);
+  int64_t device = deviceOf(*data);
+  auto handle = [&]() -> std::shared_ptr<DeviceData> {
+    std::lock_guard lock(pendingList(device).mutex);
+    return std::static_pointer_cast<DeviceData>(data->handle);
+  };
+  if (!handle())
+    sync(device, /*wait=*/false);
+  std::shared_ptr<DeviceData> ready = handle();
+  TORCH_INTERNAL_ASSERT(ready, "a sync left a live tensor without data");
+  return download(*ready);
+}
+
+void registerTransfers(torch::Library &library) {
+  library.impl("empty.memory_format", emptyMemoryFormat);
+  library.impl("empty_strided", emptyStrided);
+  library.impl("_to_copy", toCopy);
+  library.impl("copy", copy);
+  library.impl("_copy_from", copyFrom);
+  library.impl("_copy_from_and_resize", copyFromAndResize);
+  library.impl("_local_scalar_dense", localScalarDense);
+  library.impl("lift", lift);
+  library.impl("lift_fresh", lift);
+  library.impl("clone", clone);
+  library.impl("_unsafe_view", unsafeView);
+  library.impl("_has_same_storage_numel", hasSameStorageNumel);
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,19 @@
+//===- record/transfer.h - Making, copying and reading lazy tensors -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <torch/library.h>
+
+namespace ltc::backend {
+
+/// Adds the hand-written kernels to a library of the Lazy dispatch key.
+void registerTransfers(torch::Library &library);
+
+/// A bare lazy tensor with a copy of a CPU tensor's values.
+at::Tensor uploadTensor(const at::Tensor &cpu, int64_t device);
+
+} // namespace ltc::backend

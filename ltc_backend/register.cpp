@@ -1,0 +1,112 @@
+//===- register.cpp - Every op that is recorded, found by walking the schemas -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/register.h"
+
+#include "ltc_backend/backend.h"
+#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/transfer.h"
+
+#include <ATen/FunctionalTensorWrapper.h>
+#include <torch/library.h>
+
+#include <set>
+
+namespace ltc::backend {
+using c10::DispatchKey;
+using torch::CppFunction;
+
+/// Ops that PyTorch composes of others, or that only look at metadata: a
+/// recorded node would be wrong (detach would lose aliasing) or pointless.
+static bool staysComposite(const std::string &name) {
+  static const auto *names = new std::set<std::string>{
+      "aten::detach",         "aten::alias",
+      "aten::set_data",       "aten::_version",
+      "aten::requires_grad_", "aten::retain_grad",
+      "aten::is_pinned",      "aten::_pin_memory",
+      "aten::resize_",        "aten::set_",
+      "aten::_to_cpu",        "aten::equal",
+      "aten::new_empty",      "aten::new_empty_strided",
+      "aten::empty_like",     "aten::empty.names",
+      "aten::_nested_tensor_size",
+      "aten::set_.source_Tensor",
+      "aten::_sparse_coo_tensor_unsafe",
+      "aten::sparse_coo_tensor.size"};
+  return names->count(name);
+}
+
+static bool isRecorded(const c10::OperatorHandle &op, const std::string &name) {
+  if (op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) ||
+      op.hasKernelForDispatchKey(DispatchKey::Lazy) || staysComposite(name))
+    return false;
+  for (const c10::Argument &argument : op.schema().arguments())
+    if (argument.alias_info())
+      return false; // views and writers: functionalisation rewrites them
+  return op.hasKernelForDispatchKey(DispatchKey::CPU) ||
+         op.hasKernelForDispatchKey(
+             DispatchKey::CompositeExplicitAutograd) ||
+         op.hasKernelForDispatchKey(
+             DispatchKey::CompositeExplicitAutogradNonFunctional);
+}
+
+static void registerRecorder(torch::Library &library) {
+  auto &dispatcher = c10::Dispatcher::singleton();
+  constexpr std::string_view prefix = "aten::";
+  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
+    std::string name = c10::toString(operatorName);
+    if (name.rfind(prefix, 0) != 0)
+      continue;
+    auto op = dispatcher.findSchema(operatorName);
+    if (!op || !isRecorded(*op, name))
+      continue;
+    library.impl(name.c_str() + prefix.size(),
+                 CppFunction::makeFromBoxedFunctor(
+                     std::make_unique<RecordKernel>(opInfo(*op))));
+  }
+}
+
+static void recordAnyOther(const c10::OperatorHandle &op,
+                           torch::jit::Stack *stack) {
+  record(opInfo(op), *stack);
+}
+
+/// `cpu.copy_(lazy)`: functionalisation knows no tensor that is not lazy here.
+static c10::SafeKernelFunction *stockCopy = nullptr;
+static void copyInPlace(const c10::OperatorHandle &op,
+                        c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+  auto arguments = torch::jit::last(*stack, 3);
+  at::Tensor self = arguments[0].toTensor();
+  at::Tensor source = arguments[1].toTensor();
+  if (self.device().type() == at::kLazy ||
+      source.device().type() != at::kLazy)
+    return stockCopy->callBoxed(op, keys, stack);
+  torch::jit::drop(*stack, 3);
+  self.copy_(toCpu(source));
+  stack->emplace_back(self);
+}
+
+static torch::Library *makeLibrary(const char *name, DispatchKey key) {
+  // Lives as long as the process: kernels must not vanish under live tensors.
+  return new torch::Library(torch::Library::IMPL, name, key, __FILE__,
+                            __LINE__);
+}
+
+void registerKernels() {
+  torch::Library *aten = makeLibrary("aten", DispatchKey::Lazy);
+  registerTransfers(*aten);
+  registerRecorder(*aten);
+  makeLibrary("_", DispatchKey::Lazy)
+      ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());
+
+  auto copy = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
+  stockCopy = new c10::SafeKernelFunction(
+      copy.getComputedKernelForDispatchKey(DispatchKey::Functionalize));
+  makeLibrary("aten", DispatchKey::Functionalize)
+      ->impl("copy_", CppFunction::makeFromBoxedFunction<&copyInPlace>());
+}
+
+} // namespace ltc::backend

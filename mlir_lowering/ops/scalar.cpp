@@ -1,0 +1,301 @@
+//===- scalar.cpp - Arithmetic, casts, comparisons --------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/ops/scalar.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir_lowering/dialect/element_type.h"
+
+namespace ltc::compiler {
+
+using namespace mlir::arith;
+
+Value Scalar::number(Value literal, DType dtype) {
+  mlir::Type type = elementType(b.getContext(), dtype);
+  mlir::TypedAttr attribute;
+  if (isFloat(dtype))
+    attribute = b.getFloatAttr(type, literal.asReal());
+  else if (dtype == DType::Bool)
+    attribute = b.getBoolAttr(literal.asReal() != 0);
+  else
+    attribute = b.getIntegerAttr(
+        type, llvm::APInt(type.getIntOrFloatBitWidth(), literal.asInteger(),
+                          /*isSigned=*/true, /*implicitTrunc=*/true));
+  return {ConstantOp::create(b, attribute), dtype};
+}
+
+/// C's conversion; what is out of range behaves as on x86 for small types.
+static mlir::Value floatToInteger(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
+                                  mlir::Type type, DType dtype) {
+  if (dtype == DType::U64)
+    return FPToUIOp::create(b, type, x);
+  unsigned width = type.getIntOrFloatBitWidth();
+  unsigned via = width < 32 ? 32 : dtype == DType::U32 ? 64 : width;
+  mlir::Value integer = FPToSIOp::create(b, b.getIntegerType(via), x);
+  return via == width ? integer : TruncIOp::create(b, type, integer);
+}
+
+Value Scalar::cast(Value x, DType dtype) {
+  if (x.isLiteral())
+    return number(x, dtype);
+  if (x.dtype() == dtype)
+    return {x.ir(), dtype};
+  mlir::Type type = elementType(b.getContext(), dtype);
+  mlir::Value ir = x.ir();
+  unsigned from = ir.getType().getIntOrFloatBitWidth();
+  unsigned to = type.getIntOrFloatBitWidth();
+  if (dtype == DType::Bool)
+    return ne(x, 0);
+  if (isFloat(x.dtype()) && isFloat(dtype)) {
+    if (from == to) { // f16 and bf16
+      ir = ExtFOp::create(b, b.getF32Type(), ir);
+      return {TruncFOp::create(b, type, ir), dtype};
+    }
+    if (from < to)
+      return {ExtFOp::create(b, type, ir), dtype};
+    return {TruncFOp::create(b, type, ir), dtype};
+  }
+  if (isFloat(x.dtype()))
+    return {floatToInteger(b, ir, type, dtype), dtype};
+  if (isFloat(dtype)) {
+    if (isUnsigned(x.dtype()))
+      return {UIToFPOp::create(b, type, ir), dtype};
+    return {SIToFPOp::create(b, type, ir), dtype};
+  }
+  if (from == to)
+    return {ir, dtype};
+  if (from > to)
+    return {TruncIOp::create(b, type, ir), dtype};
+  if (isUnsigned(x.dtype()))
+    return {ExtUIOp::create(b, type, ir), dtype};
+  return {ExtSIOp::create(b, type, ir), dtype};
+}
+
+Value Scalar::toFloat(Value x) {
+  if (!x.isLiteral() && isFloat(x.dtype()))
+    return x;
+  return cast(x, DType::F32);
+}
+
+DType Scalar::unify(Value &x, Value &y) {
+  DType dtype;
+  if (x.isWeak() == y.isWeak()) {
+    dtype = promote(x.dtype(), y.dtype());
+    if (x.isLiteral() && y.isLiteral() && dtype == DType::F64)
+      dtype = DType::F32;
+  } else {
+    Value strong = x.isWeak() ? y : x, weak = x.isWeak() ? x : y;
+    dtype = promote({strong, weak});
+  }
+  x = cast(x, dtype);
+  y = cast(y, dtype);
+  return dtype;
+}
+
+/// Emits the form of a binary operation that suits the dtype.
+template <typename FloatOp, typename SignedOp, typename UnsignedOp>
+static Value binary(mlir::ImplicitLocOpBuilder &b, DType dtype, Value x,
+                    Value y) {
+  if (isFloat(dtype))
+    return {FloatOp::create(b, x.ir(), y.ir()), dtype};
+  if (isUnsigned(dtype))
+    return {UnsignedOp::create(b, x.ir(), y.ir()), dtype};
+  return {SignedOp::create(b, x.ir(), y.ir()), dtype};
+}
+
+Value Scalar::add(Value x, Value y) {
+  DType dtype = unify(x, y);
+  if (dtype == DType::Bool)
+    return bitOr(x, y);
+  return binary<AddFOp, AddIOp, AddIOp>(b, dtype, x, y);
+}
+Value Scalar::sub(Value x, Value y) {
+  DType dtype = unify(x, y);
+  if (dtype == DType::Bool)
+    return bitXor(x, y);
+  return binary<SubFOp, SubIOp, SubIOp>(b, dtype, x, y);
+}
+Value Scalar::mul(Value x, Value y) {
+  DType dtype = unify(x, y);
+  if (dtype == DType::Bool)
+    return bitAnd(x, y);
+  return binary<MulFOp, MulIOp, MulIOp>(b, dtype, x, y);
+}
+Value Scalar::div(Value x, Value y) {
+  DType dtype = unify(x, y);
+  if (!isFloat(dtype))
+    return div(toFloat(x), toFloat(y));
+  return {DivFOp::create(b, x.ir(), y.ir()), dtype};
+}
+
+/// A divisor that neither traps nor overflows: 1 in place of 0 and -1.
+Value Scalar::guardedDivisor(Value x, Value y) {
+  Value unsafe = eq(y, 0);
+  if (!isUnsigned(y.dtype()))
+    unsafe = bitOr(unsafe, eq(y, -1));
+  return select(unsafe, number(1, y.dtype()), y);
+}
+
+Value Scalar::divTrunc(Value x, Value y) {
+  DType dtype = unify(x, y);
+  if (isFloat(dtype))
+    return trunc(div(x, y));
+  Value quotient =
+      binary<DivFOp, DivSIOp, DivUIOp>(b, dtype, x, guardedDivisor(x, y));
+  return isUnsigned(dtype) ? quotient : select(eq(y, -1), neg(x), quotient);
+}
+
+Value Scalar::divFloor(Value x, Value y) {
+  DType dtype = unify(x, y);
+  if (isUnsigned(dtype))
+    return divTrunc(x, y);
+  Value rest = fmod(x, y);
+  Value crosses = logicalAnd(ne(rest, 0), ne(lt(y, 0), lt(rest, 0)));
+  if (!isFloat(dtype)) {
+    Value quotient = divTrunc(x, y);
+    return select(crosses, sub(quotient, 1), quotient);
+  }
+  // As c10::div_floor_floating: exact where x is a multiple of y.
+  Value plain = div(x, y), quotient = div(sub(x, rest), y);
+  quotient = select(crosses, sub(quotient, 1.0), quotient);
+  Value down = floor(quotient);
+  down = select(gt(sub(quotient, down), 0.5), add(down, 1.0), down);
+  Value whole = select(ne(quotient, 0.0), down, copysign(0.0, plain));
+  return select(eq(y, 0.0), plain, whole);
+}
+
+Value Scalar::fmod(Value x, Value y) {
+  DType dtype = unify(x, y);
+  if (isFloat(dtype))
+    return {RemFOp::create(b, x.ir(), y.ir()), dtype};
+  return binary<RemFOp, RemSIOp, RemUIOp>(b, dtype, x, guardedDivisor(x, y));
+}
+
+Value Scalar::remainder(Value x, Value y) {
+  DType dtype = unify(x, y);
+  Value rest = fmod(x, y);
+  if (isUnsigned(dtype))
+    return rest;
+  Value crosses = logicalAnd(ne(rest, 0), ne(lt(y, 0), lt(rest, 0)));
+  return select(crosses, add(rest, y), rest);
+}
+
+Value Scalar::pow(Value x, Value y) {
+  DType dtype = unify(x, y);
+  if (isFloat(dtype))
+    return {mlir::math::PowFOp::create(b, x.ir(), y.ir()), dtype};
+  return {mlir::math::IPowIOp::create(b, x.ir(), y.ir()), dtype};
+}
+
+Value Scalar::neg(Value x) {
+  if (x.isLiteral())
+    return x.isReal() ? Value(-x.asReal()) : Value(-x.asInteger());
+  if (isFloat(x.dtype()))
+    return {NegFOp::create(b, x.ir()), x.dtype()};
+  return sub(number(0, x.dtype()), x);
+}
+Value Scalar::abs(Value x) {
+  if (isFloat(x.dtype()))
+    return {mlir::math::AbsFOp::create(b, x.ir()), x.dtype()};
+  if (isUnsigned(x.dtype()))
+    return x;
+  return {mlir::math::AbsIOp::create(b, x.ir()), x.dtype()};
+}
+Value Scalar::sign(Value x) {
+  if (x.dtype() == DType::Bool)
+    return x;
+  Value positive = cast(gt(x, 0), x.dtype());
+  return isUnsigned(x.dtype()) ? positive
+                               : sub(positive, cast(lt(x, 0), x.dtype()));
+}
+
+Value Scalar::max(Value x, Value y) {
+  DType dtype = unify(x, y);
+  return binary<MaximumFOp, MaxSIOp, MaxUIOp>(b, dtype, x, y);
+}
+Value Scalar::min(Value x, Value y) {
+  DType dtype = unify(x, y);
+  return binary<MinimumFOp, MinSIOp, MinUIOp>(b, dtype, x, y);
+}
+Value Scalar::fmax(Value x, Value y) {
+  DType dtype = unify(x, y);
+  return binary<MaxNumFOp, MaxSIOp, MaxUIOp>(b, dtype, x, y);
+}
+Value Scalar::fmin(Value x, Value y) {
+  DType dtype = unify(x, y);
+  return binary<MinNumFOp, MinSIOp, MinUIOp>(b, dtype, x, y);
+}
+
+static Value compare(mlir::ImplicitLocOpBuilder &b, DType dtype, Value x,
+                     Value y, CmpFPredicate real, CmpIPredicate signedInt,
+                     CmpIPredicate unsignedInt) {
+  if (isFloat(dtype))
+    return {CmpFOp::create(b, real, x.ir(), y.ir()), DType::Bool};
+  auto predicate = isUnsigned(dtype) ? unsignedInt : signedInt;
+  return {CmpIOp::create(b, predicate, x.ir(), y.ir()), DType::Bool};
+}
+
+#define LTC_COMPARE(method, real, signedInt, unsignedInt)                      \
+  Value Scalar::method(Value x, Value y) {                                     \
+    DType dtype = unify(x, y);                                                 \
+    return compare(b, dtype, x, y, CmpFPredicate::real,                        \
+                   CmpIPredicate::signedInt, CmpIPredicate::unsignedInt);      \
+  }
+LTC_COMPARE(eq, OEQ, eq, eq)
+LTC_COMPARE(ne, UNE, ne, ne)
+LTC_COMPARE(lt, OLT, slt, ult)
+LTC_COMPARE(le, OLE, sle, ule)
+LTC_COMPARE(gt, OGT, sgt, ugt)
+LTC_COMPARE(ge, OGE, sge, uge)
+#undef LTC_COMPARE
+
+Value Scalar::logicalAnd(Value x, Value y) {
+  return {AndIOp::create(b, toBool(x).ir(), toBool(y).ir()), DType::Bool};
+}
+Value Scalar::logicalOr(Value x, Value y) {
+  return {OrIOp::create(b, toBool(x).ir(), toBool(y).ir()), DType::Bool};
+}
+Value Scalar::logicalXor(Value x, Value y) {
+  return {XOrIOp::create(b, toBool(x).ir(), toBool(y).ir()), DType::Bool};
+}
+Value Scalar::logicalNot(Value x) {
+  return logicalXor(x, number(true, DType::Bool));
+}
+Value Scalar::select(Value condition, Value x, Value y) {
+  DType dtype = unify(x, y);
+  return {SelectOp::create(b, toBool(condition).ir(), x.ir(), y.ir()), dtype};
+}
+
+Value Scalar::bitAnd(Value x, Value y) {
+  DType dtype = unify(x, y);
+  return {AndIOp::create(b, x.ir(), y.ir()), dtype};
+}
+Value Scalar::bitOr(Value x, Value y) {
+  DType dtype = unify(x, y);
+  return {OrIOp::create(b, x.ir(), y.ir()), dtype};
+}
+Value Scalar::bitXor(Value x, Value y) {
+  DType dtype = unify(x, y);
+  return {XOrIOp::create(b, x.ir(), y.ir()), dtype};
+}
+Value Scalar::bitNot(Value x) {
+  return bitXor(x, x.dtype() == DType::Bool ? Value(true) : Value(-1));
+}
+Value Scalar::shiftLeft(Value x, Value y) {
+  DType dtype = unify(x, y);
+  return {ShLIOp::create(b, x.ir(), y.ir()), dtype};
+}
+Value Scalar::shiftRight(Value x, Value y) {
+  DType dtype = unify(x, y);
+  return binary<ShRUIOp, ShRSIOp, ShRUIOp>(b, dtype, x, y);
+}
+Value Scalar::bitcast(Value x, DType dtype) {
+  return {BitcastOp::create(b, elementType(b.getContext(), dtype), x.ir()),
+          dtype};
+}
+
+} // namespace ltc::compiler

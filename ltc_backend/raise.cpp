@@ -31,6 +31,8 @@ static ErrorCode codeFromWords(std::string_view message) {
   auto says = [&](std::string_view words) {
     return message.find(words) != std::string_view::npos;
   };
+  if (says("INTERNAL ASSERT FAILED"))
+    return ErrorCode::Internal;
   if (says("can't allocate memory") || says("not enough memory") ||
       says("out of memory"))
     return ErrorCode::OutOfMemory;

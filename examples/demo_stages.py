@@ -1,0 +1,82 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shows one graph of a run at each stage, from the files that LTC_DUMP wrote."""
+
+import re
+import shutil
+from pathlib import Path
+
+# Each stage, and what to look for when only a few lines are shown.
+STAGES = [
+    (
+        ".ltc",
+        "graph: what the program recorded",
+        r"aten::(relu|addmm|threshold_backward)",
+    ),
+    (".import.mlir", "import: the same in the ltc dialect", r"ltc\.op|ltc\.call"),
+    (
+        ".lower.mlir",
+        "lower: mathematics on tensors",
+        r"linalg\.|arith\.(maximumf|select|cmpf)",
+    ),
+    (
+        ".optimize.mlir",
+        "optimize: fused, tiled, in buffers",
+        r"scf\.|ltc\.call|memref\.(load|store)|vector\.",
+    ),
+    (
+        ".codegen.mlir",
+        "codegen: what LLVM gets",
+        r"llvm\.(call|fmul|fadd|load|store|intr|br|cond_br)",
+    ),
+]
+
+
+def fresh_directory(path):
+    """Make an empty directory at `path`, for the dumps of this run alone."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
+def largest_graph(directory):
+    """Return the stem of the graph with the most nodes, the training step; or None."""
+    graphs = sorted(
+        Path(directory).glob("*.ltc"), key=lambda path: (path.stat().st_size, path.name)
+    )
+    return graphs[-1].with_suffix("") if graphs else None
+
+
+def excerpt(text, pattern, lines, width=110):
+    """Return the window of `lines` lines in which most match `pattern`."""
+    body = [
+        line.rstrip() for line in text.splitlines() if line.strip() not in ("", "}")
+    ]
+    hits = [bool(re.search(pattern, line)) for line in body]
+    starts = range(max(1, len(body) - lines + 1))
+    best = max(starts, key=lambda start: sum(hits[start : start + lines]), default=0)
+    window = body[best : best + lines]
+    indent = min((len(line) - len(line.lstrip()) for line in window), default=0)
+    return [
+        line[indent:]
+        if len(line) - indent <= width
+        else line[indent : indent + width - 1] + "…"
+        for line in window
+    ]
+
+
+def show(directory, lines=5):
+    """Print a few lines of each stage of one graph; False if there is none."""
+    stem = largest_graph(directory)
+    if stem is None:
+        return False
+    print(f"\none graph of the first run on its way, {stem.name}")
+    for suffix, title, pattern in STAGES:
+        path = stem.with_name(stem.name + suffix)
+        if not path.exists():
+            continue
+        text = path.read_text()
+        print(f"\n  {title} ({len(text.splitlines())} lines, {path.name})")
+        for line in excerpt(text, pattern, lines):
+            print(f"    {line}")
+    return True

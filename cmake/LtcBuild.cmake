@@ -46,7 +46,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
 endif()
 
 # lld links the compiler library in about 1 s where bfd takes 5.
-find_program(LTC_LLD NAMES ld.lld-22 ld.lld HINTS /usr/lib/llvm-22/bin)
+find_program(LTC_LLD NAMES ld.lld-22 ld.lld)
 if(LTC_LLD)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
     target_link_options(ltc_options INTERFACE "--ld-path=${LTC_LLD}")

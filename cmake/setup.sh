@@ -81,8 +81,7 @@ install_system_packages() {
   local install=("${apt[@]}" install --no-install-recommends "${missing[@]}")
   if ! { "${apt[@]}" update && "${install[@]}"; } </dev/null >&2; then
     fail "system packages could not be installed. By hand, as root:" \
-         "  apt-get update && apt-get install ${missing[*]}" \
-         "  LLVM 22 is in Debian 12's security archive and at apt.llvm.org."
+         "  apt-get update && apt-get install ${missing[*]}"
   fi
 }
 

@@ -1,0 +1,68 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The documents against what they speak of.
+
+`LTC_UPDATE_DOCS=1 pytest tests/repo/test_docs.py` rewrites what is generated.
+"""
+
+import os
+import re
+
+SETTING = re.compile(
+    r'^LTC_SETTING\(\s*([\w:]+),\s*(\w+),\s*("[^"]*"|\w+),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)',
+    re.MULTILINE,
+)
+TYPES = {"std::string": "text", "int64_t": "integer", "bool": "0 or 1"}
+INITIAL = {"true": "1", "false": "0", '""': "empty"}
+SETTINGS_PAGE = """# Settings
+
+Each is an environment variable, read when the library is loaded, and an
+attribute of `torch_ltc.settings`. Made from `include/ltc/settings.def`.
+
+| variable | attribute | type | initially | what it does |
+|---|---|---|---|---|
+{rows}
+"""
+
+
+def settings_rows(root):
+    table = (root / "include/ltc/settings.def").read_text(encoding="utf-8")
+    for kind, name, value, text in SETTING.findall(table):
+        initial = INITIAL.get(value, value.strip('"'))
+        meaning = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text)).replace("|", r"\|")
+        cells = [f"`LTC_{name.upper()}`", f"`{name}`", TYPES[kind], initial, meaning]
+        yield f"| {' | '.join(cells)} |"
+
+
+def test_settings_page_is_the_table(root):
+    rows = list(settings_rows(root))
+    table = (root / "include/ltc/settings.def").read_text(encoding="utf-8")
+    assert len(rows) == len(re.findall(r"^LTC_SETTING\(", table, re.MULTILINE))
+    page = SETTINGS_PAGE.format(rows="\n".join(rows))
+    path = root / "docs/settings.md"
+    if os.environ.get("LTC_UPDATE_DOCS"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(page, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == page
+
+
+def test_links_between_documents_lead_somewhere(root, files):
+    broken = []
+    for path in files:
+        if path.suffix == ".md":
+            text = (root / path).read_text(encoding="utf-8")
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+                outside = re.match(r"\w+:", target)
+                if not outside and not (root / path.parent / target).exists():
+                    broken.append(f"{path} links to {target}")
+    assert not broken, "\n".join(broken)
+
+
+def test_commands_in_the_documents_exist(root, files):
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    for path in files:
+        if path.suffix == ".md":
+            text = (root / path).read_text(encoding="utf-8")
+            named = set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE))
+            assert named <= targets, f"{path}: make {named - targets}"

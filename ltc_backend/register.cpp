@@ -8,6 +8,7 @@
 
 #include "ltc_backend/backend.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/transfer.h"
 
@@ -95,13 +96,24 @@ static torch::Library *makeLibrary(const char *name, DispatchKey key) {
                             __LINE__);
 }
 
+namespace {
+struct Silence final : c10::WarningHandler {
+  void process(const c10::Warning &) override {}
+};
+} // namespace
+
 void registerKernels() {
   torch::Library *aten = makeLibrary("aten", DispatchKey::Lazy);
   registerTransfers(*aten);
+  registerQuestions(*aten);
   registerRecorder(*aten);
   makeLibrary("_", DispatchKey::Lazy)
       ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());
 
+  // PyTorch warns about any second kernel for an op; this one hands on to the
+  // first, so there is nothing to tell the user.
+  Silence silence;
+  c10::WarningUtils::WarningHandlerGuard quiet(&silence);
   auto copy = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
   stockCopy = new c10::SafeKernelFunction(
       copy.getComputedKernelForDispatchKey(DispatchKey::Functionalize));

@@ -173,10 +173,6 @@ static Tensor unsafeView(const Tensor &self, at::IntArrayRef size) {
   return recordOne(viewCopy, {self, size.vec()});
 }
 
-static bool hasSameStorageNumel(const Tensor &self, const Tensor &other) {
-  return self.numel() == other.numel();
-}
-
 at::Tensor toCpu(const at::Tensor &tensor) {
   if (at::functionalization::impl::isFunctionalTensor(tensor))
     at::functionalization::impl::sync(tensor);
@@ -205,7 +201,6 @@ void registerTransfers(torch::Library &library) {
   library.impl("lift_fresh", lift);
   library.impl("clone", clone);
   library.impl("_unsafe_view", unsafeView);
-  library.impl("_has_same_storage_numel", hasSameStorageNumel);
 }
 
 } // namespace ltc::backend

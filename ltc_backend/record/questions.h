@@ -1,0 +1,16 @@
+//===- record/questions.h - Kernels that answer from metadata and record nothing -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <torch/library.h>
+
+namespace ltc::backend {
+
+/// Adds them to a library of the Lazy dispatch key.
+void registerQuestions(torch::Library &library);
+
+} // namespace ltc::backend

@@ -9,7 +9,6 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <atomic>
 #include <dlfcn.h>
 
 namespace ltc::backend {
@@ -70,23 +69,9 @@ void runPiece(void *data) {
     loop.body(begin, std::min(loop.n, begin + size), loop.argument);
 }
 
-/// Bumped by threadCountChanged(); a thread that is behind reads the number.
-std::atomic<uint64_t> threadCountEpoch{1};
-
 } // namespace
 
-void followThreadCount() {
-  static thread_local uint64_t seen = 0;
-  uint64_t now = threadCountEpoch.load(std::memory_order_acquire);
-  if (seen == now)
-    return;
-  seen = now;
-  at::init_num_threads();
-}
-
-void threadCountChanged() {
-  threadCountEpoch.fetch_add(1, std::memory_order_release);
-}
+void followThreadCount() { at::init_num_threads(); }
 
 void parallelFor(int64_t n, int64_t grain,
                  void (*body)(int64_t, int64_t, void *), void *argument) {

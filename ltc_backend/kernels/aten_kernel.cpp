@@ -6,12 +6,15 @@
 //===----------------------------------------------------------------------===//
 #include "aten_kernel.h"
 
+#include "../convert.h"
 #include "../parallel.h"
 #include "../raise.h"
 #include "clean_thread_state.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ScalarOps.h>
+
+#include <cstring>
 
 namespace ltc::backend {
 
@@ -127,11 +130,28 @@ void AtenKernel::settle(Views results) {
   }
 }
 
+/// Dense to dense of the same type, where a plain copy beats ATen's dispatch
+/// and its threads; larger ones are left to those.
+static bool copyBytes(const at::Tensor &value, const KernelView &result) {
+  constexpr size_t kMost = size_t(1) << 18;
+  bool plain =
+      value.nbytes() <= kMost &&
+      value.scalar_type() == toScalarType(result.dtype) &&
+      value.strides() == at::IntArrayRef(result.strides, result.rank) &&
+      value.is_non_overlapping_and_dense() && !value.is_neg() &&
+      !value.is_conj() && !value.is_mkldnn();
+  if (plain && value.nbytes())
+    std::memcpy(result.data, value.const_data_ptr(), value.nbytes());
+  return plain;
+}
+
 void AtenKernel::store(const at::Tensor &value, Views results, size_t number) {
   at::IntArrayRef wanted(results[number].sizes, results[number].rank);
   TORCH_CHECK(value.sizes() == wanted, "result ", number, " has shape ",
               value.sizes(), ", but was recorded as ",
               describe(results[number]));
+  if (copyBytes(value, results[number]))
+    return;
   TensorSlot destination;
   destination.point(results[number]).copy_(value);
 }

@@ -90,8 +90,9 @@ def Ltc_OpOp : Ltc_Op<"op", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Ltc_CallOp : Ltc_Op<"call", [DestinationStyleOpInterface,
-                                 AttrSizedOperandSegments]> {
+def Ltc_CallOp : Ltc_Op<"call", [
+    DestinationStyleOpInterface, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a library kernel that writes into its destinations";
   let description = [{
     ```mlir
@@ -116,9 +117,6 @@ def Ltc_CallOp : Ltc_Op<"call", [DestinationStyleOpInterface,
     mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
     /// The permutation of an input, empty when it is read as it is.
     llvm::ArrayRef<int64_t> permutationOf(unsigned input);
-    /// Reads from memref inputs, writes to memref destinations.
-    void getEffects(llvm::SmallVectorImpl<
-        mlir::SideEffects::EffectInstance<mlir::MemoryEffects::Effect>> &);
   }];
 }
 

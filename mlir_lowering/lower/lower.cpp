@@ -1,0 +1,176 @@
+//===- lower.cpp - ltc.op to linalg and library calls -----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/lower/lower.h"
+
+#include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/lower/foreach.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace ltc::compiler {
+
+/// Follows an operand through transposes; `order` tells how the call reads it.
+static mlir::Value foldTransposes(mlir::Value operand,
+                                  SmallVectorImpl<int64_t> &order) {
+  while (auto transpose = operand.getDefiningOp<linalg::TransposeOp>()) {
+    ArrayRef<int64_t> inner = transpose.getPermutation();
+    if (order.empty())
+      order.assign(inner.begin(), inner.end());
+    else
+      for (int64_t &dim : order)
+        dim = inner[dim];
+    operand = transpose.getInput();
+  }
+  if (llvm::equal(order, llvm::seq<int64_t>(0, order.size())))
+    order.clear();
+  return operand;
+}
+
+static FailureOr<SmallVector<mlir::Value>> lowerToCall(ImplicitLocOpBuilder &b,
+                                                       OpOp op) {
+  SmallVector<mlir::Value> inputs, outs;
+  SmallVector<mlir::Attribute> permutations;
+  bool permutes = false;
+  for (mlir::Value input : op.getInputs()) {
+    SmallVector<int64_t> order;
+    inputs.push_back(foldTransposes(input, order));
+    permutations.push_back(b.getDenseI64ArrayAttr(order));
+    permutes |= !order.empty();
+  }
+  for (Type type : op.getResultTypes()) {
+    auto tensor = cast<RankedTensorType>(type);
+    if (!tensor.hasStaticShape())
+      return op.emitError() << op.getCallee()
+                            << " is a library call, and the size of its result "
+                            << tensor << " is not known";
+    outs.push_back(tensor::EmptyOp::create(b, tensor.getShape(),
+                                           tensor.getElementType()));
+  }
+  auto call = CallOp::create(
+      b, op.getResultTypes(), op.getCalleeAttr(), op.getNamesAttr(),
+      op.getValuesAttr(), op.getOperandDtypesAttr(), op.getResultDtypesAttr(),
+      op.getNodeAttr(), permutes ? b.getArrayAttr(permutations) : ArrayAttr(),
+      inputs, outs);
+  return SmallVector<mlir::Value>(call.getResults());
+}
+
+/// Checks a row's result against the recorded type.
+static FailureOr<mlir::Value> fitResult(ImplicitLocOpBuilder &b, OpOp op,
+                                        Value value, ResultType wanted) {
+  Type type = value.ir().getType();
+  if (value.dtype() != wanted.dtype)
+    return op.emitError() << "the row of " << op.getCallee() << " gives "
+                          << StringRef(name(value.dtype())) << ", recorded was "
+                          << StringRef(name(wanted.dtype));
+  if (type == wanted.type)
+    return value.ir();
+  if (!tensor::CastOp::areCastCompatible(type, wanted.type))
+    return op.emitError() << "the row of " << op.getCallee() << " gives "
+                          << type << ", recorded was " << wanted.type;
+  return mlir::Value(tensor::CastOp::create(b, wanted.type, value.ir()));
+}
+
+static FailureOr<SmallVector<mlir::Value>> lowerOp(ImplicitLocOpBuilder &b,
+                                                   OpOp op) {
+  const OpTable &table = OpTable::get();
+  OpCall call(op);
+  Emit emit(b, call.site);
+  Values values;
+  if (const Row *row = table.match(call)) {
+    values = row->lower(emit, call);
+  } else {
+    for (const ForeachItem &item : splitForeach(call, table))
+      llvm::append_range(values, item.row->lower(emit, item.call));
+    if (values.empty())
+      return lowerToCall(b, op);
+  }
+  if (values.size() != call.resultCount())
+    return op.emitError() << "the row of " << op.getCallee() << " gives "
+                          << values.size() << " results, recorded were "
+                          << call.resultCount();
+  SmallVector<mlir::Value> results;
+  for (auto [value, wanted] : llvm::zip_equal(values, call.results)) {
+    FailureOr<mlir::Value> result = fitResult(b, op, value, wanted);
+    if (failed(result))
+      return failure();
+    results.push_back(*result);
+  }
+  return results;
+}
+
+static void eraseDead(Operation *root) {
+  SmallVector<Operation *> all;
+  root->walk([&](Operation *op) { all.push_back(op); });
+  IRRewriter rewriter(root->getContext());
+  for (Operation *op : llvm::reverse(all))
+    if (op != root && isOpTriviallyDead(op))
+      rewriter.eraseOp(op);
+}
+
+LogicalResult lowerOps(Operation *root) {
+  eraseDead(root);
+  SmallVector<OpOp> ops;
+  root->walk([&](OpOp op) { ops.push_back(op); });
+  for (OpOp op : ops) {
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    auto results = lowerOp(b, op);
+    if (failed(results))
+      return failure();
+    op->replaceAllUsesWith(*results);
+    op->erase();
+  }
+  eraseDead(root);
+  // Those no call has folded: as generic ops they fuse.
+  SmallVector<linalg::TransposeOp> transposes;
+  root->walk([&](linalg::TransposeOp op) { transposes.push_back(op); });
+  IRRewriter rewriter(root->getContext());
+  for (linalg::TransposeOp op : transposes) {
+    rewriter.setInsertionPoint(op);
+    if (failed(linalg::generalizeNamedOp(rewriter, op)))
+      return failure();
+  }
+  return success();
+}
+
+namespace {
+struct LowerPass : PassWrapper<LowerPass, OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerPass)
+  StringRef getArgument() const override { return "ltc-lower"; }
+  StringRef getDescription() const override {
+    return "Lower ltc.op to linalg and library calls";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registerLoweredDialects(registry);
+  }
+  void runOnOperation() override {
+    if (failed(lowerOps(getOperation())))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> createLowerPass() {
+  return std::make_unique<LowerPass>();
+}
+void registerLowerPass() { PassRegistration<LowerPass>(); }
+
+void registerLoweredDialects(DialectRegistry &registry) {
+  registerLtcDialect(registry);
+  registry.insert<arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
+                  math::MathDialect, tensor::TensorDialect>();
+}
+
+} // namespace ltc::compiler

@@ -1,0 +1,27 @@
+//===- lower.h - ltc.op to linalg and library calls -------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/Operation.h"
+#include "mlir/Pass/Pass.h"
+
+namespace ltc::compiler {
+
+/// Replaces every ltc.op below `root`: by its row's linalg where a row accepts
+/// it, by ltc.call otherwise. Removes what nothing uses. Fails, with a
+/// diagnostic at the op, only when a row and the recorded types disagree.
+mlir::LogicalResult lowerOps(mlir::Operation *root);
+
+/// lowerOps() as the pass `ltc-lower`.
+std::unique_ptr<mlir::Pass> createLowerPass();
+void registerLowerPass();
+
+/// The dialects that lowered code uses.
+void registerLoweredDialects(mlir::DialectRegistry &registry);
+
+} // namespace ltc::compiler

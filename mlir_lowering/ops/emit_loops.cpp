@@ -1,0 +1,275 @@
+//===- emit_loops.cpp - Element-wise maps and reductions --------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/ops/emit.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir_lowering/dialect/element_type.h"
+
+#include <limits>
+
+namespace ltc::compiler {
+
+using namespace mlir;
+
+static int64_t staticSize(OpFoldResult size) {
+  return getConstantIntValue(size).value_or(ShapedType::kDynamic);
+}
+
+/// How a loop nest over `loops` reads x: right-aligned, and without x's
+/// dimensions of size 1, so that no map has a constant in it. Tiling and fusion
+/// want projected permutations.
+Emit::Access Emit::access(Value x, const Shape &loops, bool lookThroughUnits) {
+  int64_t rank = x.rank(), shift = int64_t(loops.size()) - rank;
+  SmallVector<bool> drop(rank);
+  for (int64_t dim = 0; dim < rank; ++dim)
+    drop[dim] = x.size(dim) == 1 &&
+                (lookThroughUnits || staticSize(loops[dim + shift]) != 1);
+  SmallVector<AffineExpr> exprs;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!drop[dim])
+      exprs.push_back(b.getAffineDimExpr(dim + shift));
+  auto map = AffineMap::get(loops.size(), 0, exprs, b.getContext());
+  if (!llvm::is_contained(drop, true))
+    return {x.ir(), map};
+
+  // The source of a reshape that only added units, else a reshape.
+  auto isWithoutUnits = [&](mlir::Value v) {
+    SmallVector<int64_t> kept;
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (!drop[dim])
+        kept.push_back(x.size(dim));
+    return cast<RankedTensorType>(v.getType()).getShape() == ArrayRef(kept);
+  };
+  if (auto expanded = x.ir().getDefiningOp<tensor::ExpandShapeOp>())
+    if (isWithoutUnits(expanded.getSrc()))
+      return {expanded.getSrc(), map};
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!drop[dim])
+      groups.push_back({dim});
+  // Units go with the group before them, leading ones with the first.
+  if (!groups.empty()) {
+    for (int64_t dim = 0, group = -1; dim < rank; ++dim) {
+      if (!drop[dim])
+        ++group;
+      else
+        groups[std::max<int64_t>(group, 0)].push_back(dim);
+    }
+    for (ReassociationIndices &group : groups)
+      llvm::sort(group);
+  }
+  return {tensor::CollapseShapeOp::create(b, x.ir(), groups), map};
+}
+
+Values Emit::indices(Scalar s, size_t rank) {
+  Values at;
+  for (size_t dim = 0; dim < rank; ++dim)
+    at.push_back(s.index(dim));
+  return at;
+}
+
+Values Emit::mapMany(ArrayRef<Value> operands, Body body) {
+  return mapMany(broadcastShape(operands), operands, body);
+}
+
+Values Emit::mapMany(const Shape &shape, ArrayRef<Value> operands, Body body) {
+  SmallVector<mlir::Value> ins;
+  SmallVector<AffineMap> maps;
+  auto block = std::make_unique<Block>();
+  for (Value operand : operands) {
+    if (!operand.isTensor())
+      continue;
+    Access read = access(operand, shape, /*lookThroughUnits=*/true);
+    ins.push_back(read.tensor);
+    maps.push_back(read.map);
+    block->addArgument(getElementTypeOrSelf(read.tensor), b.getLoc());
+  }
+
+  // The body comes first: it decides the types of the results.
+  ImplicitLocOpBuilder inner(b.getLoc(), b.getContext());
+  inner.setInsertionPointToEnd(block.get());
+  Scalar s(inner, site);
+  Values elements;
+  unsigned next = 0;
+  for (Value operand : operands)
+    elements.push_back(
+        operand.isTensor()
+            ? s.fromMemory(block->getArgument(next++), operand.dtype())
+            : operand);
+  Values outputs = body(s, elements);
+  SmallVector<mlir::Value> yields, inits;
+  SmallVector<Type> types;
+  for (Value &output : outputs) {
+    if (output.isLiteral())
+      output = s.number(output, output.isReal() ? DType::F32 : output.dtype());
+    yields.push_back(s.toMemory(output, output.dtype()));
+    Type element = yields.back().getType();
+    inits.push_back(tensor::EmptyOp::create(b, shape, element));
+    types.push_back(inits.back().getType());
+    maps.push_back(b.getMultiDimIdentityMap(shape.size()));
+    block->addArgument(element, b.getLoc());
+  }
+  linalg::YieldOp::create(inner, yields);
+
+  SmallVector<utils::IteratorType> loops(shape.size(),
+                                         utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(b, types, ins, inits, maps, loops);
+  generic.getRegion().push_back(block.release());
+  Values results;
+  for (auto [ir, output] : llvm::zip_equal(generic.getResults(), outputs))
+    results.emplace_back(ir, output.dtype());
+  return results;
+}
+
+Values Emit::reduce(ArrayRef<Value> operands, Dims dims, bool keepdim,
+                    ArrayRef<Accumulator> state, Combine combine) {
+  Shape loops = broadcastShape(operands), kept;
+  SmallVector<bool> reduced(loops.size());
+  for (int64_t dim : dims)
+    reduced[dim] = true;
+  SmallVector<AffineExpr> keptExprs;
+  SmallVector<utils::IteratorType> kinds;
+  for (size_t dim = 0; dim < loops.size(); ++dim) {
+    kinds.push_back(reduced[dim] ? utils::IteratorType::reduction
+                                 : utils::IteratorType::parallel);
+    if (reduced[dim])
+      continue;
+    kept.push_back(loops[dim]);
+    keptExprs.push_back(b.getAffineDimExpr(dim));
+  }
+
+  SmallVector<mlir::Value> ins, inits;
+  SmallVector<AffineMap> maps;
+  for (Value operand : operands)
+    if (operand.isTensor()) {
+      Access read = access(operand, loops, /*lookThroughUnits=*/false);
+      ins.push_back(read.tensor);
+      maps.push_back(read.map);
+    }
+  for (const Accumulator &accumulator : state) {
+    inits.push_back(full(kept, accumulator.dtype, accumulator.init).ir());
+    maps.push_back(AffineMap::get(loops.size(), 0, keptExprs, b.getContext()));
+  }
+  auto generic = linalg::GenericOp::create(
+      b, TypeRange(ValueRange(inits)), ins, inits, maps, kinds,
+      [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+        ImplicitLocOpBuilder inner(loc, nested);
+        Scalar s(inner, site);
+        Values elements, before;
+        unsigned next = 0;
+        for (Value operand : operands)
+          elements.push_back(
+              operand.isTensor()
+                  ? s.fromMemory(arguments[next++], operand.dtype())
+                  : operand);
+        for (const Accumulator &accumulator : state)
+          before.push_back(s.fromMemory(arguments[next++], accumulator.dtype));
+        SmallVector<mlir::Value> yields;
+        for (auto [value, accumulator] :
+             llvm::zip_equal(combine(s, elements, before), state))
+          yields.push_back(s.toMemory(value, accumulator.dtype));
+        linalg::YieldOp::create(inner, yields);
+      });
+  Values results;
+  for (auto [ir, accumulator] : llvm::zip_equal(generic.getResults(), state)) {
+    Value value(ir, accumulator.dtype);
+    results.push_back(keepdim ? expandUnits(value, reduced) : value);
+  }
+  return results;
+}
+
+/// One accumulator, combined by a method of Scalar.
+static Value reduceBy(Emit &e, Value x, Dims dims, bool keepdim, DType dtype,
+                      Value init, Value (Scalar::*combine)(Value, Value)) {
+  return e.reduce({x}, dims, keepdim, {{dtype, init}},
+                  [&](Scalar s, ArrayRef<Value> v, ArrayRef<Value> a) -> Values {
+                    return {(s.*combine)(a[0], s.cast(v[0], dtype))};
+                  })[0];
+}
+
+/// The least (or greatest) value of a dtype.
+static Value extreme(DType dtype, bool least) {
+  if (isFloat(dtype)) {
+    double infinity = std::numeric_limits<double>::infinity();
+    return least ? -infinity : infinity;
+  }
+  unsigned bits = dtype == DType::Bool ? 1 : byteSize(dtype) * 8;
+  if (isUnsigned(dtype))
+    return least ? int64_t(0) : int64_t(llvm::maskTrailingOnes<uint64_t>(bits));
+  return least ? llvm::minIntN(bits) : llvm::maxIntN(bits);
+}
+
+Value Emit::reduceSum(Value x, Dims dims, bool keepdim) {
+  return reduceBy(*this, x, dims, keepdim, sumDType(x.dtype()), 0,
+                  &Scalar::add);
+}
+Value Emit::reduceProd(Value x, Dims dims, bool keepdim) {
+  return reduceBy(*this, x, dims, keepdim, sumDType(x.dtype()), 1,
+                  &Scalar::mul);
+}
+Value Emit::reduceMax(Value x, Dims dims, bool keepdim) {
+  DType dtype = computeDType(x.dtype());
+  return reduceBy(*this, x, dims, keepdim, dtype, extreme(dtype, true),
+                  &Scalar::max);
+}
+Value Emit::reduceMin(Value x, Dims dims, bool keepdim) {
+  DType dtype = computeDType(x.dtype());
+  return reduceBy(*this, x, dims, keepdim, dtype, extreme(dtype, false),
+                  &Scalar::min);
+}
+Value Emit::reduceAny(Value x, Dims dims, bool keepdim) {
+  return reduceBy(*this, x, dims, keepdim, DType::Bool, false,
+                  &Scalar::logicalOr);
+}
+Value Emit::reduceAll(Value x, Dims dims, bool keepdim) {
+  return reduceBy(*this, x, dims, keepdim, DType::Bool, true,
+                  &Scalar::logicalAnd);
+}
+Value Emit::reduceMean(Value x, Dims dims, bool keepdim) {
+  return div(reduceSum(x, dims, keepdim), count(x, dims));
+}
+
+Emit::ValueAndIndex Emit::reduceArg(Value x, int64_t dim, bool keepdim,
+                                    bool max) {
+  DType dtype = computeDType(x.dtype());
+  int64_t last = std::numeric_limits<int64_t>::max();
+  Values results = reduce(
+      {x}, {dim}, keepdim,
+      {{dtype, extreme(dtype, max)}, {DType::I64, last}},
+      [&](Scalar s, ArrayRef<Value> v, ArrayRef<Value> best) -> Values {
+        // First by value (NaN before all), then by index.
+        Value at = s.index(dim);
+        Value better = max ? s.gt(v[0], best[0]) : s.lt(v[0], best[0]);
+        Value same = s.eq(v[0], best[0]);
+        if (isFloat(dtype)) {
+          Value nan = s.isNan(v[0]), bestNan = s.isNan(best[0]);
+          better = s.logicalOr(better,
+                               s.logicalAnd(nan, s.logicalNot(bestNan)));
+          same = s.logicalOr(same, s.logicalAnd(nan, bestNan));
+        }
+        Value take =
+            s.logicalOr(better, s.logicalAnd(same, s.lt(at, best[1])));
+        return {s.select(take, v[0], best[0]), s.select(take, at, best[1])};
+      });
+  return {results[0], results[1]};
+}
+Emit::ValueAndIndex Emit::reduceArgMax(Value x, int64_t dim, bool keepdim) {
+  return reduceArg(x, dim, keepdim, /*max=*/true);
+}
+Emit::ValueAndIndex Emit::reduceArgMin(Value x, int64_t dim, bool keepdim) {
+  return reduceArg(x, dim, keepdim, /*max=*/false);
+}
+
+Value Emit::cast(Value x, DType dtype) {
+  if (!x.isTensor() || x.dtype() == dtype)
+    return x;
+  return map(x, [&](Scalar s, Value v) { return s.cast(v, dtype); });
+}
+
+} // namespace ltc::compiler

@@ -1,0 +1,105 @@
+//===- module.cpp - torch_ltc._C --------------------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Functions only; what they mean to a user is said in python/torch_ltc. Nothing
+// happens when the module is imported: initialize() does it.
+//
+//===----------------------------------------------------------------------===//
+#include "python_errors.h"
+#include "source_frame.h"
+
+#include "ltc/engine.h"
+#include "ltc/log.h"
+#include "ltc/metrics.h"
+#include "ltc/settings.h"
+#include "ltc_backend/backend.h"
+#include "ltc_backend/raise.h"
+
+#include <torch/csrc/Exceptions.h>
+
+namespace py = pybind11;
+
+namespace ltc::python {
+namespace {
+
+void initialize(py::function makeError, std::vector<std::string> inside) {
+  installErrorHooks(std::move(makeError));
+  setInsideFolders(std::move(inside));
+  backend::setFrameHook(currentSource);
+  backend::initialize();
+}
+
+py::tuple memory(int64_t device) {
+  backend::MemoryInfo info = backend::memory(device);
+  return py::make_tuple(info.allocated, info.maxAllocated, info.reserved);
+}
+
+py::list settingsTable() {
+  py::list table;
+  for (const SettingInfo &row : listSettings())
+    table.append(
+        py::make_tuple(row.name, row.type, row.value, row.initial, row.doc));
+  return table;
+}
+
+void setSetting(const std::string &name, const std::string &value) {
+  backend::raiseIfFailed(set(name, value));
+}
+
+py::tuple callerSource() {
+  Source source = sourceOf(currentSource());
+  return py::make_tuple(source.file, source.line, source.function);
+}
+
+/// An error that nobody asked for must not pass in silence, nor raise at exit.
+void shutdownLoudly() {
+  auto devices = deviceCount();
+  if (counter("execute.launches").get() && devices)
+    for (uint32_t ordinal = 0; ordinal < *devices; ++ordinal)
+      if (auto engine = engineFor(ordinal))
+        if (Status status = (*engine)->synchronize(); !status)
+          log(LogLevel::Warn, Stage::Execute,
+              "at exit, a step that nobody waited for had failed: " +
+                  status.error().str());
+  shutdown();
+}
+
+void defineDevice(py::module_ &m) {
+  m.def("device_count", torch::wrap_pybind_function(backend::deviceCount));
+  m.def("check_ordinal", torch::wrap_pybind_function(backend::checkOrdinal));
+  m.def("current_device", torch::wrap_pybind_function(backend::currentDevice));
+  m.def("set_current_device",
+        torch::wrap_pybind_function(backend::setCurrentDevice));
+  m.def("mark_step", torch::wrap_pybind_function_no_gil(backend::markStep));
+  m.def("synchronize",
+        torch::wrap_pybind_function_no_gil(backend::synchronize));
+  m.def("memory", torch::wrap_pybind_function(memory));
+  m.def("reset_peak_memory",
+        torch::wrap_pybind_function(backend::resetPeakMemory));
+  m.def("pending_graph",
+        torch::wrap_pybind_function_no_gil(backend::pendingGraphText));
+}
+
+void defineProcess(py::module_ &m) {
+  m.def("initialize", torch::wrap_pybind_function(initialize));
+  m.def("shutdown", torch::wrap_pybind_function_no_gil(shutdownLoudly));
+  m.def("mark_forked", torch::wrap_pybind_function(markForked));
+  m.def("metrics", torch::wrap_pybind_function(metrics));
+  m.def("reset_metrics", torch::wrap_pybind_function(resetMetrics));
+  m.def("settings", torch::wrap_pybind_function(settingsTable));
+  m.def("set_setting", torch::wrap_pybind_function(setSetting));
+  m.def("auto_step", [] { return settings().auto_step; });
+  m.def("caller_source", torch::wrap_pybind_function(callerSource));
+}
+
+} // namespace
+} // namespace ltc::python
+
+PYBIND11_MODULE(_C, m) {
+  ltc::python::defineDevice(m);
+  ltc::python::defineProcess(m);
+}

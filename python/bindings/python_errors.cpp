@@ -1,0 +1,67 @@
+//===- python_errors.cpp - From ltc::Error to Python exceptions -----------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "python_errors.h"
+
+#include "ltc_backend/backend.h"
+#include "ltc_backend/raise.h"
+
+#include <torch/csrc/Exceptions.h>
+
+namespace py = pybind11;
+
+namespace ltc::python {
+namespace {
+
+/// Never released: errors may come until the interpreter is gone.
+PyObject *errorMaker = nullptr;
+
+/// Python threads only; a queue thread must not gain a thread state here.
+bool runsPython() {
+  return Py_IsInitialized() && PyGILState_GetThisThreadState();
+}
+
+[[noreturn]] void throwPending() {
+  python_error error;
+  error.persist();
+  throw error;
+}
+
+void raiseInPython(const Error &error) {
+  if (!runsPython())
+    return;
+  py::gil_scoped_acquire gil;
+  try {
+    py::object exception = py::reinterpret_borrow<py::function>(errorMaker)(
+        std::string(name(error.code)), std::string(name(error.stage)), error.op,
+        py::make_tuple(error.source.file, error.source.line,
+                       error.source.function),
+        error.message, error.hint, error.str());
+    PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception.ptr())),
+                    exception.ptr());
+  } catch (py::error_already_set &failure) {
+    failure.restore();
+  }
+  throwPending();
+}
+
+void throwIfInterrupted() {
+  if (!runsPython())
+    return;
+  py::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0)
+    throwPending();
+}
+
+} // namespace
+
+void installErrorHooks(py::function makeError) {
+  errorMaker = makeError.release().ptr();
+  backend::setRaiseHook(raiseInPython);
+  backend::setInterruptHook(throwIfInterrupted);
+}
+
+} // namespace ltc::python

@@ -1,0 +1,18 @@
+//===- python_errors.h - From ltc::Error to Python exceptions ---*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <torch/csrc/utils/pybind.h>
+
+namespace ltc::python {
+
+/// From now on errors of the backend are raised as what `makeError(code, stage,
+/// op, (file, line, function), message, hint, text)` returns, on any thread
+/// that runs Python, and a wait for the device ends at Ctrl-C. Needs the GIL.
+void installErrorHooks(pybind11::function makeError);
+
+} // namespace ltc::python

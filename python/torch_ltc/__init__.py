@@ -1,0 +1,50 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PyTorch's Lazy Tensor Core on MLIR.
+
+Installed, it makes ``device='lazy'`` work after ``import torch`` alone; the
+device's own functions are in ``torch.lazy``. This package holds the rest:
+
+    torch_ltc.settings   every setting, ``with settings.scope(rng="eager")``
+    torch_ltc.metrics    counters, ``with metrics.measure() as counts``
+    torch_ltc.errors     the exceptions, all of them ``torch_ltc.Error``
+"""
+
+import importlib
+
+
+# First of all, because importing torch below calls it.
+def _autoload():
+    """Entry point of the group ``torch.backends``: run by ``import torch``."""
+    importlib.import_module("torch_ltc.startup").activate()
+
+
+_MODULES = ("errors", "metrics", "settings")
+_ERRORS = (
+    "CompileError",
+    "DeviceError",
+    "Error",
+    "IndexOutOfRangeError",
+    "InternalError",
+    "InvalidArgumentError",
+    "OutOfMemoryError",
+    "UnsupportedOpError",
+)
+__all__ = [*_MODULES, *_ERRORS]
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        return importlib.import_module(f"torch_ltc.{name}")
+    if name in _ERRORS:
+        return getattr(importlib.import_module("torch_ltc.errors"), name)
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("torch_ltc")
+    raise AttributeError(f"module 'torch_ltc' has no attribute '{name}'")
+
+
+def __dir__():
+    return [*globals(), *__all__, "__version__"]
+
+
+_autoload()  # for programs that import us with PyTorch's autoload switched off

@@ -1,0 +1,217 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The module ``torch.lazy``: the lazy device, as ``torch.cuda`` is for CUDA."""
+
+import torch
+
+from torch_ltc import startup
+from torch_ltc.startup import start as _start
+
+__all__ = [
+    "current_device",
+    "device",
+    "device_count",
+    "empty_cache",
+    "get_amp_supported_dtype",
+    "get_device_name",
+    "get_rng_state",
+    "get_rng_state_all",
+    "initial_seed",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "mark_step",
+    "max_memory_allocated",
+    "memory_allocated",
+    "memory_reserved",
+    "metrics",
+    "pending_graph",
+    "reset_metrics",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
+    "synchronize",
+]
+
+
+def _ordinal(device):
+    """Return the number of a device given as int, string, `torch.device` or None."""
+    if device is None:
+        return _start().current_device()
+    if isinstance(device, int):
+        return device
+    device = torch.device(device)
+    if device.type != "lazy":
+        raise ValueError(f"expected a lazy device, got {device}")
+    return _start().current_device() if device.index is None else device.index
+
+
+def is_available():
+    """Return whether there is a lazy device."""
+    return device_count() > 0
+
+
+def is_initialized():
+    """Return whether the libraries have been loaded in this process."""
+    return startup._c is not None and not startup.in_bad_fork
+
+
+def _is_in_bad_fork():
+    return startup.in_bad_fork
+
+
+def device_count():
+    """Return the number of devices that the driver (setting ``device``) has."""
+    return _start().device_count()
+
+
+def current_device():
+    """Return the number of the device that ``'lazy'`` means in this thread."""
+    return _start().current_device()
+
+
+def set_device(device):
+    """Choose the device that ``'lazy'`` means in this thread."""
+    _start().set_current_device(_ordinal(device))
+
+
+class device:
+    """Context manager that makes ``device`` the current one."""
+
+    def __init__(self, device):
+        self.index = _ordinal(device)
+
+    def __enter__(self):
+        self.before = current_device()
+        set_device(self.index)
+
+    def __exit__(self, *exception):
+        set_device(self.before)
+
+
+def get_device_name(device=None):
+    """Return a name such as ``'ltc cpu:0'``."""
+    from torch_ltc import settings
+
+    return f"ltc {settings.device}:{_ordinal(device)}"
+
+
+def mark_step(wait=False, device=None):
+    """End a step: queue everything recorded so far as one graph.
+
+    Returns at once unless ``wait``; an error of the step is raised where its
+    values are read, or by `synchronize`.
+    """
+    _start().mark_step(_ordinal(device), wait)
+
+
+def synchronize(device=None):
+    """Queue what is recorded and wait until all of it has run.
+
+    Raises the first error that has not been raised yet.
+    """
+    _start().synchronize(_ordinal(device))
+
+
+def pending_graph(device=None):
+    """Return the text of the graph that the next `mark_step` would queue."""
+    return _start().pending_graph(_ordinal(device))
+
+
+# Random numbers: lazy ops draw their seeds from the default CPU generator, so
+# that a program has the same stream of seeds wherever its tensors are.
+
+
+def manual_seed(seed):
+    """Seed the lazy device; the same generator as ``torch.manual_seed``."""
+    torch.default_generator.manual_seed(int(seed))
+
+
+def manual_seed_all(seed):
+    """Seed all lazy devices; they share one generator."""
+    manual_seed(seed)
+
+
+def seed():
+    """Seed the lazy device with a random number."""
+    torch.default_generator.seed()
+
+
+def seed_all():
+    """Seed all lazy devices with one random number."""
+    seed()
+
+
+def initial_seed():
+    """Return the seed that the generator started from."""
+    return torch.default_generator.initial_seed()
+
+
+def get_rng_state(device=None):
+    """Return the state of the generator as a CPU tensor of bytes."""
+    return torch.default_generator.get_state()
+
+
+def set_rng_state(new_state, device=None):
+    """Set the state of the generator, as `get_rng_state` returned it."""
+    torch.default_generator.set_state(new_state)
+
+
+def get_rng_state_all():
+    """Return the state of every lazy device's generator."""
+    return [get_rng_state(i) for i in range(device_count())]
+
+
+def set_rng_state_all(new_states):
+    """Set the states, as `get_rng_state_all` returned them."""
+    for i, state in enumerate(new_states):
+        set_rng_state(state, i)
+
+
+def memory_allocated(device=None):
+    """Return the bytes of device memory that live tensors hold."""
+    return _start().memory(_ordinal(device))[0]
+
+
+def max_memory_allocated(device=None):
+    """Return the most bytes held since the start or `reset_peak_memory_stats`."""
+    return _start().memory(_ordinal(device))[1]
+
+
+def memory_reserved(device=None):
+    """Return the bytes that the device's allocator holds, free ones included."""
+    return _start().memory(_ordinal(device))[2]
+
+
+def reset_peak_memory_stats(device=None):
+    """Start `max_memory_allocated` again from the current use."""
+    _start().reset_peak_memory(_ordinal(device))
+
+
+def empty_cache():
+    """Do nothing: free memory goes back to the system by itself."""
+
+
+def metrics():
+    """Return the counters of every stage: ``{'codegen.graphs': 2, …}``."""
+    return _start().metrics()
+
+
+def reset_metrics():
+    """Set every counter to zero."""
+    _start().reset_metrics()
+
+
+def get_amp_supported_dtype():
+    """Return the dtypes that autocast may choose."""
+    return [torch.bfloat16, torch.float16]
+
+
+def is_bf16_supported(including_emulation=True):
+    """Return True: every driver computes bfloat16."""
+    return True

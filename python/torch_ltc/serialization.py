@@ -1,0 +1,82 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lazy tensors in files and pickles.
+
+A lazy tensor is written as a plain CPU storage with the location ``lazy:N`` and
+PyTorch's own rebuild function, so that any PyTorch reads the file with
+``map_location='cpu'``. Reading, a storage that is to go to a lazy device stays
+on the CPU and carries a mark, since lazy tensors have no storage; the tensor made
+from it moves. Tensors that shared a storage do not share it afterwards.
+"""
+
+import functools
+import re
+from collections import OrderedDict
+
+import torch
+from torch.utils.hooks import warn_if_has_hooks
+
+_MARK = "_ltc_location"
+
+
+def register_location():
+    """Teach ``torch.save`` and ``torch.load`` the location ``lazy``."""
+    # Before the CPU's (10), which would claim a marked storage.
+    torch.serialization.register_package(5, _location, _restore)
+    for name in ("_rebuild_tensor", "_rebuild_tensor_v3"):
+        setattr(torch._utils, name, _moving(getattr(torch._utils, name)))
+
+
+def _location(storage):
+    return getattr(storage, _MARK, None)
+
+
+def _restore(storage, location):
+    if not re.fullmatch(r"lazy(:\d+)?", location):
+        return None
+    from torch_ltc import startup
+
+    device = torch.device(location)
+    startup.start().check_ordinal(device.index or 0)
+    setattr(storage, _MARK, f"lazy:{device.index or 0}")
+    return storage
+
+
+def _moving(rebuild):
+    @functools.wraps(rebuild)
+    def rebuild_and_move(storage, *args, **kwargs):
+        tensor = rebuild(storage, *args, **kwargs)
+        untyped = storage._untyped_storage
+        location = getattr(untyped, _MARK, None)
+        if location is None:
+            return tensor
+        if getattr(untyped, "_torch_load_uninitialized", False):
+            raise RuntimeError(
+                "torch.load: this file has the format from before PyTorch 1.6, whose "
+                "values come after its tensors; read it with map_location='cpu', then "
+                "move the tensors to 'lazy'"
+            )
+        return tensor.detach().to(location).requires_grad_(tensor.requires_grad)
+
+    return rebuild_and_move
+
+
+def register_reduction():
+    """Make lazy tensors picklable; needed from the first one on."""
+    stock = torch.Tensor._reduce_ex_internal
+
+    @functools.wraps(stock)
+    def reduce(self, proto):
+        return _reduce(self) if self.device.type == "lazy" else stock(self, proto)
+
+    torch.Tensor._reduce_ex_internal = reduce
+
+
+def _reduce(tensor):
+    warn_if_has_hooks(tensor)
+    cpu = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    func, args = cpu._reduce_ex_internal(2)
+    setattr(args[0]._untyped_storage, _MARK, f"lazy:{tensor.device.index or 0}")
+    # As PyTorch's rebuild functions take them: storage, offset, size, stride,
+    # requires_grad, hooks.
+    return func, (*args[:4], tensor.requires_grad, OrderedDict(), *args[6:])

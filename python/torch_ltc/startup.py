@@ -1,0 +1,142 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What happens at ``import torch``, and what waits for the first lazy tensor.
+
+`activate` only leaves marks in PyTorch: the module ``torch.lazy``, the location
+tag of saved tensors, and a kernel on the Lazy key that nobody has used yet. It
+loads no library. Whatever touches the device first, an op through that kernel or
+a function of ``torch.lazy``, calls `start`.
+"""
+
+import atexit
+import importlib
+import importlib.machinery
+import os
+import sys
+import threading
+
+import torch
+
+# The libraries are built against this PyTorch's C++ interface.
+_TORCH = "2.13"
+
+_lock = threading.RLock()
+_first_kernel = None  # registration of `_first_op`, until `start`
+_c = None  # torch_ltc._C, once started
+
+
+def activate():
+    """Make ``device='lazy'`` known to PyTorch, or say in one line why not."""
+    global _first_kernel
+    with _lock:
+        if hasattr(torch, "lazy"):
+            return
+        obstacle = _obstacle()
+        if obstacle:
+            if sys.stderr:
+                print(f"torch_ltc: device='lazy' is off: {obstacle}", file=sys.stderr)
+            return
+        from torch_ltc import device, lazy_core, serialization
+
+        torch._register_device_module("lazy", device)
+        serialization.register_location()
+        lazy_core.redirect()
+        _first_kernel = torch.library.Library("_", "IMPL", "Lazy")
+        _first_kernel.fallback(_first_op)
+        # Early, so that it runs late: other exit handlers may still compute.
+        atexit.register(_at_exit)
+
+
+def _obstacle():
+    """Return why the libraries cannot be loaded, with the remedy, or None."""
+    if torch.__version__.split("+")[0].split(".")[:2] != _TORCH.split("."):
+        return (
+            f"it was built for PyTorch {_TORCH} and this is {torch.__version__}; "
+            f"pip install 'torch=={_TORCH}.*', or pip uninstall torch_ltc"
+        )
+    folder = os.path.dirname(__file__)
+    suffixes = importlib.machinery.EXTENSION_SUFFIXES
+    modules = [f"_C{suffix}" for suffix in suffixes]
+    needed = [modules, ["lib/libltc_backend.so"], ["lib/libltc_runtime.so"]]
+    for names in needed:
+        if not any(os.path.exists(os.path.join(folder, name)) for name in names):
+            return (
+                f"{names[0]} is missing in {folder}; "
+                "build it with `make build`, or pip install --force-reinstall torch_ltc"
+            )
+    return None
+
+
+def start():
+    """Load the libraries and register the backend; return ``torch_ltc._C``."""
+    global _first_kernel, _c
+    if _c is not None:
+        return _c
+    with _lock:
+        if _c is not None:
+            return _c
+        if _first_kernel is None and not hasattr(torch, "lazy"):
+            raise RuntimeError(f"torch_ltc: device='lazy' is off: {_obstacle()}")
+        c = importlib.import_module("torch_ltc._C")
+        from torch_ltc import errors, lazy_core, optimizer, serialization
+
+        if _first_kernel is not None:
+            _first_kernel._destroy()
+            _first_kernel = None
+        folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
+        _skip_reference_kernels()
+        c.initialize(errors.make, _code_folders(folders))
+        lazy_core.restore()
+        serialization.register_reduction()
+        optimizer.register()
+        os.register_at_fork(after_in_child=_after_fork)
+        _c = c
+        return c
+
+
+def _first_op(op, *args, **kwargs):
+    start()
+    return op(*args, **kwargs)
+
+
+def _code_folders(folders):
+    """Return the prefixes of file names whose code is not the user's."""
+    real = [os.path.realpath(folder) for folder in folders]
+    return sorted({os.path.join(folder, "") for folder in [*folders, *real]})
+
+
+def _skip_reference_kernels():
+    """Keep in-place ops from running their Python meta kernel: 14 us each.
+
+    Functionalization reads this variable once, at its first in-place op; do
+    that now, so that it need not stay in the environment of child processes.
+    """
+    name = "TORCH_DISABLE_FUNCTIONALIZATION_META_REFERENCE"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        wrapped = torch._to_functional_tensor(torch.empty(0))
+        torch._enable_functionalization(reapply_views=False)
+        try:
+            wrapped.add_(1)
+        finally:
+            torch._disable_functionalization()
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+in_bad_fork = False
+
+
+def _after_fork():
+    global in_bad_fork
+    in_bad_fork = True
+    _c.mark_forked()
+
+
+def _at_exit():
+    if _c is not None and not in_bad_fork:
+        _c.shutdown()

@@ -12,8 +12,9 @@
 |*
 |* Errors: a function that returns ltc_error* returns NULL on success. The host
 |* reads an error with the plugin's error_* functions and frees it once.
-|* Threads: buffer_alloc, buffer_free, memory and target may be called from any
-|* thread; everything else of one device from one thread at a time.
+|* Threads: buffer_alloc, buffer_free, buffer_host_pointer, memory and target
+|* may be called from any thread; everything else of one device from one thread
+|* at a time.
 |*
 \*===----------------------------------------------------------------------===*/
 #ifndef LTC_PLUGIN_H
@@ -41,8 +42,19 @@ typedef struct ltc_bytes {
   size_t size;
 } ltc_bytes;
 
-/* The numbers of ltc::ErrorCode (error.h). */
+/* ltc::ErrorCode (error.h) plus one: 0 is success. */
 typedef int32_t ltc_error_code;
+enum {
+  LTC_OK,
+  LTC_INVALID_ARGUMENT,
+  LTC_UNSUPPORTED,
+  LTC_OUT_OF_RANGE,
+  LTC_OUT_OF_MEMORY,
+  LTC_COMPILE_FAILED,
+  LTC_DEVICE_FAILED,
+  LTC_INTERRUPTED,
+  LTC_INTERNAL
+};
 
 /* One operand of a library kernel: a tensor's memory, sizes and strides (in
    elements), or a scalar's 64 bits in `bits`. dtype: the numbers of ltc::DType. */
@@ -63,7 +75,7 @@ typedef struct ltc_host {
      NULL and fills `message` (NUL-terminated, cut to `capacity`) on failure. */
   ltc_kernel *(*kernel_resolve)(ltc_bytes call, char *message, size_t capacity);
   void (*kernel_free)(ltc_kernel *kernel);
-  /* Returns 0, or an ltc_error_code and a message. */
+  /* Returns LTC_OK, or a code and a message. */
   ltc_error_code (*kernel_run)(ltc_kernel *kernel, const ltc_view *operands,
                                size_t operand_count, const ltc_view *results,
                                size_t result_count, char *message,

@@ -1,0 +1,55 @@
+//===- buffer.cpp - Device memory that becomes ready, or fails, once -*- C++
+//-*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "device/buffer.h"
+
+namespace ltc {
+
+using namespace runtime;
+
+void Completion::finish(FailurePtr why) {
+  {
+    std::lock_guard lock(mutex);
+    failure = std::move(why);
+    done.store(true, std::memory_order_release);
+  }
+  changed.notify_all();
+}
+
+void Completion::wait() {
+  if (isDone())
+    return;
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return isDone(); });
+}
+
+bool Completion::waitFor(std::chrono::milliseconds time) {
+  if (isDone() || time.count() <= 0)
+    return isDone();
+  std::unique_lock lock(mutex);
+  return changed.wait_for(lock, time, [&] { return isDone(); });
+}
+
+Status DeviceBuffer::wait() {
+  if (!completion->isDone()) {
+    if (isForked())
+      return forkedError();
+    completion->wait();
+  }
+  const FailurePtr &failure = completion->failed();
+  if (!failure)
+    return {};
+  failure->seen.store(true, std::memory_order_relaxed);
+  return failure->error;
+}
+
+bool DeviceBuffer::waitFor(std::chrono::milliseconds time) {
+  // In a forked child nothing will ever finish it: wait() says so.
+  return isForked() || completion->waitFor(time);
+}
+
+} // namespace ltc

@@ -1,0 +1,66 @@
+//===- buffer.h - Device memory that becomes ready, or fails, once -*- C++
+//-*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "device/device.h"
+
+#include <atomic>
+#include <condition_variable>
+
+namespace ltc::runtime {
+
+/// An error of a launch, shared by all that it poisons.
+struct Failure {
+  explicit Failure(Error error) : error(std::move(error)) {}
+
+  const Error error;
+  std::atomic<bool> seen = false; ///< some wait() or synchronize() returned it
+};
+using FailurePtr = std::shared_ptr<Failure>;
+
+/// The moment at which the results of a launch become ready or fail. Any
+/// thread waits; one thread finishes, once.
+class Completion {
+public:
+  void finish(FailurePtr failure);
+  bool isDone() const { return done.load(std::memory_order_acquire); }
+  void wait();
+  bool waitFor(std::chrono::milliseconds time);
+  /// nullptr when all went well. Only after isDone().
+  const FailurePtr &failed() const { return failure; }
+
+private:
+  std::atomic<bool> done = false;
+  FailurePtr failure;
+  std::mutex mutex;
+  std::condition_variable changed;
+};
+
+class DeviceBuffer final : public Buffer {
+public:
+  DeviceBuffer(TensorType type, const void *owner,
+               std::shared_ptr<Completion> completion)
+      : owner(owner), completion(std::move(completion)),
+        tensorType(std::move(type)) {}
+
+  const TensorType &type() const override { return tensorType; }
+  Status wait() override;
+  bool waitFor(std::chrono::milliseconds time) override;
+
+  const void *const owner; ///< the engine it belongs to
+  const std::shared_ptr<Completion> completion;
+  /// Written by the launch, before `completion` is done; read after it.
+  Memory memory;
+  /// Set when a launch takes the memory over.
+  std::atomic<bool> consumed = false;
+
+private:
+  TensorType tensorType;
+};
+
+} // namespace ltc::runtime

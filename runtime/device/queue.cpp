@@ -1,0 +1,71 @@
+//===- queue.cpp - The in-order queue of a device ---------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "device/queue.h"
+
+#include <csignal>
+#include <pthread.h>
+
+namespace ltc::runtime {
+
+Queue::Queue() {
+  // Signals are the business of the user's threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread = std::thread([this] { loop(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread.native_handle(), "ltc-queue");
+}
+
+bool Queue::push(std::unique_ptr<Work> work, size_t limit) {
+  {
+    std::unique_lock lock(mutex);
+    left.wait(lock, [&] { return closed || !limit || count < limit; });
+    if (closed)
+      return false;
+    waiting.push_back(std::move(work));
+    ++count;
+  }
+  arrived.notify_one();
+  return true;
+}
+
+void Queue::drain() {
+  std::unique_lock lock(mutex);
+  left.wait(lock, [&] { return count == 0; });
+}
+
+void Queue::close() {
+  {
+    std::lock_guard lock(mutex);
+    closed = true;
+  }
+  arrived.notify_all();
+  left.notify_all();
+  std::lock_guard lock(joining);
+  if (thread.joinable())
+    thread.join();
+}
+
+void Queue::loop() {
+  std::unique_lock lock(mutex);
+  while (true) {
+    arrived.wait(lock, [&] { return closed || !waiting.empty(); });
+    if (waiting.empty())
+      return;
+    std::unique_ptr<Work> work = std::move(waiting.front());
+    waiting.pop_front();
+    lock.unlock();
+    work->run();
+    work.reset();
+    lock.lock();
+    --count;
+    left.notify_all();
+  }
+}
+
+} // namespace ltc::runtime

@@ -1,0 +1,55 @@
+//===- queue.h - The in-order queue of a device -----------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/types.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace ltc::runtime {
+
+/// Something to run on the device's thread. Destroyed there, after it ran.
+class Work {
+public:
+  virtual ~Work() = default;
+  virtual void run() = 0;
+};
+
+/// One thread that runs work in the order in which it was pushed.
+class LTC_API Queue {
+public:
+  Queue();
+  ~Queue() { close(); }
+
+  /// Blocks while `limit` pieces of work wait or run; 0 is no limit. False,
+  /// and nothing queued, once the queue is closed.
+  bool push(std::unique_ptr<Work> work, size_t limit = 0);
+  /// Blocks until everything pushed before has run and is destroyed.
+  void drain();
+  /// Drains, then ends the thread. Any number of times.
+  void close();
+  size_t pending() const { return count.load(std::memory_order_acquire); }
+
+private:
+  void loop();
+
+  std::mutex mutex;
+  std::condition_variable arrived, left;
+  std::deque<std::unique_ptr<Work>> waiting;
+  std::atomic<size_t> count = 0; ///< waiting or running; written under mutex
+  bool closed = false;
+  std::mutex joining;
+  std::thread thread;
+};
+
+} // namespace ltc::runtime

@@ -1,0 +1,250 @@
+//===- engine.cpp - Launches, transfers and waits of one device -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "engine/engine.h"
+
+#include "ltc/metrics.h"
+#include "ltc/settings.h"
+
+#include <algorithm>
+
+namespace ltc::runtime {
+
+namespace {
+
+Error invalid(std::string message) {
+  return {ErrorCode::InvalidArgument,
+          Stage::Execute,
+          std::move(message),
+          "",
+          {},
+          ""};
+}
+
+/// Whether a buffer of type `given` may stand for an input of type `wanted`.
+bool fits(const TensorType &given, const TensorType &wanted) {
+  if (given.dtype != wanted.dtype || given.dims.size() != wanted.dims.size())
+    return false;
+  for (size_t i = 0; i < given.dims.size(); ++i)
+    if (wanted.dims[i] != kDynamic && wanted.dims[i] != given.dims[i])
+      return false;
+  return true;
+}
+
+/// Copies host data to memory that the host cannot reach.
+class Transfer final : public Work {
+public:
+  Transfer(LaunchState &state, DeviceBufferPtr buffer, std::vector<char> data)
+      : state(state), buffer(std::move(buffer)), data(std::move(data)) {}
+
+  void run() override {
+    Status status = buffer->memory.write(data.data(), data.size());
+    FailurePtr failure;
+    if (!status) {
+      failure = std::make_shared<Failure>(status.takeError());
+      state.failures.add(failure);
+    }
+    std::shared_ptr<Completion> completion = buffer->completion;
+    buffer.reset();
+    completion->finish(std::move(failure));
+  }
+
+private:
+  LaunchState &state;
+  DeviceBufferPtr buffer;
+  std::vector<char> data;
+};
+
+} // namespace
+
+DeviceEngine::DeviceEngine(std::shared_ptr<Device> device,
+                           CompilerSource compiler)
+    : device(std::move(device)), compilerSource(std::move(compiler)) {}
+
+void DeviceEngine::close() {
+  queue.close();
+  cache.clear();
+  state.arena.release(); // the thread that used it has ended
+  std::lock_guard lock(mutex);
+  device.reset();
+}
+
+Result<std::shared_ptr<Device>> DeviceEngine::open() const {
+  if (isForked())
+    return forkedError();
+  std::lock_guard lock(mutex);
+  if (!device)
+    return Error{ErrorCode::DeviceFailed,
+                 Stage::Execute,
+                 "the device was shut down",
+                 "",
+                 {},
+                 ""};
+  return device;
+}
+
+Result<DeviceBufferPtr> DeviceEngine::own(const BufferPtr &buffer) const {
+  auto found = std::dynamic_pointer_cast<DeviceBuffer>(buffer);
+  if (!found || found->owner != this)
+    return invalid("the buffer belongs to another device");
+  if (found->consumed)
+    return invalid("the buffer of " + found->type().str() +
+                   " was donated to an earlier launch");
+  return found;
+}
+
+Result<std::vector<ScalarOrBuffer>> DeviceEngine::checkArguments(
+    const Artifact &artifact,
+    const std::vector<LaunchArgument> &arguments) const {
+  if (arguments.size() != artifact.inputs.size())
+    return invalid("the graph has " + std::to_string(artifact.inputs.size()) +
+                   " inputs, and the launch " +
+                   std::to_string(arguments.size()) + " arguments");
+  std::vector<ScalarOrBuffer> checked(arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ValueType &wanted = artifact.inputs[i];
+    std::string_view found = "a scalar";
+    if (arguments[i].buffer) {
+      Result<DeviceBufferPtr> buffer = own(arguments[i].buffer);
+      if (!buffer)
+        return buffer.takeError();
+      checked[i].buffer = std::move(*buffer);
+      found = "another tensor type";
+    }
+    checked[i].bits = uint64_t(arguments[i].integer);
+    const DeviceBuffer *buffer = checked[i].buffer.get();
+    if (wanted.isScalar ? buffer != nullptr
+                        : !buffer || !fits(buffer->type(), wanted.tensor))
+      return invalid("argument " + std::to_string(i) + " is " +
+                     (buffer ? buffer->type().str() : std::string(found)) +
+                     ", and the graph wants " + wanted.str());
+  }
+  for (const std::optional<uint32_t> &donated : artifact.donated) {
+    if (!donated)
+      continue;
+    const DeviceBufferPtr &buffer = checked[*donated].buffer;
+    auto uses = std::count_if(
+        checked.begin(), checked.end(),
+        [&](const ScalarOrBuffer &other) { return other.buffer == buffer; });
+    if (uses > 1)
+      return invalid("argument " + std::to_string(*donated) +
+                     " is donated, and another argument too");
+  }
+  return checked;
+}
+
+Result<std::vector<BufferPtr>>
+DeviceEngine::launch(const ExecutablePtr &executable,
+                     std::vector<LaunchArgument> arguments) {
+  static Counter &launches = counter("execute.launches");
+  Result<std::shared_ptr<Device>> opened = open();
+  if (!opened)
+    return opened.takeError();
+  auto program = std::dynamic_pointer_cast<Program>(executable);
+  if (!program || program->home() != *opened)
+    return invalid("the executable belongs to another device");
+  const Artifact &artifact = program->artifact();
+  auto checked = checkArguments(artifact, arguments);
+  if (!checked)
+    return checked.takeError();
+  arguments.clear();
+
+  auto completion = std::make_shared<Completion>();
+  std::vector<DeviceBufferPtr> results;
+  std::vector<BufferPtr> handed;
+  for (size_t i = 0; i < artifact.results.size(); ++i) {
+    results.push_back(
+        std::make_shared<DeviceBuffer>(artifact.results[i], this, completion));
+    handed.push_back(results.back());
+    if (artifact.donated[i])
+      (*checked)[*artifact.donated[i]].buffer->consumed = true;
+  }
+  auto limit = size_t(std::max<int64_t>(settings().max_in_flight, 1));
+  if (!queue.push(std::make_unique<Launch>(state, std::move(program),
+                                           std::move(*checked),
+                                           std::move(results), completion),
+                  limit))
+    return open().takeError();
+  launches.add();
+  return handed;
+}
+
+Result<Memory> DeviceEngine::allocate(Device &device, size_t bytes) {
+  Result<Memory> memory = device.allocate(bytes);
+  if (memory || memory.error().code != ErrorCode::OutOfMemory)
+    return memory;
+  // What is still queued holds memory that is free once it has run.
+  queue.drain();
+  return device.allocate(bytes);
+}
+
+Result<BufferPtr> DeviceEngine::upload(const TensorType &type,
+                                       const void *data) {
+  Result<std::shared_ptr<Device>> opened = open();
+  if (!opened)
+    return opened.takeError();
+  if (!type.isStatic())
+    return invalid("cannot upload to the dynamic type " + type.str());
+  size_t bytes = type.bytes();
+  Result<Memory> memory = allocate(**opened, bytes);
+  if (!memory)
+    return memory.takeError();
+  auto buffer = std::make_shared<DeviceBuffer>(type, this,
+                                               std::make_shared<Completion>());
+  buffer->memory = std::move(*memory);
+  if (void *host = buffer->memory.hostPointer()) {
+    if (bytes)
+      std::memcpy(host, data, bytes);
+    buffer->completion->finish(nullptr);
+    return BufferPtr(buffer);
+  }
+  auto from = static_cast<const char *>(data);
+  if (!queue.push(std::make_unique<Transfer>(
+          state, buffer, std::vector<char>(from, from + bytes))))
+    return open().takeError();
+  return BufferPtr(buffer);
+}
+
+Status DeviceEngine::download(const BufferPtr &buffer, void *data) {
+  if (isForked())
+    return forkedError();
+  Result<DeviceBufferPtr> owned = own(buffer);
+  if (!owned)
+    return owned.takeError();
+  if (Status status = buffer->wait(); !status)
+    return status;
+  // The buffer keeps its device open, also after close().
+  const Memory &memory = (*owned)->memory;
+  size_t bytes = buffer->type().bytes();
+  if (!bytes)
+    return {};
+  if (const void *host = memory.hostPointer()) {
+    std::memcpy(data, host, bytes);
+    return {};
+  }
+  return memory.read(data, bytes);
+}
+
+Status DeviceEngine::synchronize() {
+  if (isForked())
+    return forkedError();
+  queue.drain();
+  if (FailurePtr failure = state.failures.takeFirstUnseen())
+    return failure->error;
+  return {};
+}
+
+MemoryStats DeviceEngine::memory() const {
+  Result<std::shared_ptr<Device>> opened = open();
+  return opened ? (*opened)->memory(false) : MemoryStats();
+}
+
+void DeviceEngine::resetPeakMemory() {
+  if (Result<std::shared_ptr<Device>> opened = open())
+    (*opened)->memory(true);
+}
+
+} // namespace ltc::runtime

@@ -1,0 +1,61 @@
+//===- engine.h - The engine of one device ----------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "cache/memory.h"
+#include "engine/launch.h"
+#include "ltc/compiler.h"
+
+namespace ltc::runtime {
+
+/// Finds the compiler when the first graph needs it.
+using CompilerSource = std::function<Result<Compiler *>()>;
+
+class LTC_API DeviceEngine final : public Engine {
+public:
+  DeviceEngine(std::shared_ptr<Device> device, CompilerSource compiler);
+  ~DeviceEngine() override { close(); }
+
+  ExecutablePtr lookup(Hash128 graphHash) override;
+  Result<ExecutablePtr> compile(const Graph &graph) override;
+  Result<std::vector<BufferPtr>>
+  launch(const ExecutablePtr &executable,
+         std::vector<LaunchArgument> arguments) override;
+  Result<BufferPtr> upload(const TensorType &type, const void *data) override;
+  Status download(const BufferPtr &buffer, void *data) override;
+  Status synchronize() override;
+  size_t inFlight() const override { return state.inFlight; }
+  MemoryStats memory() const override;
+  void resetPeakMemory() override;
+  void clearCache() override { cache.clear(); }
+
+  /// Drains the queue and lets go of the device; then every call that needs it
+  /// returns an error. Idempotent; any thread but the queue's.
+  void close();
+
+private:
+  /// The device, or why it cannot be used.
+  Result<std::shared_ptr<Device>> open() const;
+  Result<ExecutablePtr> build(const Graph &graph, Hash128 key);
+  Result<Artifact> artifactFor(const Graph &graph, Hash128 key,
+                               const Device &device);
+  /// Checks a buffer from outside and sees through it.
+  Result<DeviceBufferPtr> own(const BufferPtr &buffer) const;
+  Result<std::vector<ScalarOrBuffer>>
+  checkArguments(const Artifact &artifact,
+                 const std::vector<LaunchArgument> &arguments) const;
+  Result<Memory> allocate(Device &device, size_t bytes);
+
+  mutable std::mutex mutex; ///< guards `device`
+  std::shared_ptr<Device> device;
+  CompilerSource compilerSource;
+  MemoryCache cache;
+  LaunchState state;
+  Queue queue; ///< last: its thread ends before what its work refers to
+};
+
+} // namespace ltc::runtime

@@ -1,0 +1,157 @@
+//===- launch.cpp - One run of a program, in the queue ----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "engine/launch.h"
+
+#include "ltc/log.h"
+#include "ltc/metrics.h"
+#include "ltc/trace.h"
+
+#include <algorithm>
+
+namespace ltc::runtime {
+
+Result<ltc_buffer *> Arena::reserve(Device &device, size_t bytes) {
+  if (bytes <= size)
+    return bytes ? memory.get() : nullptr;
+  release(); // first, so that old and new never stand side by side
+  Result<Memory> grown = device.allocate(bytes);
+  if (!grown)
+    return grown.takeError();
+  memory = std::move(*grown);
+  size = bytes;
+  return memory.get();
+}
+
+void FailureLog::add(FailurePtr failure) {
+  std::lock_guard lock(mutex);
+  std::erase_if(failures,
+                [](const FailurePtr &old) { return old->seen.load(); });
+  failures.push_back(std::move(failure));
+}
+
+FailurePtr FailureLog::takeFirstUnseen() {
+  std::vector<FailurePtr> taken;
+  {
+    std::lock_guard lock(mutex);
+    taken.swap(failures);
+  }
+  FailurePtr first;
+  for (FailurePtr &failure : taken) {
+    if (failure->seen.exchange(true))
+      continue;
+    if (first)
+      log(LogLevel::Warn, Stage::Execute,
+          "a later launch failed too: " + failure->error.message);
+    else
+      first = std::move(failure);
+  }
+  return first;
+}
+
+Launch::Launch(LaunchState &state, std::shared_ptr<Program> program,
+               std::vector<ScalarOrBuffer> arguments,
+               std::vector<DeviceBufferPtr> results,
+               std::shared_ptr<Completion> completion)
+    : state(state), program(std::move(program)),
+      arguments(std::move(arguments)), results(std::move(results)),
+      completion(std::move(completion)) {
+  ++state.inFlight;
+}
+
+FailurePtr Launch::failedInput() const {
+  // The queue runs in order: whoever writes an input has finished.
+  for (const ScalarOrBuffer &argument : arguments)
+    if (argument.buffer && argument.buffer->completion->failed())
+      return argument.buffer->completion->failed();
+  return nullptr;
+}
+
+void Launch::run() {
+  static Counter &errors = counter("execute.errors");
+  static Counter &kernels = counter("execute.kernels");
+  FailurePtr failure = failedInput();
+  if (!failure) {
+    Span span(Stage::Execute);
+    if (Status status = execute(); status) {
+      kernels.add(program->artifact().kernels);
+    } else {
+      errors.add();
+      failure = std::make_shared<Failure>(status.takeError());
+      state.failures.add(failure);
+    }
+  }
+  if (failure)
+    for (DeviceBufferPtr &result : results)
+      result->memory = Memory();
+  // Inputs go first: whoever wakes finds their memory free.
+  arguments.clear();
+  results.clear();
+  program.reset();
+  --state.inFlight;
+  completion->finish(std::move(failure));
+}
+
+Status Launch::allocateResults() {
+  const Artifact &artifact = program->artifact();
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (artifact.donated[i]) {
+      results[i]->memory =
+          std::move(arguments[*artifact.donated[i]].buffer->memory);
+      continue;
+    }
+    Result<Memory> memory =
+        program->home()->allocate(artifact.results[i].bytes());
+    if (!memory)
+      return memory.takeError();
+    results[i]->memory = std::move(*memory);
+  }
+  return {};
+}
+
+Status Launch::execute() {
+  Device &device = *program->home();
+  const Artifact &artifact = program->artifact();
+  if (Status status = allocateResults(); !status)
+    return status;
+  Result<ltc_buffer *> arena = state.arena.reserve(device, artifact.arenaBytes);
+  if (!arena)
+    return arena.takeError();
+
+  std::vector<ltc_operand> operands;
+  operands.reserve(arguments.size() + results.size());
+  auto add = [&](ltc_buffer *buffer, const TensorType &type, uint64_t bits) {
+    operands.push_back({buffer, type.dims.data(), uint32_t(type.dims.size()),
+                        uint8_t(type.dtype), bits});
+  };
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (DeviceBuffer *buffer = arguments[i].buffer.get())
+      add(buffer->memory.get(), buffer->type(), 0);
+    else
+      add(nullptr, artifact.inputs[i].tensor, arguments[i].bits);
+  for (size_t i = 0; i < results.size(); ++i) {
+    ltc_buffer *buffer = results[i]->memory.get();
+    if (artifact.donated[i])
+      operands[*artifact.donated[i]].buffer = buffer;
+    add(buffer, results[i]->type(), 0);
+  }
+  int64_t site = -1;
+  Status status = device.run(program->get(), operands, *arena, site);
+  return status ? Status() : atSite(status.takeError(), site);
+}
+
+Error Launch::atSite(Error error, int64_t site) const {
+  const auto &sites = program->artifact().errorSites;
+  if (site < 0 || size_t(site) >= sites.size())
+    return error;
+  const Artifact::ErrorSite &place = sites[size_t(site)];
+  error.message = place.op + "(" + place.operands + "): " + error.message;
+  error.op = place.op;
+  error.source = place.source;
+  return error;
+}
+
+} // namespace ltc::runtime

@@ -1,0 +1,74 @@
+//===- launch.h - One run of a program, in the queue ------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "device/queue.h"
+#include "engine/program.h"
+
+namespace ltc::runtime {
+
+/// Scratch memory of a queue, kept between runs and grown. Queue thread only.
+class Arena {
+public:
+  /// At least `bytes`; nullptr when 0.
+  Result<ltc_buffer *> reserve(Device &device, size_t bytes);
+  void release() { *this = Arena(); }
+
+private:
+  Memory memory;
+  size_t size = 0;
+};
+
+/// Every failure, until somebody has seen it. Any thread.
+class FailureLog {
+public:
+  void add(FailurePtr failure);
+  /// The first one that nobody has seen. Forgets all; logs what it drops.
+  FailurePtr takeFirstUnseen();
+
+private:
+  std::mutex mutex;
+  std::vector<FailurePtr> failures;
+};
+
+/// What the launches of one queue share.
+struct LaunchState {
+  Arena arena;
+  FailureLog failures;
+  std::atomic<size_t> inFlight = 0;
+};
+
+using DeviceBufferPtr = std::shared_ptr<DeviceBuffer>;
+
+struct ScalarOrBuffer {
+  DeviceBufferPtr buffer; ///< null for a scalar
+  uint64_t bits = 0;
+};
+
+/// Keeps its program and its buffers alive until it has run.
+class Launch final : public Work {
+public:
+  Launch(LaunchState &state, std::shared_ptr<Program> program,
+         std::vector<ScalarOrBuffer> arguments,
+         std::vector<DeviceBufferPtr> results,
+         std::shared_ptr<Completion> completion);
+  void run() override;
+
+private:
+  FailurePtr failedInput() const;
+  Status execute();
+  Status allocateResults();
+  Error atSite(Error error, int64_t site) const;
+
+  LaunchState &state;
+  std::shared_ptr<Program> program;
+  std::vector<ScalarOrBuffer> arguments;
+  std::vector<DeviceBufferPtr> results;
+  std::shared_ptr<Completion> completion;
+};
+
+} // namespace ltc::runtime

@@ -1,0 +1,179 @@
+//===- process.cpp - The devices of this process ----------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "engine/engine.h"
+
+#include "ltc/settings.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <pthread.h>
+
+namespace ltc {
+
+using namespace runtime;
+
+namespace {
+
+std::atomic<bool> opened = false; ///< some device has been open
+std::atomic<bool> forked = false;
+
+struct Process {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<DeviceEngine>> engines; ///< by ordinal
+  /// Closed ones: callers may still hold a pointer.
+  std::vector<std::unique_ptr<DeviceEngine>> closed;
+  bool exiting = false;
+};
+
+// Never destroyed: buffers in static variables outlive everything.
+Process &process() {
+  static auto *process = new Process;
+  return *process;
+}
+
+Error executeError(ErrorCode code, std::string message, std::string hint = "") {
+  return {code, Stage::Execute, std::move(message), "", {}, std::move(hint)};
+}
+
+Result<Compiler *> loadCompiler() {
+  std::string path = siblingLibrary("libltc_compiler.so");
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return executeError(ErrorCode::CompileFailed,
+                        std::string("cannot load the compiler: ") + dlerror(),
+                        "build the target ltc_compiler, or reinstall");
+  auto get = reinterpret_cast<decltype(&ltc_compiler_get)>(
+      dlsym(library, "ltc_compiler_get"));
+  if (!get)
+    return executeError(ErrorCode::CompileFailed,
+                        path + " is not the compiler: it has no symbol "
+                               "ltc_compiler_get");
+  return get();
+}
+
+/// Loads it at the first compile of the process; a failure is tried again.
+Result<Compiler *> processCompiler() {
+  static std::mutex mutex;
+  static Compiler *compiler = nullptr;
+  std::lock_guard lock(mutex);
+  if (compiler)
+    return compiler;
+  Result<Compiler *> loaded = loadCompiler();
+  if (loaded)
+    compiler = *loaded;
+  return loaded;
+}
+
+void shutdownAtExit() {
+  if (isForked())
+    return;
+  {
+    std::lock_guard lock(process().mutex);
+    process().exiting = true;
+  }
+  shutdown();
+}
+
+void registerHandlers() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    pthread_atfork(nullptr, nullptr, markForked);
+    std::atexit(shutdownAtExit);
+  });
+}
+
+Result<uint32_t> countDevices(const Driver &driver) {
+  uint32_t count = 0;
+  if (ltc_error *error = driver.api->device_count(&count))
+    return driver.take(error);
+  return count;
+}
+
+Result<std::unique_ptr<DeviceEngine>> openEngine(uint32_t ordinal) {
+  Result<const Driver *> driver = loadDriver(settings().device);
+  if (!driver)
+    return driver.takeError();
+  Result<uint32_t> count = countDevices(**driver);
+  if (!count)
+    return count.takeError();
+  if (ordinal >= *count)
+    return executeError(ErrorCode::InvalidArgument,
+                        "there is no device lazy:" + std::to_string(ordinal) +
+                            ": driver " + (*driver)->api->name + " has " +
+                            std::to_string(*count) +
+                            (*count == 1 ? " device" : " devices"));
+  registerHandlers();
+  Result<std::shared_ptr<Device>> device =
+      Device::open(**driver, ordinal, size_t(settings().memory_limit_bytes));
+  if (!device)
+    return device.takeError();
+  opened = true;
+  return std::make_unique<DeviceEngine>(std::move(*device), processCompiler);
+}
+
+} // namespace
+
+bool runtime::isForked() { return forked.load(std::memory_order_relaxed); }
+
+Error runtime::forkedError() {
+  return executeError(ErrorCode::DeviceFailed,
+                      "this process was forked after its parent opened a lazy "
+                      "device, and cannot use it",
+                      "start worker processes with the methods spawn or "
+                      "forkserver, or before the first lazy tensor");
+}
+
+Result<uint32_t> deviceCount() {
+  if (isForked())
+    return forkedError();
+  Result<const Driver *> driver = loadDriver(settings().device);
+  if (!driver)
+    return driver.takeError();
+  return countDevices(**driver);
+}
+
+Result<Engine *> engineFor(uint32_t ordinal) {
+  if (isForked())
+    return forkedError();
+  Process &all = process();
+  std::lock_guard lock(all.mutex);
+  if (ordinal < all.engines.size() && all.engines[ordinal])
+    return all.engines[ordinal].get();
+  if (all.exiting)
+    return executeError(ErrorCode::DeviceFailed, "the process is exiting");
+  Result<std::unique_ptr<DeviceEngine>> engine = openEngine(ordinal);
+  if (!engine)
+    return engine.takeError();
+  if (all.engines.size() <= ordinal)
+    all.engines.resize(ordinal + 1);
+  all.engines[ordinal] = std::move(*engine);
+  return all.engines[ordinal].get();
+}
+
+void shutdown() {
+  if (isForked())
+    return;
+  Process &all = process();
+  std::vector<std::unique_ptr<DeviceEngine>> engines;
+  {
+    std::lock_guard lock(all.mutex);
+    engines.swap(all.engines);
+  }
+  for (std::unique_ptr<DeviceEngine> &engine : engines)
+    if (engine)
+      engine->close();
+  std::lock_guard lock(all.mutex);
+  for (std::unique_ptr<DeviceEngine> &engine : engines)
+    all.closed.push_back(std::move(engine));
+}
+
+void markForked() {
+  if (opened)
+    forked = true;
+}
+
+} // namespace ltc

@@ -1,0 +1,126 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The wheel, installed beside PyTorch alone and beside two other LLVMs."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+TRAIN_ONE_STEP = """
+import torch
+model = torch.nn.Linear(4, 2)
+x = torch.arange(8.0).reshape(2, 4)
+wanted = torch.softmax(model(x), 1)
+found = torch.softmax(model.to("lazy")(x.to("lazy")), 1).cpu()
+torch.testing.assert_close(found, wanted)
+metrics = torch.lazy.metrics()
+assert metrics["codegen.graphs"] >= 1, metrics
+"""
+# Each makes its LLVM do something, so that its initialisers have run.
+USE_TRITON = """
+from triton._C import libtriton
+context = libtriton.ir.context()
+libtriton.ir.load_dialects(context)
+"""
+USE_JAXLIB = """
+import jaxlib._jax
+from jaxlib.mlir import ir
+with ir.Context() as context:
+    context.allow_unregistered_dialects = True
+    assert "test.op" in str(ir.Module.parse('"test.op"() : () -> ()'))
+"""
+OTHERS = {"triton": USE_TRITON, "jaxlib": USE_JAXLIB}
+
+
+def run(*command, **options):
+    done = subprocess.run(
+        [str(part) for part in command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        **options,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done
+
+
+def clean_environment():
+    """Without what would lead Python back to the build tree."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+
+
+@pytest.fixture(scope="module")
+def wheel(root, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps"]
+    run(*pip, "--wheel-dir", folder, root)
+    (found,) = folder.glob("torch_ltc-*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory):
+    """Make an environment with the wheel; PyTorch is seen in this one."""
+    folder = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", folder)
+    program = folder / "bin/python"
+    run(program, "-m", "pip", "install", "--no-deps", wheel, env=clean_environment())
+    (site,) = folder.glob("lib/python3*/site-packages")
+    # A folder named in a .pth file does not have its own .pth files read, so
+    # the link to the build tree is not followed.
+    (site / "torch.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return program
+
+
+@pytest.fixture(scope="module")
+def other(python):
+    """Install another package that carries an LLVM, or skip."""
+
+    def install(name):
+        command = [python, "-m", "pip", "install", "-q", name]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=clean_environment()
+        )
+        if done.returncode:
+            pytest.skip(f"{name} cannot be installed: {done.stderr[-300:]}")
+
+    return install
+
+
+def test_wheel_holds_the_package_and_nothing_else(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    folders = {name.split("/")[0] for name in names}
+    assert all(folder.startswith("torch_ltc") for folder in folders), folders
+    libraries = {n.removeprefix("torch_ltc/lib/") for n in names if "/lib/" in n}
+    assert {
+        "libltc_runtime.so",
+        "libltc_compiler.so",
+        "libltc_backend.so",
+        "libltc_driver_cpu.so",
+    } <= libraries
+    assert any(name.startswith("torch_ltc/_C.") for name in names)
+    assert not [name for name in names if name.endswith((".a", ".h", ".cmake"))]
+
+
+def test_installed_wheel_computes(python, tmp_path):
+    code = TRAIN_ONE_STEP + "import torch_ltc; print(torch_ltc.__file__)"
+    done = run(python, "-c", code, cwd=tmp_path, env=clean_environment())
+    assert str(python.parents[1]) in done.stdout, "another torch_ltc was imported"
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_installed_wheel_lives_beside(python, other, name, order, tmp_path):
+    other(name)
+    parts = [OTHERS[name], TRAIN_ONE_STEP]
+    if order == "after":
+        parts.reverse()
+    # Once more: neither may have broken the other.
+    code = "\n".join(parts + parts)
+    run(python, "-c", code, cwd=tmp_path, env=clean_environment())

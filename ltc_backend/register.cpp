@@ -7,6 +7,7 @@
 #include "ltc_backend/register.h"
 
 #include "ltc_backend/backend.h"
+#include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
@@ -117,8 +118,11 @@ void registerKernels() {
   auto copy = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
   stockCopy = new c10::SafeKernelFunction(
       copy.getComputedKernelForDispatchKey(DispatchKey::Functionalize));
-  makeLibrary("aten", DispatchKey::Functionalize)
-      ->impl("copy_", CppFunction::makeFromBoxedFunction<&copyInPlace>());
+  torch::Library *functionalize =
+      makeLibrary("aten", DispatchKey::Functionalize);
+  functionalize->impl("copy_",
+                      CppFunction::makeFromBoxedFunction<&copyInPlace>());
+  registerInPlaceOps(*functionalize);
 }
 
 } // namespace ltc::backend

@@ -17,6 +17,7 @@ import torch
 from torch.utils.hooks import warn_if_has_hooks
 
 _MARK = "_ltc_location"
+_UNFINISHED = "_torch_load_uninitialized"  # PyTorch's mark; it never takes it off
 
 
 def register_location():
@@ -25,6 +26,7 @@ def register_location():
     torch.serialization.register_package(5, _location, _restore)
     for name in ("_rebuild_tensor", "_rebuild_tensor_v3"):
         setattr(torch._utils, name, _moving(getattr(torch._utils, name)))
+    torch.storage._load_from_bytes = _finishing(torch.storage._load_from_bytes)
 
 
 def _location(storage):
@@ -50,7 +52,7 @@ def _moving(rebuild):
         location = getattr(untyped, _MARK, None)
         if location is None:
             return tensor
-        if getattr(untyped, "_torch_load_uninitialized", False):
+        if getattr(untyped, _UNFINISHED, False):
             raise RuntimeError(
                 "torch.load: this file has the format from before PyTorch 1.6, whose "
                 "values come after its tensors; read it with map_location='cpu', then "
@@ -59,6 +61,18 @@ def _moving(rebuild):
         return tensor.detach().to(location).requires_grad_(tensor.requires_grad)
 
     return rebuild_and_move
+
+
+def _finishing(load):
+    """Say that a storage that a pickle carries whole has all of its values."""
+
+    @functools.wraps(load)
+    def load_and_finish(b):
+        storage = load(b)
+        vars(storage._untyped_storage).pop(_UNFINISHED, None)
+        return storage
+
+    return load_and_finish
 
 
 def register_reduction():
@@ -76,7 +90,8 @@ def _reduce(tensor):
     warn_if_has_hooks(tensor)
     cpu = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
     func, args = cpu._reduce_ex_internal(2)
-    setattr(args[0]._untyped_storage, _MARK, f"lazy:{tensor.device.index or 0}")
+    untyped = getattr(args[0], "_untyped_storage", args[0])
+    setattr(untyped, _MARK, f"lazy:{tensor.device.index or 0}")
     # As PyTorch's rebuild functions take them: storage, offset, size, stride,
     # requires_grad, hooks.
     return func, (*args[:4], tensor.requires_grad, OrderedDict(), *args[6:])

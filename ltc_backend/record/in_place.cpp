@@ -1,0 +1,161 @@
+//===- record/in_place.cpp - In-place ops, with eager's checks ------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/in_place.h"
+
+#include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/ScalarType.h>
+
+namespace ltc::backend {
+namespace {
+namespace functional = at::functionalization::impl;
+using c10::DispatchKey;
+using c10::IValue;
+
+/// The tensor inside a functional wrapper, with all updates of its base.
+at::Tensor inner(const at::Tensor &tensor) {
+  if (!tensor.defined() || !functional::isFunctionalTensor(tensor))
+    return tensor;
+  functional::sync(tensor);
+  return functional::from_functional_tensor(tensor);
+}
+
+IValue inner(const IValue &value) {
+  if (value.isTensor())
+    return inner(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor &tensor : value.toTensorVector())
+      list.push_back(inner(tensor));
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor> &tensor :
+         value.toOptionalTensorVector())
+      list.push_back(tensor ? std::optional(inner(*tensor)) : std::nullopt);
+    return list;
+  }
+  return value;
+}
+
+/// In the words of TensorIterator, which has these two checks for eager.
+void checkFits(const at::Tensor &self, const at::Tensor &result) {
+  TORCH_CHECK(self.sizes() == result.sizes(), "output with shape ",
+              self.sizes(), " doesn't match the broadcast shape ",
+              result.sizes());
+  TORCH_CHECK(c10::canCast(result.scalar_type(), self.scalar_type()),
+              "result type ", result.scalar_type(),
+              " can't be cast to the desired output type ", self.scalar_type());
+}
+
+class InPlaceKernel final : public c10::OperatorKernel {
+public:
+  InPlaceKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin)
+      : twin(twin), arguments(twin.schema().arguments().size()),
+        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    at::Tensor self = torch::jit::peek(*stack, 0, arguments).toTensor();
+    if (self.device().type() != at::kLazy ||
+        !functional::isFunctionalTensor(self))
+      return stock.callBoxed(op, keys, stack);
+
+    torch::jit::Stack call;
+    call.reserve(arguments);
+    for (const IValue &value : torch::jit::last(*stack, arguments))
+      call.push_back(inner(value));
+    {
+      at::AutoDispatchSkipFunctionalize below;
+      twin.callBoxed(&call);
+    }
+    const at::Tensor &result = call[0].toTensor();
+    checkFits(self, result);
+    functional::replace_(self, result);
+    functional::commit_update(self);
+    functional::sync(self);
+    torch::jit::drop(*stack, arguments);
+    stack->emplace_back(std::move(self));
+  }
+
+private:
+  c10::OperatorHandle twin;
+  size_t arguments;
+  c10::SafeKernelFunction stock;
+};
+
+/// The same arguments, and nothing is written.
+bool isTwin(const c10::FunctionSchema &twin, const c10::FunctionSchema &op) {
+  if (twin.arguments().size() != op.arguments().size() ||
+      twin.returns().size() != 1 ||
+      twin.returns()[0].type()->kind() != c10::TypeKind::TensorType)
+    return false;
+  for (size_t i = 0; i < op.arguments().size(); ++i) {
+    const c10::Argument &argument = twin.arguments()[i];
+    if (argument.name() != op.arguments()[i].name() || argument.alias_info() ||
+        *argument.type() != *op.arguments()[i].type())
+      return false;
+  }
+  return true;
+}
+
+/// aten::add.Tensor for aten::add_.Tensor, aten::pow.Tensor_Scalar for
+/// aten::pow_.Scalar, aten::__lshift__.Scalar for aten::__ilshift__.Scalar.
+std::optional<c10::OperatorHandle>
+functionalTwin(const c10::OperatorHandle &op) {
+  const c10::FunctionSchema &schema = op.schema();
+  std::string name = schema.name();
+  if (name.starts_with("aten::__i"))
+    name.erase(name.find('i'), 1);
+  else if (name.ends_with('_'))
+    name.pop_back();
+  const std::string &overload = schema.overload_name();
+  for (const std::string &other :
+       {overload, "Tensor_" + overload, std::string(), std::string("Tensor")})
+    if (auto twin = c10::Dispatcher::singleton().findSchema({name, other}))
+      if (isTwin(twin->schema(), schema))
+        return twin;
+  return std::nullopt;
+}
+
+/// Self and nothing else is written, and keeps its place in memory.
+bool writesSelfOnly(const c10::OperatorHandle &op) {
+  const auto &arguments = op.schema().arguments();
+  if (op.hasTag(at::Tag::inplace_view) || arguments.empty())
+    return false;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (bool(arguments[i].alias_info()) != (i == 0))
+      return false;
+  return op.schema().returns().size() == 1 &&
+         arguments[0].alias_info()->isWrite() &&
+         arguments[0].type()->kind() == c10::TypeKind::TensorType;
+}
+
+} // namespace
+
+void registerInPlaceOps(torch::Library &library) {
+  auto &dispatcher = c10::Dispatcher::singleton();
+  constexpr std::string_view prefix = "aten::";
+  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
+    std::string name = c10::toString(operatorName);
+    auto op = dispatcher.findSchema(operatorName);
+    // copy_ casts and broadcasts by itself, resize_ and set_ may change all.
+    if (!op || !name.starts_with(prefix) || name == "aten::copy_" ||
+        name.starts_with("aten::resize") || name.starts_with("aten::set_") ||
+        !op->hasKernelForDispatchKey(DispatchKey::Functionalize) ||
+        !writesSelfOnly(*op))
+      continue;
+    if (auto twin = functionalTwin(*op))
+      library.impl(name.c_str() + prefix.size(),
+                   torch::CppFunction::makeFromBoxedFunctor(
+                       std::make_unique<InPlaceKernel>(*op, *twin)));
+  }
+}
+
+} // namespace ltc::backend

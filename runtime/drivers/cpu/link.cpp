@@ -1,0 +1,151 @@
+//===- link.cpp - From an object file to running code, by JITLink -*- C++
+//-*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "link.h"
+
+#include "llvm/ExecutionEngine/JITLink/JITLink.h"
+#if defined(__x86_64__)
+#include "llvm/ExecutionEngine/JITLink/ELF_x86_64.h"
+#elif defined(__aarch64__)
+#include "llvm/ExecutionEngine/JITLink/ELF_aarch64.h"
+#else
+#error "no JIT linker chosen for this machine"
+#endif
+#include "llvm/Support/Process.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <algorithm>
+
+namespace ltc::cpu {
+
+namespace jitlink = llvm::jitlink;
+namespace orc = llvm::orc;
+
+Target hostTarget() {
+  Target target;
+  target.triple = llvm::sys::getProcessTriple();
+  target.cpu = llvm::sys::getHostCPUName().str();
+  std::vector<std::string> features;
+  for (const auto &feature : llvm::sys::getHostCPUFeatures())
+    features.push_back((feature.second ? "+" : "-") + feature.first().str());
+  std::sort(features.begin(), features.end(),
+            [](const std::string &a, const std::string &b) {
+              return a.compare(1, a.npos, b, 1, b.npos) < 0;
+            });
+  for (const std::string &feature : features)
+    target.features += (target.features.empty() ? "" : ",") + feature;
+  return target;
+}
+
+namespace {
+
+// Never destroyed: code is freed at exit, too.
+jitlink::InProcessMemoryManager &memoryManager() {
+  static auto *manager = new jitlink::InProcessMemoryManager(
+      llvm::sys::Process::getPageSizeEstimate());
+  return *manager;
+}
+
+class JITLinkedCode final : public LinkedCode {
+public:
+  ~JITLinkedCode() override {
+    if (allocation)
+      llvm::consumeError(memoryManager().deallocate(std::move(allocation)));
+  }
+  jitlink::JITLinkMemoryManager::FinalizedAlloc allocation;
+};
+
+/// What link() below gets back; the linker owns the context itself.
+struct Outcome {
+  JITLinkedCode &code;
+  std::string failure;
+};
+
+class Context final : public jitlink::JITLinkContext {
+public:
+  Context(const std::string &entry, FindSymbol findSymbol, Outcome &outcome)
+      : JITLinkContext(nullptr), entry(entry), findSymbol(findSymbol),
+        outcome(outcome) {}
+
+  jitlink::JITLinkMemoryManager &getMemoryManager() override {
+    return memoryManager();
+  }
+
+  void notifyFailed(llvm::Error error) override {
+    outcome.failure = llvm::toString(std::move(error));
+  }
+
+  void lookup(
+      const LookupMap &symbols,
+      std::unique_ptr<jitlink::JITLinkAsyncLookupContinuation> next) override {
+    jitlink::AsyncLookupResult found;
+    for (const auto &[name, flags] : symbols) {
+      void *address = findSymbol((*name).str());
+      if (!address && flags == jitlink::SymbolLookupFlags::RequiredSymbol)
+        return next->run(llvm::createStringError("the code calls " + *name +
+                                                 ", which nothing defines"));
+      found[name] = {orc::ExecutorAddr::fromPtr(address),
+                     llvm::JITSymbolFlags::Exported};
+    }
+    next->run(std::move(found));
+  }
+
+  llvm::Error notifyResolved(jitlink::LinkGraph &graph) override {
+    for (const jitlink::Symbol *symbol : graph.defined_symbols())
+      if (symbol->hasName() && *symbol->getName() == entry)
+        outcome.code.entry = symbol->getAddress().toPtr<void *>();
+    if (outcome.code.entry)
+      return llvm::Error::success();
+    return llvm::createStringError("the code has no entry " + entry);
+  }
+
+  void notifyFinalized(
+      jitlink::JITLinkMemoryManager::FinalizedAlloc allocation) override {
+    outcome.code.allocation = std::move(allocation);
+  }
+
+private:
+  const std::string &entry;
+  FindSymbol findSymbol;
+  Outcome &outcome;
+};
+
+} // namespace
+
+Result<std::unique_ptr<LinkedCode>>
+link(std::string_view object, const std::string &entry, FindSymbol findSymbol) {
+  auto failed = [](const std::string &why) {
+    return Error{ErrorCode::DeviceFailed,
+                 Stage::Execute,
+                 "cannot link compiled code: " + why,
+                 "",
+                 {},
+                 ""};
+  };
+  llvm::MemoryBufferRef buffer({object.data(), object.size()}, "graph");
+  auto names = std::make_shared<orc::SymbolStringPool>();
+  auto code = std::make_unique<JITLinkedCode>();
+  Outcome outcome{*code, ""};
+#if defined(__x86_64__)
+  auto graph = jitlink::createLinkGraphFromELFObject_x86_64(buffer, names);
+#else
+  auto graph = jitlink::createLinkGraphFromELFObject_aarch64(buffer, names);
+#endif
+  if (!graph)
+    return failed(llvm::toString(graph.takeError()));
+  auto context = std::make_unique<Context>(entry, findSymbol, outcome);
+#if defined(__x86_64__)
+  jitlink::link_ELF_x86_64(std::move(*graph), std::move(context));
+#else
+  jitlink::link_ELF_aarch64(std::move(*graph), std::move(context));
+#endif
+  if (!outcome.failure.empty())
+    return failed(outcome.failure);
+  return std::unique_ptr<LinkedCode>(std::move(code));
+}
+
+} // namespace ltc::cpu

@@ -1,0 +1,34 @@
+//===- link.h - From an object file to running code -------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/error.h"
+#include "ltc/target.h"
+
+#include <memory>
+
+namespace ltc::cpu {
+
+/// This machine: its triple, CPU and features as LLVM names them.
+Target hostTarget();
+
+/// An object file in executable memory. Freed with the last owner; its code
+/// must not be running then.
+class LinkedCode {
+public:
+  virtual ~LinkedCode() = default;
+  void *entry = nullptr; ///< address of the symbol asked for
+};
+
+/// Address of a function that compiled code may call, or nullptr.
+using FindSymbol = void *(*)(const std::string &name);
+
+/// Links a relocatable ELF object of this machine's kind. Any thread.
+Result<std::unique_ptr<LinkedCode>>
+link(std::string_view object, const std::string &entry, FindSymbol findSymbol);
+
+} // namespace ltc::cpu

@@ -1,0 +1,134 @@
+//===- pool.cpp - Host memory, kept for reuse -------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <sys/mman.h>
+
+namespace ltc::cpu {
+
+namespace {
+
+constexpr size_t alignment = 64;
+/// From here on memory comes straight from the kernel, so that releasing it
+/// gives it back at once.
+constexpr size_t mapped = size_t(1) << 20;
+constexpr size_t hugePage = size_t(2) << 20;
+
+/// Up to the next of eight steps between two powers of two, so that a block
+/// serves again for about its size. 0 when that overflows.
+size_t roundUp(size_t bytes) {
+  if (bytes > PTRDIFF_MAX / 2)
+    return 0;
+  size_t step = std::max(std::bit_floor(bytes) / 8, alignment);
+  return std::max((bytes + step - 1) / step * step, alignment);
+}
+
+/// Aligned to huge pages when it holds one: fewer page faults and TLB misses.
+void *mapPages(size_t bytes) {
+  size_t extra = bytes >= hugePage ? hugePage : 0;
+  void *start = mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED)
+    return nullptr;
+  if (!extra)
+    return start;
+  auto address = reinterpret_cast<uintptr_t>(start);
+  uintptr_t aligned = (address + hugePage - 1) / hugePage * hugePage;
+  if (size_t before = aligned - address)
+    munmap(start, before);
+  if (size_t after = address + extra - aligned)
+    munmap(reinterpret_cast<void *>(aligned + bytes), after);
+  madvise(reinterpret_cast<void *>(aligned), bytes, MADV_HUGEPAGE);
+  return reinterpret_cast<void *>(aligned);
+}
+
+void *fromSystem(size_t bytes) {
+  return bytes >= mapped ? mapPages(bytes)
+                         : std::aligned_alloc(alignment, bytes);
+}
+
+void toSystem(Pool::Block block) {
+  if (block.bytes >= mapped)
+    munmap(block.data, block.bytes);
+  else
+    std::free(block.data);
+}
+
+} // namespace
+
+Pool::~Pool() { releaseUntil(0); }
+
+Pool::Block Pool::reuse(size_t rounded) {
+  auto found = kept.lower_bound(rounded);
+  // A block that is much too large is worth more to a larger request.
+  if (found == kept.end() || found->first > rounded + rounded / 8)
+    return {};
+  Block block = found->second.block;
+  ages.erase(found->second.age);
+  kept.erase(found);
+  return block;
+}
+
+Pool::Block Pool::allocate(size_t bytes) {
+  size_t rounded = roundUp(bytes);
+  if (!rounded)
+    return {};
+  std::lock_guard lock(mutex);
+  Block block = reuse(rounded);
+  if (!block.data) {
+    if (limit && rounded > limit - std::min(limit, stats.allocated))
+      return {};
+    if (limit)
+      releaseUntil(limit - rounded);
+    block = {fromSystem(rounded), rounded};
+    if (!block.data) {
+      releaseUntil(0);
+      block.data = fromSystem(rounded);
+    }
+    if (!block.data)
+      return {};
+    stats.reserved += rounded;
+  }
+  stats.allocated += block.bytes;
+  stats.max_allocated = std::max(stats.max_allocated, stats.allocated);
+  highest = std::max(highest, stats.allocated);
+  return block;
+}
+
+void Pool::free(Block block) {
+  std::lock_guard lock(mutex);
+  stats.allocated -= block.bytes;
+  auto entry = kept.emplace(block.bytes, Kept{block, {}});
+  entry->second.age = ages.insert(ages.end(), entry);
+  releaseUntil(highest + slack);
+}
+
+void Pool::release(KeptMap::iterator entry) {
+  Block block = entry->second.block;
+  ages.erase(entry->second.age);
+  kept.erase(entry);
+  stats.reserved -= block.bytes;
+  toSystem(block);
+}
+
+void Pool::releaseUntil(size_t reserved) {
+  while (stats.reserved > reserved && !ages.empty())
+    release(ages.front());
+}
+
+ltc_memory Pool::memory(bool resetPeak) {
+  std::lock_guard lock(mutex);
+  if (resetPeak)
+    stats.max_allocated = stats.allocated;
+  return stats;
+}
+
+} // namespace ltc::cpu

@@ -1,0 +1,51 @@
+//===- program.h - A loaded artifact ----------------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "link.h"
+#include "run.h"
+
+namespace ltc::cpu {
+
+/// Memory of one operand, as the entry point wants it described.
+struct OperandMemory {
+  void *data = nullptr; ///< nullptr for a scalar
+  size_t bytes = 0;
+};
+
+/// Code in memory with its library kernels. run() from one thread at a time.
+class Program {
+public:
+  /// Refuses code of a machine that has what `host` lacks.
+  static Result<std::unique_ptr<Program>>
+  load(std::string_view artifact, const Target &host, const ltc_host &services);
+
+  /// `operands` as program_run got them, `memory` one for each.
+  void run(Run &run, std::span<const ltc_operand> operands,
+           std::span<const OperandMemory> memory, OperandMemory arena);
+  /// What is wrong with these operands, or success.
+  Status check(std::span<const ltc_operand> operands,
+               std::span<const OperandMemory> memory,
+               OperandMemory arena) const;
+
+  std::vector<BoundCall> calls;
+
+private:
+  using Entry = void (*)(void **);
+
+  void describe(const ltc_operand &operand, void *data);
+
+  size_t inputCount = 0;
+  std::vector<ValueType> types; ///< of inputs, then results
+  std::vector<std::optional<uint32_t>> donated;
+  size_t arenaBytes = 0;
+  std::unique_ptr<LinkedCode> code;
+  std::vector<int64_t> descriptors; ///< of one run; kept for its capacity
+  std::vector<void *> arguments;
+};
+
+} // namespace ltc::cpu

@@ -1,0 +1,56 @@
+//===- run.h - One run of compiled code, and what it may call ---*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/artifact.h"
+#include "ltc/plugin.h"
+
+#include <atomic>
+#include <memory>
+
+namespace ltc::cpu {
+
+/// A library call: the kernel, and the types that its words have.
+struct BoundCall {
+  std::string op;
+  std::unique_ptr<ltc_kernel, void (*)(ltc_kernel *)> kernel;
+  std::vector<ValueType> operands;
+  std::vector<TensorType> results;
+};
+
+/// The `context` of compiled code. The first failure is kept; after it no
+/// library call runs, since its operands may be garbage.
+class Run {
+public:
+  Run(const ltc_host &host, std::vector<BoundCall> &calls)
+      : host(host), calls(calls) {}
+
+  void parallelFor(int64_t n, int64_t grain,
+                   void (*body)(int64_t, int64_t, void *), void *argument);
+  void call(int64_t number, int64_t *words);
+  void fail(ltc_error_code code, std::string message, int64_t site = -1);
+
+  /// The run that the calling thread works for.
+  static Run *&current();
+
+  // Read when the entry point has returned.
+  ltc_error_code code = LTC_OK;
+  std::string message;
+  int64_t site = -1;
+
+private:
+  const ltc_host &host;
+  std::vector<BoundCall> &calls;
+  std::atomic<bool> failed = false;
+};
+
+/// Every function that compiled code may call, by symbol.
+void *findSymbol(const std::string &name);
+/// The part of it that converts halves.
+void *findBuiltin(std::string_view name);
+
+} // namespace ltc::cpu

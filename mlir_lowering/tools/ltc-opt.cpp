@@ -1,0 +1,106 @@
+//===- ltc-opt.cpp - Look at a graph after any stage ------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   ltc-opt graph.ltc --stop-after=lower    a dumped graph, printed as MLIR
+//   ltc-opt module.mlir --ltc-lower --cse   single passes, as with mlir-opt
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/import/import.h"
+#include "mlir_lowering/lower/lower.h"
+
+#include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Linalg/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace ltc::compiler;
+
+static void registerEverything(DialectRegistry &registry) {
+  registerLoweredDialects(registry);
+  registry.insert<bufferization::BufferizationDialect, memref::MemRefDialect,
+                  scf::SCFDialect>();
+  arith::registerBufferizableOpInterfaceExternalModels(registry);
+  bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
+      registry);
+  linalg::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerBufferizableOpInterfaceExternalModels(registry);
+
+  registerLowerPass();
+  registerCanonicalizerPass();
+  registerCSEPass();
+  registerLinalgElementwiseOpFusionPass();
+  bufferization::registerOneShotBufferizePass();
+  bufferization::registerEmptyTensorEliminationPass();
+  bufferization::registerEmptyTensorToAllocTensorPass();
+}
+
+static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
+  if (!file) {
+    llvm::errs() << path << ": " << file.getError().message() << '\n';
+    return nullptr;
+  }
+  StringRef text = (*file)->getBuffer();
+  if (!text.ltrim().starts_with("graph"))
+    return parseSourceString<ModuleOp>(text, &context);
+  auto graph = ltc::Graph::parse(std::string_view(text));
+  if (!graph) {
+    llvm::errs() << graph.error().str() << '\n';
+    return nullptr;
+  }
+  if (ltc::Status valid = graph->verify(); !valid) {
+    llvm::errs() << valid.error().str() << '\n';
+    return nullptr;
+  }
+  return importGraph(*graph, context);
+}
+
+static int runStages(StringRef path, StringRef last) {
+  DialectRegistry registry;
+  registerEverything(registry);
+  MLIRContext context(registry);
+  OwningOpRef<ModuleOp> module = read(path, context);
+  if (!module)
+    return 1;
+  if (last != "import" && last != "lower") {
+    llvm::errs() << "--stop-after= takes import or lower, not '" << last
+                 << "'\n";
+    return 1;
+  }
+  context.loadAllAvailableDialects();
+  if (last == "lower" && failed(lowerOps(*module)))
+    return 1;
+  module->print(llvm::outs(), OpPrintingFlags().enableDebugInfo(false));
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  StringRef last, path = "-";
+  for (StringRef argument : llvm::ArrayRef(argv + 1, argc - 1)) {
+    if (argument.consume_front("--stop-after="))
+      last = argument;
+    else if (!argument.starts_with("-"))
+      path = argument;
+  }
+  if (!last.empty())
+    return runStages(path, last);
+  DialectRegistry registry;
+  registerEverything(registry);
+  return asMainReturnCode(
+      MlirOptMain(argc, argv, "torch_ltc optimizer driver\n", registry));
+}

@@ -1,0 +1,207 @@
+//===- memory_test.cpp - The table, devices and memory of a driver -*- C++
+//-*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "driver.h"
+
+#include <numeric>
+#include <thread>
+
+using namespace conformance;
+
+namespace {
+
+TEST(Table, IsComplete) {
+  const ltc_plugin &api = driver();
+  EXPECT_GE(api.struct_size, sizeof(ltc_plugin));
+  ASSERT_NE(api.name, nullptr);
+  std::string name = api.name;
+  ASSERT_FALSE(name.empty());
+  EXPECT_TRUE(name[0] >= 'a' && name[0] <= 'z') << name;
+  EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_"),
+            name.npos);
+  // Every pointer after the name.
+  auto words = reinterpret_cast<void *const *>(&api);
+  for (size_t i = 2; i < sizeof(ltc_plugin) / sizeof(void *); ++i)
+    EXPECT_NE(words[i], nullptr) << "member " << i;
+}
+
+TEST(Devices, AreCountedAndNoMoreCanBeOpened) {
+  uint32_t count = 0;
+  EXPECT_OK(driver().device_count(&count));
+  ASSERT_GE(count, 1u);
+  ltc_device *device = nullptr;
+  Failure failure = take(driver().device_open(count, &host(), 0, &device));
+  EXPECT_EQ(failure.code, LTC_INVALID_ARGUMENT);
+  EXPECT_NE(failure.message, "");
+  EXPECT_EQ(failure.site, -1);
+  EXPECT_EQ(device, nullptr);
+}
+
+TEST_F(DeviceTest, NamesItsTarget) {
+  const char *target = driver().target(device);
+  ASSERT_NE(target, nullptr);
+  std::string text = target;
+  EXPECT_GE(std::count(text.begin(), text.end(), ':'), 3) << text;
+  EXPECT_NE(text[0], ':');
+}
+
+TEST_F(DeviceTest, OpensTwice) {
+  ltc_device *second = nullptr;
+  Failure failure = take(driver().device_open(0, &host(), 0, &second));
+  if (failure.code != LTC_OK) {
+    EXPECT_NE(failure.message, "");
+    EXPECT_EQ(second, nullptr);
+  } else {
+    driver().device_close(second);
+  }
+  ltc_buffer *buffer = upload(std::vector<int>{1, 2, 3});
+  EXPECT_EQ(download<int>(buffer, 3), (std::vector<int>{1, 2, 3}));
+  free(buffer);
+}
+
+TEST_F(DeviceTest, WritesAndReadsAtOffsets) {
+  std::vector<uint8_t> bytes(1000);
+  std::iota(bytes.begin(), bytes.end(), uint8_t(0));
+  ltc_buffer *buffer = upload(bytes);
+  const uint8_t patch[] = {200, 201, 202};
+  EXPECT_OK(driver().buffer_write(device, buffer, 997, {patch, 3}));
+  std::copy(patch, patch + 3, bytes.end() - 3);
+  EXPECT_EQ(download<uint8_t>(buffer, 1000), bytes);
+  uint8_t part[2] = {};
+  EXPECT_OK(driver().buffer_read(device, buffer, 10, part, 2));
+  EXPECT_EQ(part[0], 10);
+  EXPECT_EQ(part[1], 11);
+  free(buffer);
+}
+
+TEST_F(DeviceTest, RefusesTransfersOutsideOfABuffer) {
+  ltc_buffer *buffer = upload(std::vector<uint8_t>(64, 7));
+  uint8_t bytes[65] = {};
+  for (auto [offset, size] : {std::pair<size_t, size_t>{0, 65},
+                              {64, 1},
+                              {65, 0},
+                              {SIZE_MAX, 2},
+                              {1, SIZE_MAX}}) {
+    Failure write =
+        take(driver().buffer_write(device, buffer, offset, {bytes, size}));
+    EXPECT_EQ(write.code, LTC_INVALID_ARGUMENT) << offset << " " << size;
+    Failure read =
+        take(driver().buffer_read(device, buffer, offset, bytes, size));
+    EXPECT_EQ(read.code, LTC_INVALID_ARGUMENT) << offset << " " << size;
+  }
+  EXPECT_EQ(download<uint8_t>(buffer, 64), std::vector<uint8_t>(64, 7));
+  free(buffer);
+}
+
+TEST_F(DeviceTest, ServesEmptyBuffers) {
+  ltc_buffer *buffer = allocate(0);
+  ASSERT_NE(buffer, nullptr);
+  EXPECT_OK(driver().buffer_write(device, buffer, 0, {nullptr, 0}));
+  EXPECT_OK(driver().buffer_read(device, buffer, 0, nullptr, 0));
+  free(buffer);
+}
+
+TEST_F(DeviceTest, HostPointerIsTheMemory) {
+  ltc_buffer *buffer = upload(std::vector<int>{1, 2, 3});
+  if (void *host = driver().buffer_host_pointer(device, buffer)) {
+    EXPECT_EQ(static_cast<int *>(host)[2], 3);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(host) % 64, 0u);
+  }
+  free(buffer);
+}
+
+TEST_F(DeviceTest, BuffersDoNotOverlap) {
+  std::vector<ltc_buffer *> buffers;
+  for (int i = 0; i < 200; ++i)
+    buffers.push_back(upload(std::vector<int>(size_t(1 + i * 37 % 4000), i)));
+  for (int i = 0; i < 200; i += 2)
+    free(buffers[size_t(i)]);
+  for (int i = 0; i < 200; i += 2)
+    buffers[size_t(i)] =
+        upload(std::vector<int>(size_t(1 + i * 53 % 4000), -i));
+  for (int i = 0; i < 200; ++i) {
+    size_t count = size_t(1 + i * (i % 2 ? 37 : 53) % 4000);
+    EXPECT_EQ(download<int>(buffers[size_t(i)], count),
+              std::vector<int>(count, i % 2 ? i : -i));
+    free(buffers[size_t(i)]);
+  }
+  EXPECT_EQ(memory().allocated, 0u);
+}
+
+TEST_F(DeviceTest, CountsItsMemory) {
+  ltc_memory before = memory();
+  EXPECT_EQ(before.allocated, 0u);
+  ltc_buffer *large = allocate(5 << 20);
+  ltc_buffer *small = allocate(100);
+  ltc_memory both = memory();
+  EXPECT_GE(both.allocated, (5u << 20) + 100);
+  EXPECT_LE(both.allocated, (6u << 20));
+  EXPECT_GE(both.reserved, both.allocated);
+  free(large);
+  ltc_memory after = memory();
+  EXPECT_LT(after.allocated, 5u << 20);
+  EXPECT_EQ(after.max_allocated, both.allocated);
+  EXPECT_EQ(memory(true).max_allocated, after.allocated);
+  free(small);
+  EXPECT_EQ(memory().allocated, 0u);
+}
+
+TEST_F(DeviceTest, OutOfMemoryLeavesItUsable) {
+  for (size_t bytes :
+       {size_t(1) << 60, SIZE_MAX, SIZE_MAX / 2, SIZE_MAX - 63}) {
+    ltc_buffer *buffer = nullptr;
+    Failure failure = take(driver().buffer_alloc(device, bytes, &buffer));
+    EXPECT_EQ(failure.code, LTC_OUT_OF_MEMORY) << bytes;
+    EXPECT_NE(failure.message, "");
+    EXPECT_EQ(buffer, nullptr);
+  }
+  EXPECT_EQ(memory().allocated, 0u);
+  ltc_buffer *buffer = upload(std::vector<int>{4, 5});
+  EXPECT_EQ(download<int>(buffer, 2), (std::vector<int>{4, 5}));
+  free(buffer);
+}
+
+TEST(Memory, HonoursItsLimit) {
+  constexpr size_t limit = 8 << 20;
+  ltc_device *device = nullptr;
+  ASSERT_EQ(take(driver().device_open(0, &host(), limit, &device)).code,
+            LTC_OK);
+  ltc_buffer *first = nullptr, *second = nullptr;
+  EXPECT_OK(driver().buffer_alloc(device, 5 << 20, &first));
+  Failure failure = take(driver().buffer_alloc(device, 5 << 20, &second));
+  EXPECT_EQ(failure.code, LTC_OUT_OF_MEMORY);
+  EXPECT_EQ(second, nullptr);
+  // What was freed must not stand in the way of a block of another size.
+  driver().buffer_free(device, first);
+  EXPECT_OK(driver().buffer_alloc(device, 7 << 20, &second));
+  ASSERT_NE(second, nullptr);
+  driver().buffer_free(device, second);
+  ltc_memory stats = {};
+  driver().memory(device, &stats, 0);
+  EXPECT_LE(stats.reserved, limit);
+  driver().device_close(device);
+}
+
+TEST_F(DeviceTest, AllocatesFromManyThreads) {
+  auto work = [&] {
+    for (int i = 1; i < 300; ++i) {
+      ltc_buffer *buffer = nullptr;
+      Failure failure = take(
+          driver().buffer_alloc(device, size_t(i) * 977 % 300000, &buffer));
+      ASSERT_EQ(failure.code, LTC_OK);
+      driver().buffer_free(device, buffer);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back(work);
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(memory().allocated, 0u);
+}
+
+} // namespace

@@ -1,4 +1,4 @@
-//===- compare.cpp - Comparisons, logic, where ------------------*- C++ -*-===//
+//===- compare.cpp - Comparisons, logic, bits, where -*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,16 +6,83 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/ops/op_table.h"
 
+#include <limits>
+
 namespace ltc::compiler {
 
-void addCompareOps(OpTable &t) {
+static void addComparisons(OpTable &t) {
   t.pointwise({"aten::eq.Tensor", "aten::eq.Scalar"},
               [](Scalar s, Value x, Value y) { return s.eq(x, y); });
+  t.pointwise({"aten::ne.Tensor", "aten::ne.Scalar"},
+              [](Scalar s, Value x, Value y) { return s.ne(x, y); });
   t.pointwise({"aten::lt.Tensor", "aten::lt.Scalar"},
               [](Scalar s, Value x, Value y) { return s.lt(x, y); });
-  t.pointwise("aten::where.self", [](Scalar s, Value condition, Value x, Value y) {
-    return s.select(condition, x, y);
+  t.pointwise({"aten::le.Tensor", "aten::le.Scalar"},
+              [](Scalar s, Value x, Value y) { return s.le(x, y); });
+  t.pointwise({"aten::gt.Tensor", "aten::gt.Scalar"},
+              [](Scalar s, Value x, Value y) { return s.gt(x, y); });
+  t.pointwise({"aten::ge.Tensor", "aten::ge.Scalar"},
+              [](Scalar s, Value x, Value y) { return s.ge(x, y); });
+  t.pointwise("aten::isnan", [](Scalar s, Value x) { return s.isNan(x); });
+  t.pointwise("aten::isinf", [](Scalar s, Value x) { return s.isInf(x); });
+  t.pointwise("aten::isfinite",
+              [](Scalar s, Value x) { return s.isFinite(x); });
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  t.pointwise("aten::isposinf", [](Scalar s, Value x) {
+    return s.logicalAnd(s.isInf(x), s.gt(x, 0));
   });
+  t.pointwise("aten::isneginf", [](Scalar s, Value x) {
+    return s.logicalAnd(s.isInf(x), s.lt(x, 0));
+  });
+  t.pointwise("aten::signbit", [](Scalar s, Value x) {
+    // Of -0.0 and -NaN as well: only the sign is copied.
+    return isFloat(x.dtype()) ? s.lt(s.copysign(infinity, x), 0.0)
+                              : s.lt(x, 0);
+  });
+}
+
+static void addLogic(OpTable &t) {
+  t.pointwise("aten::logical_and",
+              [](Scalar s, Value x, Value y) { return s.logicalAnd(x, y); });
+  t.pointwise("aten::logical_or",
+              [](Scalar s, Value x, Value y) { return s.logicalOr(x, y); });
+  t.pointwise("aten::logical_xor",
+              [](Scalar s, Value x, Value y) { return s.logicalXor(x, y); });
+  t.pointwise("aten::logical_not",
+              [](Scalar s, Value x) { return s.logicalNot(x); });
+  t.pointwise({"aten::bitwise_and.Tensor", "aten::bitwise_and.Scalar",
+               "aten::bitwise_and.Scalar_Tensor"},
+              [](Scalar s, Value x, Value y) { return s.bitAnd(x, y); });
+  t.pointwise({"aten::bitwise_or.Tensor", "aten::bitwise_or.Scalar",
+               "aten::bitwise_or.Scalar_Tensor"},
+              [](Scalar s, Value x, Value y) { return s.bitOr(x, y); });
+  t.pointwise({"aten::bitwise_xor.Tensor", "aten::bitwise_xor.Scalar",
+               "aten::bitwise_xor.Scalar_Tensor"},
+              [](Scalar s, Value x, Value y) { return s.bitXor(x, y); });
+  t.pointwise("aten::bitwise_not",
+              [](Scalar s, Value x) { return s.bitNot(x); });
+  t.pointwise({"aten::bitwise_left_shift.Tensor", "aten::__lshift__.Tensor",
+               "aten::bitwise_left_shift.Tensor_Scalar",
+               "aten::__lshift__.Scalar"},
+              [](Scalar s, Value x, Value y) { return s.shiftLeft(x, y); });
+  t.pointwise({"aten::bitwise_right_shift.Tensor", "aten::__rshift__.Tensor",
+               "aten::bitwise_right_shift.Tensor_Scalar",
+               "aten::__rshift__.Scalar"},
+              [](Scalar s, Value x, Value y) { return s.shiftRight(x, y); });
+}
+
+void addCompareOps(OpTable &t) {
+  addComparisons(t);
+  addLogic(t);
+  t.pointwise({"aten::where.self", "aten::where.ScalarSelf",
+               "aten::where.ScalarOther", "aten::where.Scalar"},
+              [](Scalar s, Value condition, Value x, Value y) {
+                return s.select(s.toBool(condition), x, y);
+              });
+  t.pointwise({"aten::masked_fill.Scalar", "aten::masked_fill.Tensor"},
+              [](Scalar s, Value x, Value mask, Value value) {
+                return s.select(mask, value, x);
+              });
 }
 
 } // namespace ltc::compiler

@@ -1,4 +1,4 @@
-//===- create.cpp - Tensors from nothing ------------------------*- C++ -*-===//
+//===- create.cpp - Tensors from nothing -*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,8 +8,8 @@
 
 namespace ltc::compiler {
 
-static Value full(Emit &e, const OpCall &op) {
-  return e.full(e.shape(op.result()), op.result().dtype, op["fill_value"]);
+static Value filled(Emit &e, const OpCall &op, Value value) {
+  return e.full(e.shape(op.result()), op.result().dtype, value);
 }
 
 /// start + step * i, in the arithmetic of the result's dtype.
@@ -18,16 +18,65 @@ static Value arange(Emit &e, const OpCall &op) {
   Value start = op.has("start") ? op["start"] : Value(0);
   Value step = op.has("step") ? op["step"] : Value(1);
   DType wide = isFloat(dtype) ? DType::F64 : DType::I64;
-  Value x = e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
-    return s.add(s.mul(s.cast(at[0], wide), step), start);
-  });
+  Value x = e.generate(e.shape(op.result()),
+                       [&](Scalar s, llvm::ArrayRef<Value> at) {
+                         return s.add(s.mul(s.cast(at[0], wide), step), start);
+                       });
   return e.narrow(x, op.result());
 }
 
+static Value eye(Emit &e, const OpCall &op) {
+  Value x = e.generate(e.shape(op.result()),
+                       [&](Scalar s, llvm::ArrayRef<Value> at) {
+                         return s.eq(at[0], at[1]);
+                       });
+  return e.narrow(x, op.result());
+}
+
+static void addTriangle(OpTable &t, const char *name, bool lower) {
+  // Keeps column j of row i where j - i is at most (at least) the diagonal.
+  t.structured(name, [lower](Emit &e, const OpCall &op) {
+    Value x = op["self"];
+    int64_t diagonal = op.integer("diagonal");
+    Value y = e.generate(e.shape(x), [&](Scalar s, llvm::ArrayRef<Value> at) {
+      Value row = at[at.size() - 2], column = at.back();
+      Value offset = s.sub(column, row);
+      Value keep = lower ? s.le(offset, diagonal) : s.ge(offset, diagonal);
+      Value element = s.load(x, at);
+      return s.select(keep, element, s.number(0, element.dtype()));
+    });
+    return e.narrow(y, op.result());
+  });
+}
+
+static bool isStaticResult(const OpCall &op) {
+  return op.result().type.hasStaticShape();
+}
+
 void addCreateOps(OpTable &t) {
-  t.structured("aten::full", full);
+  t.structured({"aten::full", "aten::full_like", "aten::new_full", "aten::fill.Scalar"},
+               [](Emit &e, const OpCall &op) {
+                 return filled(e, op, op.has("fill_value") ? op["fill_value"]
+                                                           : op["value"]);
+               })
+      .when(isStaticResult);
+  t.structured({"aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::zero"},
+               [](Emit &e, const OpCall &op) { return filled(e, op, 0); })
+      .when(isStaticResult);
+  t.structured({"aten::ones", "aten::ones_like", "aten::new_ones"},
+               [](Emit &e, const OpCall &op) { return filled(e, op, 1); })
+      .when(isStaticResult);
+  t.structured("aten::scalar_tensor", [](Emit &e, const OpCall &op) {
+    return filled(e, op, op["s"]);
+  });
+  t.structured("aten::fill.Tensor", [](Emit &e, const OpCall &op) {
+    return e.expand(e.narrow(op["value"], op.result()), e.shape(op["self"]));
+  });
   t.structured({"aten::arange", "aten::arange.start", "aten::arange.start_step"},
                arange);
+  t.structured({"aten::eye", "aten::eye.m"}, eye);
+  addTriangle(t, "aten::tril", /*lower=*/true);
+  addTriangle(t, "aten::triu", /*lower=*/false);
 }
 
 } // namespace ltc::compiler

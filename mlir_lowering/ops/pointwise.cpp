@@ -1,4 +1,4 @@
-//===- pointwise.cpp - Arithmetic, element by element -----------*- C++ -*-===//
+//===- pointwise.cpp - Arithmetic, element by element -*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,25 +6,244 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/ops/op_table.h"
 
+#include <cmath>
+
 namespace ltc::compiler {
 
 /// x + alpha * y; alpha is missing in the _foreach_ forms.
 static Value addScaled(Scalar s, Value x, Value y, Value alpha) {
-  return s.add(x, alpha ? s.mul(y, alpha) : y);
+  bool isOne = alpha && alpha.isLiteral() && alpha.asReal() == 1;
+  return s.add(x, alpha && !isOne ? s.mul(y, alpha) : y);
 }
 
 static Value subScaled(Scalar s, Value x, Value y, Value alpha) {
-  return s.sub(x, alpha ? s.mul(y, alpha) : y);
+  bool isOne = alpha && alpha.isLiteral() && alpha.asReal() == 1;
+  return s.sub(x, alpha && !isOne ? s.mul(y, alpha) : y);
 }
 
-void addPointwiseOps(OpTable &t) {
+static Value divMode(Scalar s, const Elements &x) {
+  Value self = x["self"], other = x["other"];
+  llvm::StringRef mode = x.op.text("rounding_mode");
+  if (mode == "trunc")
+    return s.divTrunc(self, other);
+  if (mode == "floor")
+    return s.divFloor(self, other);
+  return s.div(self, other);
+}
+
+/// A literal exponent that a few multiplications or a root compute, as eager
+/// does them; any other goes through pow.
+static Value power(Scalar s, Value x, Value exponent) {
+  if (!exponent.isLiteral())
+    return s.pow(x, exponent);
+  double p = exponent.asReal();
+  if (p == 1)
+    return x;
+  if (p == 2)
+    return s.square(x);
+  if (p == 3)
+    return s.mul(s.square(x), x);
+  if (!isFloat(x.dtype()))
+    return s.pow(x, exponent);
+  if (p == 0.5)
+    return s.sqrt(x);
+  if (p == -0.5)
+    return s.rsqrt(x);
+  if (p == -1)
+    return s.reciprocal(x);
+  if (p == -2)
+    return s.reciprocal(s.square(x));
+  return s.pow(x, exponent);
+}
+
+/// The form that is exact at both ends, as eager computes it.
+static Value lerp(Scalar s, Value from, Value to, Value weight) {
+  Value distance = s.sub(to, from);
+  return s.select(s.lt(s.abs(weight), 0.5),
+                  s.add(from, s.mul(weight, distance)),
+                  s.sub(to, s.mul(distance, s.sub(1, weight))));
+}
+
+/// NaN in x stays; a bound that is None does not bound.
+static Value clamp(Scalar s, Value x, Value low, Value high) {
+  if (low)
+    x = s.max(x, low);
+  return high ? s.min(x, high) : x;
+}
+
+static Value logAddExp(Scalar s, Value x, Value y) {
+  Value larger = s.max(x, y);
+  Value sum = s.add(larger, s.log1p(s.exp(s.neg(s.abs(s.sub(x, y))))));
+  // inf - inf would be NaN where the answer is that infinity.
+  return s.select(s.logicalAnd(s.isInf(x), s.eq(x, y)), x, sum);
+}
+
+/// x * log(y), 0 where x is 0 unless y is NaN.
+static Value xLogY(Scalar s, Value x, Value y) {
+  Value zeroOrProduct =
+      s.select(s.eq(x, 0), 0, s.mul(x, s.log(y)));
+  return s.select(s.isNan(y), y, zeroOrProduct);
+}
+
+static Value nanToNum(Scalar s, const Elements &x) {
+  Value self = x["self"];
+  if (!isFloat(self.dtype()))
+    return self;
+  // The largest finite number of the stored type, not of the wider arithmetic.
+  double largest = 0;
+  switch (x.op.result().dtype) {
+  case DType::F16: largest = 65504; break;
+  case DType::BF16: largest = 3.3895313892515355e38; break;
+  case DType::F32: largest = 3.4028234663852886e38; break;
+  default: largest = 1.7976931348623157e308; break;
+  }
+  Value nan = x["nan"] ? x["nan"] : Value(0.0);
+  Value high = x["posinf"] ? x["posinf"] : Value(largest);
+  Value low = x["neginf"] ? x["neginf"] : Value(-largest);
+  Value infinite = s.select(s.gt(self, 0.0), high, low);
+  return s.select(s.isNan(self), nan,
+                  s.select(s.isInf(self), infinite, self));
+}
+
+static Value roundDecimals(Scalar s, const Elements &x) {
+  double ten = std::pow(10.0, std::abs(double(x.op.integer("decimals"))));
+  if (x.op.integer("decimals") < 0)
+    return s.mul(s.round(s.div(x["self"], ten)), ten);
+  return s.div(s.round(s.mul(x["self"], ten)), ten);
+}
+
+static void addArithmetic(OpTable &t) {
   t.pointwise({"aten::add.Tensor", "aten::add.Scalar"}, addScaled);
   t.pointwise({"aten::sub.Tensor", "aten::sub.Scalar"}, subScaled);
+  t.pointwise({"aten::rsub.Tensor", "aten::rsub.Scalar"},
+              [](Scalar s, Value x, Value y, Value alpha) {
+                return subScaled(s, y, x, alpha);
+              });
   t.pointwise({"aten::mul.Tensor", "aten::mul.Scalar"},
               [](Scalar s, Value x, Value y) { return s.mul(x, y); });
   t.pointwise({"aten::div.Tensor", "aten::div.Scalar"},
               [](Scalar s, Value x, Value y) { return s.div(x, y); });
-  t.pointwise({"aten::_to_copy", "aten::clone", "aten::lift_fresh_copy"},
+  t.pointwise({"aten::div.Tensor_mode", "aten::div.Scalar_mode"}, divMode);
+  t.pointwise({"aten::floor_divide", "aten::floor_divide.Scalar"},
+              [](Scalar s, Value x, Value y) { return s.divFloor(x, y); });
+  t.pointwise({"aten::remainder.Tensor", "aten::remainder.Scalar",
+               "aten::remainder.Scalar_Tensor"},
+              [](Scalar s, Value x, Value y) { return s.remainder(x, y); });
+  t.pointwise({"aten::fmod.Tensor", "aten::fmod.Scalar"},
+              [](Scalar s, Value x, Value y) { return s.fmod(x, y); });
+  t.pointwise({"aten::pow.Tensor_Tensor", "aten::pow.Tensor_Scalar",
+               "aten::pow.Scalar"},
+              power);
+  t.pointwise({"aten::maximum", "aten::max.other"},
+              [](Scalar s, Value x, Value y) { return s.max(x, y); });
+  t.pointwise({"aten::minimum", "aten::min.other"},
+              [](Scalar s, Value x, Value y) { return s.min(x, y); });
+  t.pointwise("aten::fmax",
+              [](Scalar s, Value x, Value y) { return s.fmax(x, y); });
+  t.pointwise("aten::fmin",
+              [](Scalar s, Value x, Value y) { return s.fmin(x, y); });
+  t.pointwise({"aten::copysign.Tensor", "aten::copysign.Scalar"},
+              [](Scalar s, Value x, Value y) { return s.copysign(x, y); });
+  t.pointwise("aten::addcmul",
+              [](Scalar s, Value x, Value a, Value b, Value scale) {
+                Value product = scale ? s.mul(scale, a) : a;
+                return s.add(x, s.mul(product, b));
+              });
+  t.pointwise("aten::addcdiv",
+              [](Scalar s, Value x, Value a, Value b, Value scale) {
+                Value scaled = scale ? s.mul(scale, a) : a;
+                return s.add(x, s.div(scaled, b));
+              });
+  t.pointwise({"aten::lerp.Scalar", "aten::lerp.Tensor"}, lerp);
+  t.pointwise({"aten::clamp", "aten::clamp.Tensor", "aten::hardtanh"}, clamp);
+  t.pointwise({"aten::clamp_min", "aten::clamp_min.Tensor"},
+              [](Scalar s, Value x, Value low) { return s.max(x, low); });
+  t.pointwise({"aten::clamp_max", "aten::clamp_max.Tensor"},
+              [](Scalar s, Value x, Value high) { return s.min(x, high); });
+}
+
+static void addUnary(OpTable &t) {
+  auto row = [&t](RowNames names, Value (Scalar::*f)(Value)) {
+    t.pointwise(names, [f](Scalar s, Value x) { return (s.*f)(x); });
+  };
+  row("aten::neg", &Scalar::neg);
+  row("aten::abs", &Scalar::abs);
+  row({"aten::sign", "aten::sgn"}, &Scalar::sign);
+  row("aten::reciprocal", &Scalar::reciprocal);
+  row("aten::floor", &Scalar::floor);
+  row("aten::ceil", &Scalar::ceil);
+  row("aten::trunc", &Scalar::trunc);
+  row("aten::round", &Scalar::round);
+  row("aten::sqrt", &Scalar::sqrt);
+  row("aten::rsqrt", &Scalar::rsqrt);
+  row("aten::exp", &Scalar::exp);
+  row("aten::exp2", &Scalar::exp2);
+  row("aten::expm1", &Scalar::expm1);
+  row("aten::log", &Scalar::log);
+  row("aten::log2", &Scalar::log2);
+  row("aten::log10", &Scalar::log10);
+  row("aten::log1p", &Scalar::log1p);
+  row("aten::sin", &Scalar::sin);
+  row("aten::cos", &Scalar::cos);
+  row("aten::tan", &Scalar::tan);
+  row("aten::asin", &Scalar::asin);
+  row("aten::acos", &Scalar::acos);
+  row("aten::atan", &Scalar::atan);
+  row("aten::sinh", &Scalar::sinh);
+  row("aten::cosh", &Scalar::cosh);
+  row("aten::tanh", &Scalar::tanh);
+  row("aten::asinh", &Scalar::asinh);
+  row("aten::acosh", &Scalar::acosh);
+  row("aten::atanh", &Scalar::atanh);
+  row({"aten::erf", "aten::special_erf"}, &Scalar::erf);
+  row({"aten::erfc", "aten::special_erfc"}, &Scalar::erfc);
+  row("aten::sigmoid", &Scalar::sigmoid);
+  t.pointwise("aten::frac",
+              [](Scalar s, Value x) { return s.sub(x, s.trunc(x)); });
+  t.pointwise("aten::atan2",
+              [](Scalar s, Value y, Value x) { return s.atan2(y, x); });
+  t.pointwise("aten::deg2rad",
+              [](Scalar s, Value x) { return s.mul(x, M_PI / 180); });
+  t.pointwise("aten::rad2deg",
+              [](Scalar s, Value x) { return s.mul(x, 180 / M_PI); });
+}
+
+static void addSpecial(OpTable &t) {
+  t.pointwise("aten::round.decimals", roundDecimals);
+  t.pointwise("aten::nan_to_num", nanToNum);
+  t.pointwise("aten::logaddexp", logAddExp);
+  t.pointwise("aten::hypot", [](Scalar s, Value x, Value y) {
+    // Scaled, so that squares do not overflow.
+    Value a = s.abs(x), b = s.abs(y);
+    Value larger = s.max(a, b), ratio = s.div(s.min(a, b), larger);
+    Value length = s.mul(larger, s.sqrt(s.add(1.0, s.square(ratio))));
+    return s.select(s.logicalOr(s.eq(larger, 0.0), s.isInf(larger)), larger,
+                    length);
+  });
+  t.pointwise({"aten::xlogy.Tensor", "aten::xlogy.Scalar_Self",
+               "aten::xlogy.Scalar_Other"},
+              xLogY);
+  t.pointwise("aten::logit", [](Scalar s, Value x, Value eps) {
+    if (eps)
+      x = clamp(s, x, eps, s.sub(1.0, eps));
+    return s.log(s.div(x, s.sub(1.0, x)));
+  });
+  t.pointwise("aten::heaviside", [](Scalar s, Value x, Value atZero) {
+    return s.select(s.eq(x, 0), atZero, s.cast(s.gt(x, 0), x.dtype()));
+  });
+  t.pointwise("aten::sinc", [](Scalar s, Value x) {
+    Value angle = s.mul(x, M_PI);
+    return s.select(s.eq(x, 0.0), 1.0, s.div(s.sin(angle), angle));
+  });
+}
+
+void addPointwiseOps(OpTable &t) {
+  addArithmetic(t);
+  addUnary(t);
+  addSpecial(t);
+  // A cast to the recorded dtype is all that is left of these.
+  t.pointwise({"aten::_to_copy", "aten::clone", "aten::lift_fresh_copy",
+               "aten::positive"},
               [](Scalar, Value x) { return x; });
 }
 

@@ -23,7 +23,7 @@ Error forkedError();
 class Device;
 
 /// Owns a piece of device memory.
-class Memory {
+class LTC_API Memory {
 public:
   Memory() = default;
   Memory(std::shared_ptr<Device> device, ltc_buffer *handle)
@@ -51,7 +51,7 @@ private:
 
 /// One open device. Shared by all that lives on it, closed by the last. Any
 /// thread: what the ABI wants from one thread at a time takes the lock.
-class Device : public std::enable_shared_from_this<Device> {
+class LTC_API Device : public std::enable_shared_from_this<Device> {
 public:
   static Result<std::shared_ptr<Device>>
   open(const Driver &driver, uint32_t ordinal, size_t memoryLimit);

@@ -27,6 +27,7 @@ bool Queue::push(std::unique_ptr<Work> work, size_t limit) {
     left.wait(lock, [&] { return closed || !limit || count < limit; });
     if (closed)
       return false;
+    work->queued();
     waiting.push_back(std::move(work));
     ++count;
   }

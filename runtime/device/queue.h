@@ -22,6 +22,8 @@ namespace ltc::runtime {
 class Work {
 public:
   virtual ~Work() = default;
+  /// Called by push() once it is in the queue, before it can run.
+  virtual void queued() {}
   virtual void run() = 0;
 };
 

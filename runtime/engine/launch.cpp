@@ -58,9 +58,7 @@ Launch::Launch(LaunchState &state, std::shared_ptr<Program> program,
                std::shared_ptr<Completion> completion)
     : state(state), program(std::move(program)),
       arguments(std::move(arguments)), results(std::move(results)),
-      completion(std::move(completion)) {
-  ++state.inFlight;
-}
+      completion(std::move(completion)) {}
 
 FailurePtr Launch::failedInput() const {
   // The queue runs in order: whoever writes an input has finished.

@@ -56,6 +56,7 @@ public:
          std::vector<ScalarOrBuffer> arguments,
          std::vector<DeviceBufferPtr> results,
          std::shared_ptr<Completion> completion);
+  void queued() override { ++state.inFlight; }
   void run() override;
 
 private:

@@ -1,0 +1,259 @@
+//===- fake_device.cpp - A device and a compiler inside the test -*- C++
+//-*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "fake_device.h"
+
+#include <cmath>
+
+using namespace ltc;
+
+struct ltc_error {
+  ltc_error_code code;
+  std::string message;
+  int64_t site;
+};
+struct ltc_buffer {
+  std::vector<float> memory;
+  size_t bytes;
+};
+struct ltc_device {
+  int unused;
+};
+struct ltc_program {
+  Artifact artifact;
+};
+
+namespace fake {
+
+State &state() {
+  static State state;
+  return state;
+}
+
+static ltc_error *fail(ltc_error_code code, std::string message) {
+  return new ltc_error{code, std::move(message), -1};
+}
+
+static ltc_error *alloc(ltc_device *, size_t bytes, ltc_buffer **buffer) {
+  if (bytes > state().failAbove)
+    return fail(LTC_OUT_OF_MEMORY, "the fake device is full");
+  ++state().buffers;
+  ++state().allocations;
+  *buffer = new ltc_buffer{std::vector<float>(bytes / 4 + 1, NAN), bytes};
+  return nullptr;
+}
+
+static ltc_error *run(ltc_device *, ltc_program *program,
+                      const ltc_operand *operands, size_t count,
+                      ltc_buffer *arena) {
+  State &all = state();
+  const Artifact &artifact = program->artifact;
+  Body body;
+  {
+    std::unique_lock lock(all.mutex);
+    ++all.waitingAtGate;
+    all.changed.notify_all();
+    all.changed.wait(lock, [&] { return !all.gateClosed; });
+    --all.waitingAtGate;
+    all.order.push_back(artifact.entry);
+    all.arenas.push_back(arena);
+    if (auto found = all.bodies.find(artifact.entry); found != all.bodies.end())
+      body = found->second;
+  }
+  std::vector<float *> inputs, results;
+  for (size_t i = 0; i < count; ++i)
+    (i < artifact.inputs.size() ? inputs : results)
+        .push_back(operands[i].buffer ? operands[i].buffer->memory.data()
+                                      : nullptr);
+  std::string failure = body ? body(inputs, results) : "";
+  if (failure == "site")
+    return new ltc_error{LTC_OUT_OF_RANGE, "index out of range", 0};
+  return failure.empty() ? nullptr : fail(LTC_DEVICE_FAILED, failure);
+}
+
+static const ltc_plugin table = {
+    sizeof(ltc_plugin),
+    "fake",
+    [](const ltc_error *error) { return error->code; },
+    [](const ltc_error *error) { return error->message.c_str(); },
+    [](const ltc_error *error) { return error->site; },
+    [](ltc_error *error) { delete error; },
+    [](uint32_t *count) -> ltc_error * {
+      *count = 1;
+      return nullptr;
+    },
+    [](uint32_t, const ltc_host *, size_t, ltc_device **device) -> ltc_error * {
+      ++state().devices;
+      *device = new ltc_device;
+      return nullptr;
+    },
+    [](ltc_device *device) {
+      --state().devices;
+      delete device;
+    },
+    [](ltc_device *) { return "cpu:a-triple:a-cpu:+a,-b"; },
+    alloc,
+    [](ltc_device *, ltc_buffer *buffer) {
+      --state().buffers;
+      delete buffer;
+    },
+    [](ltc_device *, ltc_buffer *buffer, size_t,
+       ltc_bytes data) -> ltc_error * {
+      std::memcpy(buffer->memory.data(), data.data, data.size);
+      return nullptr;
+    },
+    [](ltc_device *, ltc_buffer *buffer, size_t, void *data,
+       size_t bytes) -> ltc_error * {
+      std::memcpy(data, buffer->memory.data(), bytes);
+      return nullptr;
+    },
+    [](ltc_device *, ltc_buffer *buffer) -> void * {
+      return state().hostReachable ? buffer->memory.data() : nullptr;
+    },
+    [](ltc_device *, ltc_memory *out, int32_t) {
+      *out = {size_t(state().buffers.load()), 0, 0};
+    },
+    [](ltc_device *, ltc_bytes bytes, ltc_program **program) -> ltc_error * {
+      auto artifact = Artifact::deserialize(
+          {static_cast<const char *>(bytes.data), bytes.size});
+      if (!artifact)
+        return fail(LTC_INVALID_ARGUMENT, artifact.error().message);
+      ++state().programs;
+      *program = new ltc_program{std::move(*artifact)};
+      return nullptr;
+    },
+    [](ltc_device *, ltc_program *program) {
+      --state().programs;
+      delete program;
+    },
+    run};
+
+Gate::Gate() {
+  std::lock_guard lock(state().mutex);
+  state().gateClosed = true;
+}
+
+void Gate::open() {
+  std::lock_guard lock(state().mutex);
+  state().gateClosed = false;
+  state().changed.notify_all();
+}
+
+void Gate::awaitArrival() {
+  std::unique_lock lock(state().mutex);
+  state().changed.wait(lock, [] { return state().waitingAtGate > 0; });
+}
+
+Result<Artifact> FakeCompiler::compile(const Graph &graph,
+                                       const CompileOptions &options) {
+  ++compiles;
+  lastOptions = options;
+  if (during)
+    during();
+  if (failing)
+    return Error{
+        ErrorCode::CompileFailed, Stage::Lower, "no such row", "", {}, ""};
+  Artifact artifact;
+  artifact.target = options.target.str();
+  artifact.entry = graph.nodes[0].op;
+  artifact.code = std::string(1000, 'c');
+  artifact.arenaBytes = arenaBytes;
+  artifact.kernels = 3;
+  artifact.inputs = graph.inputs;
+  artifact.errorSites = {{"test::site", "f32[4]", {"user.py", 12, "f"}}};
+  for (const GraphOutput &output : graph.outputs) {
+    artifact.results.push_back(graph.typeOf(output.value).tensor);
+    artifact.donated.push_back(output.donated);
+  }
+  artifact.graphText = graph.str();
+  return artifact;
+}
+
+Graph graphOf(const std::string &op, size_t inputs,
+              std::optional<uint32_t> donates, int64_t elements) {
+  Graph graph;
+  TensorType type{DType::F32, {elements}};
+  Node node;
+  node.op = "test::" + op;
+  for (size_t i = 0; i < inputs; ++i) {
+    graph.inputs.push_back({type, false});
+    node.arguments.push_back({"x" + std::to_string(i), ValueId(i)});
+  }
+  node.results = {type};
+  graph.nodes = {node};
+  graph.outputs = {{ValueId(inputs), donates}};
+  return graph;
+}
+
+EngineTest::EngineTest() {
+  State &all = state();
+  all.order.clear();
+  all.arenas.clear();
+  all.failAbove = SIZE_MAX;
+  all.hostReachable = true;
+  all.allocations = 0;
+  all.bodies.clear();
+  all.bodies["test::inc"] = [](auto &inputs, auto &results) {
+    for (int i = 0; i < 4; ++i)
+      results[0][i] = inputs[0][i] + 1;
+    return "";
+  };
+  all.bodies["test::add"] = [](auto &inputs, auto &results) {
+    for (int i = 0; i < 4; ++i)
+      results[0][i] = inputs[0][i] + inputs[1][i];
+    return "";
+  };
+  all.bodies["test::fail"] = [](auto &, auto &) { return "it broke"; };
+  all.bodies["test::site"] = [](auto &, auto &) { return "site"; };
+  static const runtime::Driver driver = {"fake", &table};
+  auto device = runtime::Device::open(driver, 0, 0);
+  engine = std::make_unique<runtime::DeviceEngine>(
+      std::move(*device), [this]() -> Result<Compiler *> { return &compiler; });
+}
+
+EngineTest::~EngineTest() {
+  engine.reset();
+  EXPECT_EQ(state().buffers, 0) << "buffers leaked";
+  EXPECT_EQ(state().programs, 0) << "programs leaked";
+  EXPECT_EQ(state().devices, 0) << "the device was not closed";
+}
+
+ExecutablePtr EngineTest::program(const std::string &op, size_t inputs,
+                                  std::optional<uint32_t> donates) {
+  auto executable = engine->compile(graphOf(op, inputs, donates));
+  EXPECT_TRUE(executable) << (executable ? "" : executable.error().str());
+  return executable ? *executable : nullptr;
+}
+
+BufferPtr EngineTest::upload(float value) {
+  float values[4] = {value, value, value, value};
+  auto buffer = engine->upload({DType::F32, {4}}, values);
+  EXPECT_TRUE(buffer) << (buffer ? "" : buffer.error().str());
+  return buffer ? *buffer : nullptr;
+}
+
+BufferPtr EngineTest::launch(const ExecutablePtr &executable,
+                             std::vector<BufferPtr> buffers) {
+  std::vector<LaunchArgument> arguments;
+  for (BufferPtr &buffer : buffers)
+    arguments.push_back({std::move(buffer), {}});
+  buffers.clear();
+  auto results = engine->launch(executable, std::move(arguments));
+  EXPECT_TRUE(results) << (results ? "" : results.error().str());
+  return results ? (*results)[0] : nullptr;
+}
+
+float EngineTest::read(const BufferPtr &buffer) {
+  float values[4] = {};
+  Status status = engine->download(buffer, values);
+  EXPECT_TRUE(status) << (status ? "" : status.error().str());
+  EXPECT_TRUE(values[0] == values[1] && values[0] == values[2] &&
+              values[0] == values[3]);
+  return status ? values[0] : NAN;
+}
+
+} // namespace fake

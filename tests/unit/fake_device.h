@@ -1,0 +1,88 @@
+//===- fake_device.h - A device and a compiler inside the test --*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+
+namespace fake {
+
+/// What a run of the fake device does: reads the inputs' memory, writes the
+/// results'. Returns an error message; empty is success.
+using Body = std::function<std::string(const std::vector<float *> &inputs,
+                                       const std::vector<float *> &results)>;
+
+/// Shared by all fake devices of a test; reset by FakeDevice's constructor.
+struct State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool gateClosed = false; ///< runs wait while it is
+  int waitingAtGate = 0;
+  std::vector<std::string> order;     ///< entries, as they ran
+  std::map<std::string, Body> bodies; ///< by entry; others do nothing
+  std::atomic<int> buffers = 0, programs = 0, devices = 0, allocations = 0;
+  std::atomic<size_t> failAbove = SIZE_MAX; ///< bytes that are out of memory
+  std::atomic<bool> hostReachable = true;
+  std::vector<ltc_buffer *> arenas; ///< as each run got it
+};
+State &state();
+
+/// Blocks runs until it is opened or destroyed.
+class Gate {
+public:
+  Gate();
+  ~Gate() { open(); }
+  void open();
+  /// Until a run stands before the gate.
+  void awaitArrival();
+};
+
+/// Gives a graph of one node the entry of its op, and counts.
+class FakeCompiler final : public ltc::Compiler {
+public:
+  ltc::Result<ltc::Artifact>
+  compile(const ltc::Graph &graph, const ltc::CompileOptions &options) override;
+  std::string identity() const override { return "fake"; }
+  ltc::Target hostTarget() const override { return {}; }
+
+  std::atomic<int> compiles = 0;
+  std::atomic<size_t> arenaBytes = 0;
+  std::function<void()> during; ///< called in each compile
+  ltc::CompileOptions lastOptions;
+  bool failing = false;
+};
+
+/// An engine over a fake device.
+class EngineTest : public ::testing::Test {
+protected:
+  EngineTest();
+  ~EngineTest() override;
+
+  /// inputs f32[4] each, one node `op`, one result; `donates` may be given.
+  ltc::ExecutablePtr program(const std::string &op, size_t inputs = 1,
+                             std::optional<uint32_t> donates = std::nullopt);
+  ltc::BufferPtr upload(float value);
+  ltc::BufferPtr launch(const ltc::ExecutablePtr &executable,
+                        std::vector<ltc::BufferPtr> buffers);
+  /// All four elements, which must be equal; NaN and a failure if not.
+  float read(const ltc::BufferPtr &buffer);
+
+  FakeCompiler compiler;
+  std::unique_ptr<ltc::runtime::DeviceEngine> engine;
+};
+
+ltc::Graph graphOf(const std::string &op, size_t inputs = 1,
+                   std::optional<uint32_t> donates = std::nullopt,
+                   int64_t elements = 4);
+
+} // namespace fake

@@ -1,4 +1,4 @@
-//===- loss.cpp - Losses and their gradients --------------------*- C++ -*-===//
+//===- loss.cpp - Losses and their gradients -*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,28 +6,203 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/ops/op_table.h"
 
+#include <cmath>
+
 namespace ltc::compiler {
 
 /// `reduction` of a loss, as ATen numbers it.
 enum Reduction { None = 0, Mean = 1, Sum = 2 };
 
+static llvm::SmallVector<int64_t> allDims(Value x) {
+  return llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+}
+
 static Value reduced(Emit &e, const OpCall &op, Value losses) {
-  auto all = llvm::to_vector(llvm::seq<int64_t>(0, losses.rank()));
   switch (op.integer("reduction", Mean)) {
   case Mean:
-    losses = e.reduceMean(losses, all, /*keepdim=*/false);
+    losses = e.reduceMean(losses, allDims(losses), /*keepdim=*/false);
     break;
   case Sum:
-    losses = e.reduceSum(losses, all, /*keepdim=*/false);
+    losses = e.reduceSum(losses, allDims(losses), /*keepdim=*/false);
     break;
   }
   return e.narrow(losses, op.result());
 }
 
-static Value mseLoss(Emit &e, const OpCall &op) {
-  return reduced(e, op, e.square(e.sub(op["self"], op["target"])));
+/// A loss of (self, target) and its derivative by self.
+template <typename Loss, typename Slope>
+static void addLoss(OpTable &t, const char *name, const char *backward,
+                    Loss loss, Slope slope) {
+  t.structured(name, [loss](Emit &e, const OpCall &op) {
+    Value losses = e.map(e.widen(op["self"]), e.widen(op["target"]),
+                         [&](Scalar s, Value x, Value y) { return loss(s, op, x, y); });
+    return reduced(e, op, losses);
+  });
+  t.structured(backward, [slope](Emit &e, const OpCall &op) {
+    Value x = e.widen(op["self"]), y = e.widen(op["target"]);
+    Value grad = e.widen(op["grad_output"]);
+    Value dx = e.map(x, y, grad, [&](Scalar s, Value x, Value y, Value g) {
+      return s.mul(slope(s, op, x, y), g);
+    });
+    if (op.integer("reduction", Mean) == Mean)
+      dx = e.div(dx, e.count(dx, allDims(dx)));
+    return e.narrow(dx, op.result());
+  });
 }
 
-void addLossOps(OpTable &t) { t.structured("aten::mse_loss", mseLoss); }
+static Value mse(Scalar s, const OpCall &, Value x, Value y) {
+  return s.square(s.sub(x, y));
+}
+static Value mseSlope(Scalar s, const OpCall &, Value x, Value y) {
+  return s.mul(2.0, s.sub(x, y));
+}
+
+static Value smoothL1(Scalar s, const OpCall &op, Value x, Value y) {
+  Value z = s.abs(s.sub(x, y)), beta = s.cast(s.number(0.0, z.dtype()), z.dtype());
+  beta = s.add(beta, op["beta"]);
+  Value inner = s.div(s.mul(s.mul(0.5, z), z), beta);
+  return s.select(s.lt(z, beta), inner, s.sub(z, s.mul(0.5, beta)));
+}
+static Value smoothL1Slope(Scalar s, const OpCall &op, Value x, Value y) {
+  Value z = s.sub(x, y), beta = s.add(s.number(0.0, z.dtype()), op["beta"]);
+  return s.select(s.lt(s.abs(z), beta), s.div(z, beta), s.sign(z));
+}
+
+static Value huber(Scalar s, const OpCall &op, Value x, Value y) {
+  Value z = s.abs(s.sub(x, y)), delta = s.add(s.number(0.0, z.dtype()), op["delta"]);
+  return s.select(s.lt(z, delta), s.mul(s.mul(0.5, z), z),
+                  s.mul(delta, s.sub(z, s.mul(0.5, delta))));
+}
+static Value huberSlope(Scalar s, const OpCall &op, Value x, Value y) {
+  Value z = s.sub(x, y), delta = s.add(s.number(0.0, z.dtype()), op["delta"]);
+  return s.max(s.min(z, delta), s.neg(delta));
+}
+
+/// Class probabilities' rows: the class dimension is 1, or 0 of a single row.
+static int64_t classDim(Value x) { return x.rank() == 1 ? 0 : 1; }
+
+/// Where a sample's class is read: the class put into the target's position.
+static Values classPosition(llvm::ArrayRef<Value> sample, int64_t dim, Value c) {
+  Values at(sample);
+  at.insert(at.begin() + dim, c);
+  return at;
+}
+
+namespace {
+/// The target of one sample.
+struct Target {
+  Value valid, index, weight;
+  Target(Scalar s, const OpCall &op, Value target, int64_t dim) {
+    valid = s.ne(target, op.integer("ignore_index", -100));
+    Value self = op["self"];
+    index = s.checkIndex(s.select(valid, target, 0), s.size(self, dim));
+    weight = op.has("weight") ? s.load(op["weight"], {index})
+                              : s.number(1.0, computeDType(self.dtype()));
+    weight = s.select(valid, weight, 0.0);
+  }
+};
+} // namespace
+
+static Values nllLoss(Emit &e, const OpCall &op) {
+  Value x = op["self"], targets = op["target"];
+  int64_t dim = classDim(x);
+  auto perSample = [&](bool wantsWeight) {
+    return e.generate(e.shape(targets), [&](Scalar s, llvm::ArrayRef<Value> at) {
+      Target target(s, op, s.load(targets, at), dim);
+      if (wantsWeight)
+        return target.weight;
+      Value logit = s.load(x, classPosition(at, dim, target.index));
+      // Selected, not multiplied: 0 * -inf would be NaN.
+      return s.select(target.valid, s.neg(s.mul(logit, target.weight)), 0.0);
+    });
+  };
+  Value losses = perSample(false);
+  Value total = e.reduceSum(perSample(true), allDims(targets), false);
+  int64_t reduction = op.integer("reduction", Mean);
+  if (reduction == None)
+    return {e.narrow(losses, op.result(0)),
+            e.full(e.shape(op.result(1)), op.result(1).dtype, 0)};
+  Value sum = e.reduceSum(losses, allDims(targets), false);
+  if (reduction == Mean)
+    sum = e.div(sum, total);
+  return {e.narrow(sum, op.result(0)), e.narrow(total, op.result(1))};
+}
+
+static Value nllLossBackward(Emit &e, const OpCall &op) {
+  Value x = op["self"], targets = op["target"], grad = op["grad_output"];
+  int64_t dim = classDim(x), reduction = op.integer("reduction", Mean);
+  Value dx = e.generate(e.shape(x), [&](Scalar s, llvm::ArrayRef<Value> at) {
+    Values sample(at);
+    sample.erase(sample.begin() + dim);
+    Target target(s, op, s.load(targets, sample), dim);
+    Value g = reduction == None ? s.load(grad, sample) : s.load(grad, {});
+    Value d = s.neg(s.mul(target.weight, g));
+    if (reduction == Mean)
+      d = s.div(d, s.load(op["total_weight"], {}));
+    Value hit = s.logicalAnd(target.valid, s.eq(at[dim], target.index));
+    return s.select(hit, d, 0.0);
+  });
+  return e.narrow(dx, op.result());
+}
+
+/// Logarithms are bounded below by -100, as in eager.
+static Value binaryCrossEntropy(Emit &e, const OpCall &op) {
+  Value losses = e.map(e.widen(op["self"]), e.widen(op["target"]),
+                       [](Scalar s, Value x, Value y) {
+    Value on = s.max(s.log(x), -100.0), off = s.max(s.log1p(s.neg(x)), -100.0);
+    return s.sub(s.mul(s.sub(y, 1.0), off), s.mul(y, on));
+  });
+  if (op.has("weight"))
+    losses = e.mul(losses, op["weight"]);
+  return reduced(e, op, losses);
+}
+
+static Value binaryCrossEntropyBackward(Emit &e, const OpCall &op) {
+  Value x = e.widen(op["self"]), y = e.widen(op["target"]);
+  Value dx = e.map(x, y, e.widen(op["grad_output"]),
+                   [](Scalar s, Value x, Value y, Value g) {
+    Value bound = s.max(s.mul(s.sub(1.0, x), x), 1e-12);
+    return s.div(s.mul(g, s.sub(x, y)), bound);
+  });
+  if (op.has("weight"))
+    dx = e.mul(dx, op["weight"]);
+  if (op.integer("reduction", Mean) == Mean)
+    dx = e.div(dx, e.count(dx, allDims(dx)));
+  return e.narrow(dx, op.result());
+}
+
+/// (1 - y) x + w (log1p(exp(-|x|)) + max(-x, 0)), w = 1 + (pos_weight - 1) y
+static Value binaryCrossEntropyWithLogits(Emit &e, const OpCall &op) {
+  Value x = e.widen(op["self"]), y = e.widen(op["target"]);
+  Value softplus = e.map(x, [](Scalar s, Value x) {
+    return s.add(s.log1p(s.exp(s.neg(s.abs(x)))), s.max(s.neg(x), 0.0));
+  });
+  if (op.has("pos_weight")) {
+    Value weight = e.map(e.widen(op["pos_weight"]), y, [](Scalar s, Value p, Value y) {
+      return s.add(s.mul(s.sub(p, 1.0), y), 1.0);
+    });
+    softplus = e.mul(softplus, weight);
+  }
+  Value losses = e.add(
+      e.map(x, y, [](Scalar s, Value x, Value y) { return s.mul(s.sub(1.0, y), x); }),
+      softplus);
+  if (op.has("weight"))
+    losses = e.mul(losses, op["weight"]);
+  return reduced(e, op, losses);
+}
+
+void addLossOps(OpTable &t) {
+  addLoss(t, "aten::mse_loss", "aten::mse_loss_backward", mse, mseSlope);
+  addLoss(t, "aten::smooth_l1_loss", "aten::smooth_l1_loss_backward", smoothL1,
+          smoothL1Slope);
+  addLoss(t, "aten::huber_loss", "aten::huber_loss_backward", huber, huberSlope);
+  t.structured({"aten::nll_loss_forward", "aten::nll_loss2d_forward"}, nllLoss);
+  t.structured({"aten::nll_loss_backward", "aten::nll_loss2d_backward"},
+               nllLossBackward);
+  t.structured("aten::binary_cross_entropy", binaryCrossEntropy);
+  t.structured("aten::binary_cross_entropy_backward", binaryCrossEntropyBackward);
+  t.structured("aten::binary_cross_entropy_with_logits",
+               binaryCrossEntropyWithLogits);
+}
 
 } // namespace ltc::compiler

@@ -57,6 +57,7 @@ static ParseResult parseArgument(OpAsmParser &parser,
   return parser.parseAttribute(values.emplace_back());
 }
 
+/// One type or several, in parentheses or not.
 static ParseResult parseTypes(OpAsmParser &parser, SmallVectorImpl<Type> &types,
                               SmallVectorImpl<int8_t> &dtypes) {
   auto element = [&]() -> ParseResult {
@@ -76,8 +77,12 @@ static ParseResult parseTypes(OpAsmParser &parser, SmallVectorImpl<Type> &types,
     dtypes.push_back(int8_t(*dtype));
     return success();
   };
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalParen,
-                                        element);
+  if (failed(parser.parseOptionalLParen()))
+    return parser.parseCommaSeparatedList(element);
+  if (succeeded(parser.parseOptionalRParen()))
+    return success();
+  return failure(parser.parseCommaSeparatedList(element) ||
+                 parser.parseRParen());
 }
 
 /// Everything up to the operand types.

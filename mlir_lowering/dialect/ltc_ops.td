@@ -50,8 +50,8 @@ def Ltc_OperandAttr : Ltc_Attr<"Operand", "operand"> {
 def Ltc_OperandListAttr : Ltc_Attr<"OperandList", "operands"> {
   let summary = "an argument that is a list of the op's next operands";
   let description = "One flag an element: true takes an operand, false is None.";
-  let parameters = (ins ArrayRefParameter<"bool">:$present);
-  let assemblyFormat = "`<` $present `>`";
+  let parameters = (ins OptionalArrayRefParameter<"bool">:$present);
+  let assemblyFormat = "(`<` $present^ `>`)?";
 }
 
 class Ltc_Op<string mnemonic, list<Trait> traits = []>

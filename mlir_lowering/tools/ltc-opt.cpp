@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 //   ltc-opt graph.ltc --stop-after=lower    a dumped graph, printed as MLIR
+//           --print-calls                   its library calls, as graphs
+//           --mlir-print-debuginfo          with the user's lines
 //   ltc-opt module.mlir --ltc-lower --cse   single passes, as with mlir-opt
 //
 //===----------------------------------------------------------------------===//
+#include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/lower/lower.h"
 
@@ -49,6 +52,13 @@ static void registerEverything(DialectRegistry &registry) {
   bufferization::registerEmptyTensorToAllocTensorPass();
 }
 
+/// A graph's text, rather than a module's: says so after its comments.
+static bool isGraph(StringRef text) {
+  for (text = text.ltrim(); text.starts_with("//"); text = text.ltrim())
+    text = text.split('\n').second;
+  return text.starts_with("graph");
+}
+
 static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!file) {
@@ -56,7 +66,7 @@ static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
     return nullptr;
   }
   StringRef text = (*file)->getBuffer();
-  if (!text.ltrim().starts_with("graph"))
+  if (!isGraph(text))
     return parseSourceString<ModuleOp>(text, &context);
   auto graph = ltc::Graph::parse(std::string_view(text));
   if (!graph) {
@@ -70,11 +80,17 @@ static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
   return importGraph(*graph, context);
 }
 
-static int runStages(StringRef path, StringRef last) {
+struct Options {
+  StringRef path = "-", last;
+  bool printCalls = false, printLocations = false;
+};
+
+static int runStages(const Options &options) {
+  StringRef last = options.last;
   DialectRegistry registry;
   registerEverything(registry);
   MLIRContext context(registry);
-  OwningOpRef<ModuleOp> module = read(path, context);
+  OwningOpRef<ModuleOp> module = read(options.path, context);
   if (!module)
     return 1;
   if (last != "import" && last != "lower") {
@@ -85,20 +101,28 @@ static int runStages(StringRef path, StringRef last) {
   context.loadAllAvailableDialects();
   if (last == "lower" && failed(lowerOps(*module)))
     return 1;
-  module->print(llvm::outs(), OpPrintingFlags().enableDebugInfo(false));
+  if (options.printCalls)
+    module->walk([](CallOp call) { llvm::outs() << exportCall(call).str(); });
+  else
+    module->print(llvm::outs(),
+                  OpPrintingFlags().enableDebugInfo(options.printLocations));
   return 0;
 }
 
 int main(int argc, char **argv) {
-  StringRef last, path = "-";
+  Options options;
   for (StringRef argument : llvm::ArrayRef(argv + 1, argc - 1)) {
     if (argument.consume_front("--stop-after="))
-      last = argument;
+      options.last = argument;
+    else if (argument == "--print-calls")
+      options.printCalls = true;
+    else if (argument == "--mlir-print-debuginfo")
+      options.printLocations = true;
     else if (!argument.starts_with("-"))
-      path = argument;
+      options.path = argument;
   }
-  if (!last.empty())
-    return runStages(path, last);
+  if (!options.last.empty())
+    return runStages(options);
   DialectRegistry registry;
   registerEverything(registry);
   return asMainReturnCode(

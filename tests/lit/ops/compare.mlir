@@ -1,0 +1,33 @@
+// RUN: ltc-opt %s --ltc-lower --canonicalize --cse --split-input-file | FileCheck %s
+
+// An integer tensor and a float are compared as floats.
+// CHECK-LABEL: func.func @eq
+func.func @eq(%x: tensor<4xi64>) -> tensor<4xi8> {
+  // CHECK: %[[X:.*]] = arith.sitofp %{{.*}} : i64 to f32
+  // CHECK: %[[C:.*]] = arith.cmpf oeq, %[[X]], %{{.*}} : f32
+  // CHECK: arith.extui %[[C]] : i1 to i8
+  %0 = ltc.op "aten::eq.Scalar"(self = %x, other = 1.5 : f64) node 0 : (tensor<4xi64>) -> (tensor<4xi8> as bool)
+  return %0 : tensor<4xi8>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @lt_u8
+func.func @lt_u8(%x: tensor<4xi8>, %y: tensor<4xi8>) -> (tensor<4xi8>, tensor<4xi8>) {
+  // CHECK: arith.cmpi ult
+  // CHECK: arith.cmpi slt
+  %0 = ltc.op "aten::lt.Tensor"(self = %x, other = %y) node 0 : (tensor<4xi8> as u8, tensor<4xi8> as u8) -> (tensor<4xi8> as bool)
+  %1 = ltc.op "aten::lt.Tensor"(self = %x, other = %y) node 0 : (tensor<4xi8>, tensor<4xi8>) -> (tensor<4xi8> as bool)
+  return %0, %1 : tensor<4xi8>, tensor<4xi8>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @where
+func.func @where(%c: tensor<4xi8>, %x: tensor<4xf32>, %y: tensor<f32>) -> tensor<4xf32> {
+  // CHECK: %[[C:.*]] = arith.cmpi ne, %{{.*}}, %{{.*}} : i8
+  // CHECK: arith.select %[[C]], %{{.*}}, %{{.*}} : f32
+  %0 = ltc.op "aten::where.self"(condition = %c, self = %x, other = %y) node 0
+    : (tensor<4xi8> as bool, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

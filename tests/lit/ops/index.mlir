@@ -1,0 +1,28 @@
+// RUN: ltc-opt %s --ltc-lower --canonicalize --cse --split-input-file | FileCheck %s
+
+// The site of a check is the node, so that an error names the user's line.
+// CHECK-LABEL: func.func @embedding
+// CHECK-SAME: (%[[W:.*]]: tensor<100x16xf32>, %[[I:.*]]: tensor<2x3xi64>)
+func.func @embedding(%w: tensor<100x16xf32>, %i: tensor<2x3xi64>) -> tensor<2x3x16xf32> {
+  // CHECK: iterator_types = ["parallel", "parallel", "parallel"]
+  // CHECK: %[[ID:.*]] = tensor.extract %[[I]]
+  // CHECK: %[[AT:.*]] = arith.index_cast %[[ID]] : i64 to index
+  // CHECK: %[[ROW:.*]] = ltc.check_index %[[AT]], %{{.*}} {site = 9 : i64}
+  // CHECK: tensor.extract %[[W]][%[[ROW]], %{{.*}}]
+  %0 = ltc.op "aten::embedding"(weight = %w, indices = %i, padding_idx = -1 : i64, scale_grad_by_freq = false, sparse = false) node 9
+    : (tensor<100x16xf32>, tensor<2x3xi64>) -> tensor<2x3x16xf32>
+  return %0 : tensor<2x3x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @gather
+// CHECK-SAME: (%[[X:.*]]: tensor<8x10xf32>, %[[I:.*]]: tensor<4x3xi64>)
+func.func @gather(%x: tensor<8x10xf32>, %i: tensor<4x3xi64>) -> tensor<4x3xf32> {
+  // CHECK: %[[ROW:.*]] = linalg.index 0
+  // CHECK: %[[C:.*]] = ltc.check_index %{{.*}}, %{{.*}} {site = 2 : i64}
+  // CHECK: tensor.extract %[[X]][%[[ROW]], %[[C]]]
+  %0 = ltc.op "aten::gather"(self = %x, dim = 1 : i64, index = %i, sparse_grad = false) node 2
+    : (tensor<8x10xf32>, tensor<4x3xi64>) -> tensor<4x3xf32>
+  return %0 : tensor<4x3xf32>
+}

@@ -48,11 +48,30 @@ OpNode::OpNode(std::shared_ptr<const CallShape> call, Operands operands,
   list.link(*this);
 }
 
+/// Destroys what the operands own without recursion: a chain of nodes may be
+/// longer than the stack is deep.
+static void release(OpNode::Operands &operands) {
+  static thread_local OpNode::Operands *waiting = nullptr;
+  if (waiting) {
+    std::ranges::move(operands, std::back_inserter(*waiting));
+    return;
+  }
+  waiting = &operands;
+  while (!operands.empty()) {
+    Operand last = std::move(operands.back());
+    operands.pop_back();
+  }
+  waiting = nullptr;
+}
+
 OpNode::~OpNode() {
-  PendingList &list = pendingList(device);
-  std::lock_guard lock(list.mutex);
-  if (pending)
-    list.unlink(*this);
+  {
+    PendingList &list = pendingList(device);
+    std::lock_guard lock(list.mutex);
+    if (pending)
+      list.unlink(*this);
+  }
+  release(inputs);
 }
 
 c10::ArrayRef<torch::lazy::Shape> OpNode::shapes() const {

@@ -105,7 +105,7 @@ public:
   std::string ToString() const override;
 
   const std::shared_ptr<const CallShape> call;
-  const Operands inputs;
+  Operands inputs; ///< never changed while the node lives
   const SourceId source;
   const int64_t device;
 

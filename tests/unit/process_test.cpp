@@ -1,0 +1,190 @@
+//===- process_test.cpp - The devices of a process, by the null driver -*- C++
+//-*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc/engine.h"
+
+#include "ltc/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <dlfcn.h>
+#include <functional>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace ltc;
+
+namespace {
+
+class ProcessTest : public ::testing::Test {
+protected:
+  void SetUp() override { ASSERT_TRUE(set("device", "null")); }
+  void TearDown() override { shutdown(); }
+
+  static Engine *open(uint32_t ordinal = 0) {
+    Result<Engine *> engine = engineFor(ordinal);
+    EXPECT_TRUE(engine) << (engine ? "" : engine.error().str());
+    return engine ? *engine : nullptr;
+  }
+  static std::string openError(uint32_t ordinal = 0) {
+    Result<Engine *> engine = engineFor(ordinal);
+    return engine ? "opened" : engine.error().message;
+  }
+  static BufferPtr upload(Engine *engine, float value) {
+    return *engine->upload({DType::F32, {1}}, &value);
+  }
+};
+
+TEST_F(ProcessTest, OpensEachDeviceOnce) {
+  Result<uint32_t> count = deviceCount();
+  ASSERT_TRUE(count);
+  EXPECT_EQ(*count, 2u);
+  EXPECT_EQ(open(0), open(0));
+  EXPECT_NE(open(0), open(1));
+  EXPECT_EQ(openError(9),
+            "there is no device lazy:9: driver null has 2 devices");
+}
+
+TEST_F(ProcessTest, DataGoesThereAndBack) {
+  Engine *engine = open();
+  std::vector<int64_t> values = {1, -2, 3}, found(3);
+  auto buffer = engine->upload({DType::I64, {3}}, values.data());
+  ASSERT_TRUE(buffer);
+  values.assign(3, 0); // upload() has copied
+  EXPECT_TRUE(engine->download(*buffer, found.data()));
+  EXPECT_EQ(found, (std::vector<int64_t>{1, -2, 3}));
+  EXPECT_EQ(engine->memory().allocated, 64u);
+  buffer->reset();
+  EXPECT_TRUE(engine->synchronize());
+  EXPECT_EQ(engine->memory().allocated, 0u);
+  EXPECT_EQ(engine->memory().maxAllocated, 64u);
+  engine->resetPeakMemory();
+  EXPECT_EQ(engine->memory().maxAllocated, 0u);
+}
+
+TEST_F(ProcessTest, BuffersStayOnTheirDevice) {
+  BufferPtr buffer = upload(open(0), 1);
+  float value;
+  Status status = open(1)->download(buffer, &value);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "the buffer belongs to another device");
+}
+
+TEST_F(ProcessTest, UnknownDriversAreNamed) {
+  ASSERT_TRUE(set("device", "nosuch"));
+  std::string message = openError();
+  EXPECT_NE(message.find("libltc_driver_nosuch.so"), message.npos) << message;
+  EXPECT_FALSE(deviceCount());
+
+  Dl_info info;
+  ASSERT_TRUE(dladdr(reinterpret_cast<void *>(&deviceCount), &info));
+  ASSERT_TRUE(set("device", info.dli_fname));
+  message = openError();
+  EXPECT_NE(message.find("it has no symbol ltc_plugin_query"), message.npos)
+      << message;
+
+  std::string path = info.dli_fname;
+  path = path.substr(0, path.rfind('/')) + "/libltc_driver_null.so";
+  ASSERT_TRUE(set("device", path));
+  EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(ProcessTest, TheMemoryLimitIsTheDrivers) {
+  ASSERT_TRUE(set("memory_limit_bytes", "1000"));
+  Engine *engine = open();
+  ASSERT_TRUE(set("memory_limit_bytes", "0"));
+  std::vector<float> values(500);
+  auto buffer = engine->upload({DType::F32, {500}}, values.data());
+  ASSERT_FALSE(buffer);
+  EXPECT_EQ(buffer.error().code, ErrorCode::OutOfMemory);
+  EXPECT_TRUE(engine->upload({DType::F32, {100}}, values.data()));
+}
+
+TEST_F(ProcessTest, ShutdownIsIdempotentAndLeavesNoDanglingEngine) {
+  Engine *engine = open();
+  BufferPtr buffer = upload(engine, 3);
+  shutdown();
+  shutdown();
+  float value = 0;
+  auto refused = engine->upload({DType::F32, {1}}, &value);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "the device was shut down");
+  EXPECT_TRUE(engine->synchronize());
+  EXPECT_TRUE(engine->download(buffer, &value));
+  EXPECT_EQ(value, 3);
+  Engine *next = open();
+  EXPECT_NE(next, engine);
+  EXPECT_TRUE(next->upload({DType::F32, {1}}, &value));
+}
+
+/// Exit status of a child that runs `body`.
+int inChild(const std::function<int()> &body) {
+  pid_t child = fork();
+  if (child == 0)
+    _exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+TEST_F(ProcessTest, AForkedChildGetsErrorsAndNeverHangs) {
+  Engine *engine = open();
+  BufferPtr buffer = upload(engine, 3);
+  EXPECT_TRUE(engine->synchronize());
+  int status = inChild([&] {
+    alarm(20);
+    float value = 0;
+    int errors = 0;
+    errors += !engineFor(0);
+    errors += !deviceCount();
+    errors += !engine->upload({DType::F32, {1}}, &value);
+    errors += !engine->download(buffer, &value);
+    errors += !engine->synchronize();
+    errors += !engine->compile(Graph());
+    errors += !engine->launch(nullptr, {});
+    errors += engine->lookup({}) == nullptr;
+    errors += engine->memory().allocated == 0;
+    engine->resetPeakMemory();
+    buffer.reset();
+    shutdown();
+    std::string message = engineFor(0).error().message;
+    return errors == 9 && message.find("forked") != message.npos ? 0 : errors;
+  });
+  EXPECT_EQ(status, 0);
+  // The parent goes on.
+  float value = 0;
+  EXPECT_TRUE(engine->download(buffer, &value));
+  EXPECT_EQ(value, 3);
+}
+
+TEST(ProcessDeathTest, ExitDrainsWhatIsPending) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        (void)set("device", "null");
+        Engine *engine = *engineFor(0);
+        static std::vector<BufferPtr> kept; // destroyed after the engine
+        std::vector<char> data(1 << 20);
+        for (int i = 0; i < 50; ++i)
+          kept.push_back(*engine->upload({DType::I8, {1 << 20}}, data.data()));
+        exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(ProcessDeathTest, AForkBeforeTheFirstDeviceIsHarmless) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        (void)set("device", "null");
+        markForked();
+        exit(engineFor(0) ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+} // namespace

@@ -1,0 +1,112 @@
+//===- queue_test.cpp - The in-order queue of a device ----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "device/queue.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <future>
+
+using namespace ltc::runtime;
+
+namespace {
+
+class Call final : public Work {
+public:
+  explicit Call(std::function<void()> body) : body(std::move(body)) {}
+  void run() override { body(); }
+
+private:
+  std::function<void()> body;
+};
+
+bool push(Queue &queue, std::function<void()> body, size_t limit = 0) {
+  return queue.push(std::make_unique<Call>(std::move(body)), limit);
+}
+
+TEST(Queue, RunsInOrderOnOneThread) {
+  Queue queue;
+  std::vector<int> order;
+  std::vector<std::thread::id> threads;
+  for (int i = 0; i < 1000; ++i)
+    EXPECT_TRUE(push(queue, [&, i] {
+      order.push_back(i);
+      threads.push_back(std::this_thread::get_id());
+    }));
+  queue.drain();
+  ASSERT_EQ(order.size(), 1000u);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(order[size_t(i)], i);
+    EXPECT_EQ(threads[size_t(i)], threads[0]);
+  }
+  EXPECT_NE(threads[0], std::this_thread::get_id());
+  EXPECT_EQ(queue.pending(), 0u);
+}
+
+TEST(Queue, DrainWaitsUntilWorkIsDestroyed) {
+  Queue queue;
+  auto token = std::make_shared<int>(0);
+  std::weak_ptr<int> watch = token;
+  push(queue, [kept = std::move(token)] {});
+  queue.drain();
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST(Queue, ALimitBlocksTheProducer) {
+  Queue queue;
+  std::promise<void> gate;
+  std::shared_future<void> opened = gate.get_future().share();
+  push(queue, [opened] { opened.wait(); }, 2);
+  push(queue, [] {}, 2);
+  EXPECT_EQ(queue.pending(), 2u);
+  auto third =
+      std::async(std::launch::async, [&] { return push(queue, [] {}, 2); });
+  EXPECT_EQ(third.wait_for(std::chrono::milliseconds(20)),
+            std::future_status::timeout);
+  EXPECT_EQ(queue.pending(), 2u);
+  EXPECT_TRUE(push(queue, [] {})); // no limit: goes in at once
+  gate.set_value();
+  EXPECT_TRUE(third.get());
+  queue.drain();
+}
+
+TEST(Queue, CloseDrainsAndThenRefuses) {
+  Queue queue;
+  int ran = 0;
+  for (int i = 0; i < 10; ++i)
+    push(queue, [&] { ++ran; });
+  queue.close();
+  queue.close();
+  EXPECT_EQ(ran, 10);
+  EXPECT_FALSE(push(queue, [&] { ++ran; }));
+  queue.drain();
+  EXPECT_EQ(ran, 10);
+}
+
+TEST(Queue, CloseFreesABlockedProducer) {
+  Queue queue;
+  std::promise<void> gate;
+  std::shared_future<void> opened = gate.get_future().share();
+  push(queue, [opened] { opened.wait(); });
+  auto blocked =
+      std::async(std::launch::async, [&] { return push(queue, [] {}, 1); });
+  auto closing = std::async(std::launch::async, [&] { queue.close(); });
+  EXPECT_FALSE(blocked.get());
+  gate.set_value();
+  closing.get();
+}
+
+TEST(Queue, WorkMayPushMoreWork) {
+  Queue queue;
+  std::promise<void> second;
+  push(queue, [&] { push(queue, [&] { second.set_value(); }); });
+  second.get_future().wait();
+  queue.drain();
+  EXPECT_EQ(queue.pending(), 0u);
+}
+
+} // namespace

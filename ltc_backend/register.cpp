@@ -8,6 +8,7 @@
 
 #include "ltc_backend/backend.h"
 #include "ltc_backend/record/in_place.h"
+#include "ltc_backend/record/batch_norm.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
@@ -107,6 +108,8 @@ void registerKernels() {
   torch::Library *aten = makeLibrary("aten", DispatchKey::Lazy);
   registerTransfers(*aten);
   registerQuestions(*aten);
+  aten->impl("native_batch_norm",
+             CppFunction::makeFromBoxedFunction<&batchNorm>());
   registerRecorder(*aten);
   makeLibrary("_", DispatchKey::Lazy)
       ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());

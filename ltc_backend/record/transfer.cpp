@@ -168,6 +168,9 @@ static Tensor clone(const Tensor &self, std::optional<at::MemoryFormat>) {
   return sameValue(self);
 }
 
+/// detach() of a parameter and the like, as functionalisation asks for them.
+static Tensor aliasCopy(const Tensor &self) { return sameValue(self); }
+
 static Tensor unsafeView(const Tensor &self, at::IntArrayRef size) {
   static const OpInfo &viewCopy = opInfo("aten::view_copy", "");
   return recordOne(viewCopy, {self, size.vec()});
@@ -201,6 +204,8 @@ void registerTransfers(torch::Library &library) {
   library.impl("lift_fresh", lift);
   library.impl("clone", clone);
   library.impl("_unsafe_view", unsafeView);
+  for (const char *name : {"alias_copy", "detach_copy", "lift_fresh_copy"})
+    library.impl(name, aliasCopy);
 }
 
 } // namespace ltc::backend

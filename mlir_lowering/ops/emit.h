@@ -9,7 +9,9 @@
 // later stages fuse: rows never allocate, loop or think about memory.
 //
 // Values from arithmetic are wide (f32 for the 16-bit floats) until narrow().
-// A dynamic dimension is never 1: front ends keep 0 and 1 static.
+// A dynamic dimension is never 1: front ends keep 0 and 1 static. No loop runs
+// over a dimension of size 1: maps and reductions are made without, and
+// reshaped, so that keepdim and batches of one cost and hide nothing.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -162,7 +164,8 @@ private:
     mlir::Value tensor;
     mlir::AffineMap map;
   };
-  Access access(Value x, const Shape &loops, bool lookThroughUnits);
+  struct LoopNest;
+  Access access(Value x, const LoopNest &nest);
   Values indices(Scalar s, size_t rank);
   Value unary(Value (Scalar::*f)(Value), Value x) {
     return map(x, [f](Scalar s, Value a) { return (s.*f)(a); });

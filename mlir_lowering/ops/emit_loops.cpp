@@ -17,53 +17,54 @@ namespace ltc::compiler {
 
 using namespace mlir;
 
-static int64_t staticSize(OpFoldResult size) {
-  return getConstantIntValue(size).value_or(ShapedType::kDynamic);
-}
-
-/// How a loop nest over `loops` reads x: right-aligned, and without x's
-/// dimensions of size 1, so that no map has a constant in it. Tiling and fusion
-/// want projected permutations.
-Emit::Access Emit::access(Value x, const Shape &loops, bool lookThroughUnits) {
-  int64_t rank = x.rank(), shift = int64_t(loops.size()) - rank;
-  SmallVector<bool> drop(rank);
-  for (int64_t dim = 0; dim < rank; ++dim)
-    drop[dim] = x.size(dim) == 1 &&
-                (lookThroughUnits || staticSize(loops[dim + shift]) != 1);
-  SmallVector<AffineExpr> exprs;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (!drop[dim])
-      exprs.push_back(b.getAffineDimExpr(dim + shift));
-  auto map = AffineMap::get(loops.size(), 0, exprs, b.getContext());
-  if (!llvm::is_contained(drop, true))
-    return {x.ir(), map};
-
-  // The source of a reshape that only added units, else a reshape.
-  auto isWithoutUnits = [&](mlir::Value v) {
-    SmallVector<int64_t> kept;
-    for (int64_t dim = 0; dim < rank; ++dim)
-      if (!drop[dim])
-        kept.push_back(x.size(dim));
-    return cast<RankedTensorType>(v.getType()).getShape() == ArrayRef(kept);
-  };
-  if (auto expanded = x.ir().getDefiningOp<tensor::ExpandShapeOp>())
-    if (isWithoutUnits(expanded.getSrc()))
-      return {expanded.getSrc(), map};
-  SmallVector<ReassociationIndices> groups;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (!drop[dim])
-      groups.push_back({dim});
-  // Units go with the group before them, leading ones with the first.
-  if (!groups.empty()) {
-    for (int64_t dim = 0, group = -1; dim < rank; ++dim) {
-      if (!drop[dim])
-        ++group;
-      else
-        groups[std::max<int64_t>(group, 0)].push_back(dim);
+/// Loops over a shape, none over its dimensions of size 1.
+struct Emit::LoopNest {
+  LoopNest(const Shape &shape) {
+    for (OpFoldResult size : shape) {
+      bool unit = isOneInteger(size);
+      isUnit.push_back(unit);
+      loopOf.push_back(unit ? -1 : int64_t(sizes.size()));
+      if (!unit)
+        sizes.push_back(size);
     }
-    for (ReassociationIndices &group : groups)
-      llvm::sort(group);
   }
+  size_t rank() const { return isUnit.size(); }
+
+  Shape sizes;                 ///< of the loops
+  SmallVector<bool> isUnit;    ///< for each dimension of the shape
+  SmallVector<int64_t> loopOf; ///< -1 for a unit
+};
+
+/// How the nest reads x: right-aligned, without x's dimensions of size 1.
+/// So maps are projected permutations, which tiling and fusion want.
+Emit::Access Emit::access(Value x, const LoopNest &nest) {
+  int64_t rank = x.rank(), shift = int64_t(nest.rank()) - rank;
+  SmallVector<AffineExpr> exprs;
+  SmallVector<int64_t> kept;
+  SmallVector<ReassociationIndices> groups;
+  ReassociationIndices leading;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    if (x.size(dim) != 1) {
+      exprs.push_back(b.getAffineDimExpr(nest.loopOf[dim + shift]));
+      kept.push_back(x.size(dim));
+      groups.push_back({dim});
+      if (groups.size() == 1) {
+        leading.push_back(dim);
+        groups[0] = leading;
+      }
+    } else if (groups.empty()) {
+      leading.push_back(dim);
+    } else {
+      groups.back().push_back(dim);
+    }
+  }
+  auto map = AffineMap::get(nest.sizes.size(), 0, exprs, b.getContext());
+  if (int64_t(kept.size()) == rank)
+    return {x.ir(), map};
+  // The source of a reshape that only added units, else a reshape.
+  if (auto expanded = x.ir().getDefiningOp<tensor::ExpandShapeOp>())
+    if (expanded.getSrcType().getShape() == ArrayRef(kept))
+      return {expanded.getSrc(), map};
   return {tensor::CollapseShapeOp::create(b, x.ir(), groups), map};
 }
 
@@ -79,13 +80,14 @@ Values Emit::mapMany(ArrayRef<Value> operands, Body body) {
 }
 
 Values Emit::mapMany(const Shape &shape, ArrayRef<Value> operands, Body body) {
+  LoopNest nest(shape);
   SmallVector<mlir::Value> ins;
   SmallVector<AffineMap> maps;
   auto block = std::make_unique<Block>();
   for (Value operand : operands) {
     if (!operand.isTensor())
       continue;
-    Access read = access(operand, shape, /*lookThroughUnits=*/true);
+    Access read = access(operand, nest);
     ins.push_back(read.tensor);
     maps.push_back(read.map);
     block->addArgument(getElementTypeOrSelf(read.tensor), b.getLoc());
@@ -94,7 +96,7 @@ Values Emit::mapMany(const Shape &shape, ArrayRef<Value> operands, Body body) {
   // The body comes first: it decides the types of the results.
   ImplicitLocOpBuilder inner(b.getLoc(), b.getContext());
   inner.setInsertionPointToEnd(block.get());
-  Scalar s(inner, site);
+  Scalar s(inner, site, nest.loopOf);
   Values elements;
   unsigned next = 0;
   for (Value operand : operands)
@@ -110,57 +112,64 @@ Values Emit::mapMany(const Shape &shape, ArrayRef<Value> operands, Body body) {
       output = s.number(output, output.isReal() ? DType::F32 : output.dtype());
     yields.push_back(s.toMemory(output, output.dtype()));
     Type element = yields.back().getType();
-    inits.push_back(tensor::EmptyOp::create(b, shape, element));
+    inits.push_back(tensor::EmptyOp::create(b, nest.sizes, element));
     types.push_back(inits.back().getType());
-    maps.push_back(b.getMultiDimIdentityMap(shape.size()));
+    maps.push_back(b.getMultiDimIdentityMap(nest.sizes.size()));
     block->addArgument(element, b.getLoc());
   }
   linalg::YieldOp::create(inner, yields);
 
-  SmallVector<utils::IteratorType> loops(shape.size(),
+  SmallVector<utils::IteratorType> loops(nest.sizes.size(),
                                          utils::IteratorType::parallel);
   auto generic = linalg::GenericOp::create(b, types, ins, inits, maps, loops);
   generic.getRegion().push_back(block.release());
   Values results;
   for (auto [ir, output] : llvm::zip_equal(generic.getResults(), outputs))
-    results.emplace_back(ir, output.dtype());
+    results.push_back(expandUnits({ir, output.dtype()}, nest.isUnit));
   return results;
 }
 
 Values Emit::reduce(ArrayRef<Value> operands, Dims dims, bool keepdim,
                     ArrayRef<Accumulator> state, Combine combine) {
-  Shape loops = broadcastShape(operands), kept;
-  SmallVector<bool> reduced(loops.size());
+  LoopNest nest(broadcastShape(operands));
+  SmallVector<bool> reduced(nest.rank());
   for (int64_t dim : dims)
     reduced[dim] = true;
+  Shape kept;
   SmallVector<AffineExpr> keptExprs;
   SmallVector<utils::IteratorType> kinds;
-  for (size_t dim = 0; dim < loops.size(); ++dim) {
+  SmallVector<bool> isUnit; // of the result
+  for (size_t dim = 0; dim < nest.rank(); ++dim) {
+    if (!reduced[dim] || keepdim)
+      isUnit.push_back(reduced[dim] || nest.isUnit[dim]);
+    if (nest.isUnit[dim])
+      continue;
     kinds.push_back(reduced[dim] ? utils::IteratorType::reduction
                                  : utils::IteratorType::parallel);
     if (reduced[dim])
       continue;
-    kept.push_back(loops[dim]);
-    keptExprs.push_back(b.getAffineDimExpr(dim));
+    kept.push_back(nest.sizes[nest.loopOf[dim]]);
+    keptExprs.push_back(b.getAffineDimExpr(nest.loopOf[dim]));
   }
 
   SmallVector<mlir::Value> ins, inits;
   SmallVector<AffineMap> maps;
   for (Value operand : operands)
     if (operand.isTensor()) {
-      Access read = access(operand, loops, /*lookThroughUnits=*/false);
+      Access read = access(operand, nest);
       ins.push_back(read.tensor);
       maps.push_back(read.map);
     }
   for (const Accumulator &accumulator : state) {
     inits.push_back(full(kept, accumulator.dtype, accumulator.init).ir());
-    maps.push_back(AffineMap::get(loops.size(), 0, keptExprs, b.getContext()));
+    maps.push_back(
+        AffineMap::get(nest.sizes.size(), 0, keptExprs, b.getContext()));
   }
   auto generic = linalg::GenericOp::create(
       b, TypeRange(ValueRange(inits)), ins, inits, maps, kinds,
       [&](OpBuilder &nested, Location loc, ValueRange arguments) {
         ImplicitLocOpBuilder inner(loc, nested);
-        Scalar s(inner, site);
+        Scalar s(inner, site, nest.loopOf);
         Values elements, before;
         unsigned next = 0;
         for (Value operand : operands)
@@ -177,10 +186,8 @@ Values Emit::reduce(ArrayRef<Value> operands, Dims dims, bool keepdim,
         linalg::YieldOp::create(inner, yields);
       });
   Values results;
-  for (auto [ir, accumulator] : llvm::zip_equal(generic.getResults(), state)) {
-    Value value(ir, accumulator.dtype);
-    results.push_back(keepdim ? expandUnits(value, reduced) : value);
-  }
+  for (auto [ir, accumulator] : llvm::zip_equal(generic.getResults(), state))
+    results.push_back(expandUnits({ir, accumulator.dtype}, isUnit));
   return results;
 }
 
@@ -264,6 +271,23 @@ Emit::ValueAndIndex Emit::reduceArgMax(Value x, int64_t dim, bool keepdim) {
 }
 Emit::ValueAndIndex Emit::reduceArgMin(Value x, int64_t dim, bool keepdim) {
   return reduceArg(x, dim, keepdim, /*max=*/false);
+}
+
+Value Emit::expand(Value x, const Shape &shape) {
+  LoopNest nest(shape);
+  mlir::Value init = empty(nest.sizes, x.dtype()).ir();
+  Access read = access(x, nest);
+  auto identity = b.getMultiDimIdentityMap(nest.sizes.size());
+  if (read.map == identity)
+    return expandUnits({read.tensor, x.dtype()}, nest.isUnit);
+  SmallVector<utils::IteratorType> loops(nest.sizes.size(),
+                                         utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      b, init.getType(), read.tensor, init, {read.map, identity}, loops,
+      [](OpBuilder &nested, Location loc, ValueRange arguments) {
+        linalg::YieldOp::create(nested, loc, arguments[0]);
+      });
+  return expandUnits({generic.getResult(0), x.dtype()}, nest.isUnit);
 }
 
 Value Emit::cast(Value x, DType dtype) {

@@ -83,22 +83,6 @@ Value Emit::transpose(Value x, int64_t dim0, int64_t dim1) {
   return permute(x, order);
 }
 
-Value Emit::expand(Value x, const Shape &shape) {
-  mlir::Value init = empty(shape, x.dtype()).ir();
-  if (init.getType() == x.ir().getType())
-    return x;
-  Access read = access(x, shape, /*lookThroughUnits=*/true);
-  SmallVector<utils::IteratorType> loops(shape.size(),
-                                         utils::IteratorType::parallel);
-  auto generic = linalg::GenericOp::create(
-      b, init.getType(), read.tensor, init,
-      {read.map, b.getMultiDimIdentityMap(shape.size())}, loops,
-      [](OpBuilder &nested, Location loc, ValueRange arguments) {
-        linalg::YieldOp::create(nested, loc, arguments[0]);
-      });
-  return {generic.getResult(0), x.dtype()};
-}
-
 Value Emit::expandUnits(Value x, ArrayRef<bool> isUnit) {
   SmallVector<ReassociationIndices> groups(x.rank());
   SmallVector<int64_t> sizes;

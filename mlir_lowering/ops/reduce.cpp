@@ -21,8 +21,10 @@ static llvm::SmallVector<int64_t> reducedDims(const OpCall &op) {
 }
 
 static Value sum(Emit &e, const OpCall &op) {
-  // The result's dtype may be wider than the input's: sum(x, dtype=float64).
-  Value x = e.cast(op["self"], sumDType(op.result().dtype));
+  Value x = op["self"];
+  // sum(x, dtype=float64): the terms are converted first.
+  if (sumDType(x.dtype()) != sumDType(op.result().dtype))
+    x = e.cast(x, op.result().dtype);
   return e.narrow(e.reduceSum(x, reducedDims(op), op.flag("keepdim")),
                   op.result());
 }

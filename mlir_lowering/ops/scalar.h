@@ -21,9 +21,11 @@ namespace ltc::compiler {
 
 class Scalar {
 public:
-  /// `site`: the node that run-time errors name.
-  Scalar(mlir::ImplicitLocOpBuilder &builder, int64_t site)
-      : b(builder), site(site) {}
+  /// `site`: the node that run-time errors name. `loops`: for each dimension
+  /// the loop that runs over it, -1 for none; empty for one loop each.
+  Scalar(mlir::ImplicitLocOpBuilder &builder, int64_t site,
+         llvm::ArrayRef<int64_t> loops = {})
+      : b(builder), site(site), loops(loops) {}
 
   /// A literal as an element of the given dtype.
   Value number(Value literal, DType dtype);
@@ -156,6 +158,7 @@ private:
 
   mlir::ImplicitLocOpBuilder &b;
   int64_t site;
+  llvm::ArrayRef<int64_t> loops;
 };
 
 } // namespace ltc::compiler

@@ -48,6 +48,10 @@ static Value fromIndex(ImplicitLocOpBuilder &b, mlir::Value index) {
 }
 
 Value Scalar::index(int64_t dim) {
+  if (!loops.empty() && loops[dim] < 0)
+    return number(0, DType::I64);
+  if (!loops.empty())
+    dim = loops[dim];
   return fromIndex(b, linalg::IndexOp::create(b, dim));
 }
 

@@ -1,4 +1,4 @@
-// RUN: ltc-opt %s --ltc-lower --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: ltc-opt %s --ltc-lower --split-input-file | FileCheck %s
 
 // An integer tensor and a float are compared as floats.
 // CHECK-LABEL: func.func @eq

@@ -39,3 +39,18 @@ func.func @max_dim(%x: tensor<8x4xf32>) -> (tensor<4xf32>, tensor<4xi64>) {
     : (tensor<8x4xf32>) -> (tensor<4xf32>, tensor<4xi64>)
   return %0#0, %0#1 : tensor<4xf32>, tensor<4xi64>
 }
+
+// -----
+
+// Dimensions of size 1 have no loop: the sum runs over eight elements, and
+// what keepdim leaves is a reshape.
+// CHECK-LABEL: func.func @units
+func.func @units(%x: tensor<1x8x1xf32>) -> tensor<1x1x1xf32> {
+  // CHECK: %[[X:.*]] = tensor.collapse_shape %{{.*}} : tensor<1x8x1xf32> into tensor<8xf32>
+  // CHECK: %[[S:.*]] = linalg.generic {{.*}} iterator_types = ["reduction"]} ins(%[[X]]
+  // CHECK: %[[E:.*]] = tensor.expand_shape %[[S]] [] output_shape [1, 1, 1]
+  // CHECK: return %[[E]]
+  %0 = ltc.op "aten::sum.dim_IntList"(self = %x, dim = array<i64: 0, 1>, keepdim = true, dtype = none) node 0
+    : (tensor<1x8x1xf32>) -> tensor<1x1x1xf32>
+  return %0 : tensor<1x1x1xf32>
+}

@@ -13,10 +13,13 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
 import importlib
 
 
-# First of all, because importing torch below calls it.
 def _autoload():
     """Entry point of the group ``torch.backends``: run by ``import torch``."""
     importlib.import_module("torch_ltc.startup").activate()
+
+
+# A program that imports this package before torch: torch calls _autoload here.
+importlib.import_module("torch")
 
 
 _MODULES = ("errors", "metrics", "settings")

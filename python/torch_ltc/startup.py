@@ -21,16 +21,18 @@ import torch
 _TORCH = "2.13"
 
 _lock = threading.RLock()
+_activated = False
 _first_kernel = None  # registration of `_first_op`, until `start`
 _c = None  # torch_ltc._C, once started
 
 
 def activate():
     """Make ``device='lazy'`` known to PyTorch, or say in one line why not."""
-    global _first_kernel
+    global _activated, _first_kernel
     with _lock:
-        if hasattr(torch, "lazy"):
+        if _activated:
             return
+        _activated = True
         obstacle = _obstacle()
         if obstacle:
             if sys.stderr:
@@ -75,14 +77,13 @@ def start():
     with _lock:
         if _c is not None:
             return _c
-        if _first_kernel is None and not hasattr(torch, "lazy"):
+        if _first_kernel is None:
             raise RuntimeError(f"torch_ltc: device='lazy' is off: {_obstacle()}")
         c = importlib.import_module("torch_ltc._C")
         from torch_ltc import errors, lazy_core, optimizer, serialization
 
-        if _first_kernel is not None:
-            _first_kernel._destroy()
-            _first_kernel = None
+        _first_kernel._destroy()
+        _first_kernel = None
         folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
         _skip_reference_kernels()
         c.initialize(errors.make, _code_folders(folders))

@@ -1,0 +1,61 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the tests of the Python package share."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch_ltc
+
+if not hasattr(torch, "lazy"):
+    pytest.exit("device='lazy' is off; the line above says why", returncode=3)
+
+# The tests train what the examples train.
+sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))
+
+
+@pytest.fixture
+def run_python(tmp_path):
+    """Run a program in a fresh interpreter: run_python(code, NAME=value, ...)."""
+
+    def run(code, *, timeout=120, returncode=0, **environment):
+        script = tmp_path / "program.py"
+        script.write_text(code)
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        assert done.returncode == returncode, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def counts():
+    """Count what the test does: the metrics' increase since it began."""
+
+    class Counts:
+        def __init__(self):
+            self.restart()
+
+        def restart(self):
+            self.before = torch_ltc.metrics.snapshot()
+
+        def __getitem__(self, name):
+            return torch_ltc.metrics.snapshot().get(name, 0) - self.before.get(name, 0)
+
+        def fallbacks(self):
+            names = torch_ltc.metrics.snapshot()
+            return [n for n in names if n.startswith("record.fallback.") and self[n]]
+
+    torch.lazy.mark_step(wait=True)
+    return Counts()

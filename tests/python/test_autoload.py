@@ -1,0 +1,182 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`import torch` makes the device known, loads nothing, and never fails."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import torch_ltc
+
+PACKAGE = Path(torch_ltc.__file__).parent
+
+LOADED = """
+import sys
+
+def loaded():
+    "Libraries of ours in this process."
+    with open("/proc/self/maps") as maps:
+        paths = {line.split()[-1] for line in maps if "ltc" in line}
+    return sorted(path.rsplit("/", 1)[1] for path in paths if ".so" in path)
+"""
+
+
+def test_import_torch_is_enough(run_python):
+    done = run_python("""
+import torch
+print((torch.arange(4., device="lazy") * 2).sum().item())
+""")
+    assert done.stdout == "12.0\n"
+    assert done.stderr == ""
+
+
+def test_import_torch_loads_no_library(run_python):
+    done = run_python(
+        LOADED
+        + """
+import torch
+print(loaded(), torch.lazy.is_initialized())
+"""
+    )
+    assert done.stdout == "[] False\n"
+
+
+def test_compiler_is_loaded_at_the_first_compile(run_python):
+    done = run_python(
+        LOADED
+        + """
+import torch
+x = torch.ones(3, device="lazy")
+print("libltc_compiler.so" in loaded(), "libltc_backend.so" in loaded())
+(x + 1).cpu()
+print("libltc_compiler.so" in loaded())
+"""
+    )
+    assert done.stdout == "False True\nTrue\n"
+
+
+def test_switched_off_leaves_pytorch_untouched(run_python):
+    done = run_python(
+        LOADED
+        + """
+import torch
+import torch._lazy.ts_backend
+ours = [name for name in sys.modules if name.startswith("torch_ltc")]
+print(hasattr(torch, "lazy"), ours, loaded())
+torch._lazy.ts_backend.init()
+print((torch.ones(2, device="lazy") + 1).tolist())
+""",
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    assert done.stdout == "False [] []\n[2.0, 2.0]\n"
+
+
+def test_importing_the_package_works_without_autoload(run_python):
+    done = run_python(
+        """
+import torch_ltc, torch
+print((torch.ones(2, device="lazy") + 1).tolist(), torch_ltc.Error.__mro__[1])
+""",
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    assert done.stdout == "[2.0, 2.0] <class 'RuntimeError'>\n"
+
+
+def test_importing_the_package_first_works(run_python):
+    done = run_python("""
+import torch_ltc, torch
+print((torch.ones(2, device="lazy") + 1).tolist())
+""")
+    assert done.stdout == "[2.0, 2.0]\n"
+
+
+def test_another_pytorch_gives_one_line(run_python):
+    done = run_python(
+        LOADED
+        + """
+import importlib.util, types
+root = importlib.util.find_spec("torch").submodule_search_locations[0]
+version = types.ModuleType("torch.version")
+exec(open(root + "/version.py").read(), vars(version))
+version.__version__ = "2.14.1+cpu"
+sys.modules["torch.version"] = version
+import torch
+print(hasattr(torch, "lazy"), loaded(), torch.ones(2).tolist())
+"""
+    )
+    assert done.stdout == "False [] [1.0, 1.0]\n"
+    (line,) = done.stderr.splitlines()
+    assert "2.13" in line and "2.14.1" in line and "pip install" in line
+
+
+@pytest.fixture
+def copied_package(tmp_path):
+    """A copy of the installed package, its libraries included."""
+    site = tmp_path / "site"
+    shutil.copytree(
+        PACKAGE, site / "torch_ltc", ignore=shutil.ignore_patterns("__pycache__", "lib")
+    )
+    (site / "torch_ltc" / "lib").mkdir()
+    for library in (PACKAGE / "lib").glob("*.so"):
+        (site / "torch_ltc" / "lib" / library.name).symlink_to(library.resolve())
+    info = site / "torch_ltc-0.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: torch_ltc\nVersion: 0\n"
+    )
+    (info / "entry_points.txt").write_text(
+        "[torch.backends]\ntorch_ltc = torch_ltc:_autoload\n"
+    )
+    return site
+
+
+@pytest.mark.parametrize("missing", ["_C.*.so", "lib/libltc_backend.so"])
+def test_a_missing_library_gives_one_line(run_python, copied_package, missing):
+    (path,) = (copied_package / "torch_ltc").glob(missing)
+    path.unlink()
+    done = run_python(
+        LOADED
+        + """
+import torch
+print(hasattr(torch, "lazy"), loaded(), torch.ones(2).tolist())
+""",
+        PYTHONPATH=f"{copied_package}:{os.environ.get('PYTHONPATH', '')}",
+    )
+    assert done.stdout == "False [] [1.0, 1.0]\n"
+    (line,) = done.stderr.splitlines()
+    assert path.name.split(".")[0] in line and "make build" in line
+
+
+def test_the_torchscript_backend_is_a_warned_no_op(run_python):
+    done = run_python("""
+import torch
+import torch._lazy, torch._lazy.ts_backend
+torch._lazy.ts_backend.init()
+x = torch.ones(3, device="lazy") * 3
+torch._lazy.mark_step()
+print(x.tolist(), torch.lazy.metrics()["execute.launches"] > 0)
+""")
+    assert done.stdout == "[3.0, 3.0, 3.0] True\n"
+    assert "program.py:4: UserWarning" in done.stderr
+    assert "torch_ltc" in done.stderr
+
+
+def test_mark_step_may_come_before_the_first_tensor(run_python):
+    done = run_python("""
+import torch, torch._lazy
+torch._lazy.mark_step()
+torch._lazy.wait_device_ops()
+print(torch.ones(1, device="lazy").item())
+""")
+    assert done.stdout == "1.0\n"
+
+
+def test_children_do_not_inherit_our_environment(run_python):
+    done = run_python("""
+import os, torch
+before = set(os.environ)
+torch.ones(2, device="lazy").add_(1).cpu()
+print({name for name in set(os.environ) - before if "INDUCTOR" not in name})
+""")
+    assert done.stdout == "set()\n"

@@ -1,0 +1,235 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What goes wrong is said where it happened, and the device goes on."""
+
+import inspect
+
+import pytest
+import torch
+import torch.nn.functional as F
+import torch_ltc
+from torch_ltc import settings
+
+
+@pytest.fixture(autouse=True)
+def device_is_usable_afterwards():
+    torch.lazy.synchronize()
+    yield
+    torch.lazy.synchronize()
+    assert (torch.arange(3.0, device="lazy") * 2).tolist() == [0.0, 2.0, 4.0]
+
+
+def here(offset=0):
+    return inspect.currentframe().f_back.f_lineno + offset
+
+
+def raised_by(function, device):
+    with pytest.raises((RuntimeError, IndexError, ValueError)) as caught:
+        function(device)
+    return caught.value
+
+
+WRONG_SHAPES = {
+    "matmul": lambda d: torch.ones(2, 3, device=d) @ torch.ones(4, 5, device=d),
+    "linear": lambda d: F.linear(
+        torch.ones(2, 3, device=d), torch.ones(4, 5, device=d)
+    ),
+    "cat": lambda d: torch.cat(
+        [torch.ones(2, 3, device=d), torch.ones(2, 4, device=d)], 0
+    ),
+    "view": lambda d: torch.ones(2, 3, device=d).view(4, 2),
+    "add": lambda d: torch.ones(3, device=d) + torch.ones(4, device=d),
+    "add_": lambda d: torch.ones(3, device=d).add_(torch.ones(2, 3, device=d)),
+    "select": lambda d: torch.ones(3, device=d)[5],
+    "conv": lambda d: F.conv2d(
+        torch.ones(1, 3, 8, 8, device=d), torch.ones(4, 2, 3, 3, device=d)
+    ),
+    "cross_entropy": lambda d: F.cross_entropy(
+        torch.ones(3, 4, device=d), torch.zeros(5, dtype=torch.long, device=d)
+    ),
+    "stack": lambda d: torch.stack([torch.ones(2, device=d), torch.ones(3, device=d)]),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_SHAPES.values(), ids=WRONG_SHAPES)
+def test_wrong_shapes_are_raised_at_the_op(counts, wrong):
+    error = raised_by(wrong, "lazy")
+    assert type(error) is type(raised_by(wrong, "cpu"))
+    assert counts["execute.launches"] == 0
+
+
+@pytest.mark.parametrize("name", ["matmul", "linear", "view", "add_", "select", "conv"])
+def test_wrong_shapes_are_said_in_eagers_words(name):
+    wrong = WRONG_SHAPES[name]
+    assert str(raised_by(wrong, "lazy")) == str(raised_by(wrong, "cpu"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda d: torch.arange(3, device=d).add_(1.5),
+        lambda d: torch.arange(3, device=d).div_(2),
+        lambda d: torch.ones(2, dtype=torch.bool, device=d).add_(1),
+        lambda d: torch.arange(3, device=d).exp_(),
+        lambda d: torch.arange(3, device=d).mul_(
+            torch.ones(3, dtype=torch.complex64, device=d)
+        ),
+    ],
+)
+def test_in_place_results_that_do_not_fit_are_refused(wrong):
+    assert str(raised_by(wrong, "lazy")) == str(raised_by(wrong, "cpu"))
+
+
+def test_a_refused_in_place_op_changes_nothing():
+    x = torch.ones(3, device="lazy")
+    view = x[:2]
+    with pytest.raises(RuntimeError, match="broadcast shape"):
+        x.add_(torch.ones(2, 3, device="lazy"))
+    with pytest.raises(RuntimeError, match="broadcast shape"):
+        view.mul_(torch.zeros(4, 2, device="lazy"))
+    assert x.shape == (3,) and view.shape == (2,)
+    view.add_(1)
+    assert x.tolist() == [2.0, 2.0, 1.0]
+
+
+def test_two_devices_in_one_op():
+    with pytest.raises(RuntimeError, match=r"same device.*lazy:0.*cpu"):
+        torch.ones(2, 2, device="lazy") @ torch.ones(2, 2)
+
+
+def test_a_read_that_eager_refuses_too():
+    with pytest.raises(RuntimeError, match="Boolean value of Tensor"):
+        bool(torch.ones(2, device="lazy"))
+    with pytest.raises(TypeError, match="numpy"):
+        torch.ones(2, device="lazy").numpy()
+
+
+# Errors while a graph runs.
+
+
+def out_of_range_embedding():
+    table = torch.arange(20.0, device="lazy").view(10, 2)
+    rows = torch.tensor([3, 12], device="lazy")
+    good = table.sum(0)
+    bad = F.embedding(rows, table)
+    return bad, good, here(-1)
+
+
+def test_index_out_of_range_names_op_shapes_and_line():
+    bad, _, line = out_of_range_embedding()
+    with pytest.raises(torch_ltc.IndexOutOfRangeError) as caught:
+        (bad * 2).cpu()
+    error = caught.value
+    assert isinstance(error, IndexError) and isinstance(error, RuntimeError)
+    assert error.op == "aten::embedding"
+    assert error.file.endswith("test_errors.py") and error.line == line
+    assert error.function == "out_of_range_embedding"
+    assert error.stage == "execute" and error.code == "out of range"
+    for part in ("12", "10", "f32[10, 2]", "i64[2]", f"test_errors.py:{line}"):
+        assert part in str(error)
+
+
+def test_index_out_of_range_is_raised_once():
+    bad, _, _ = out_of_range_embedding()
+    torch.lazy.mark_step()  # queues; nobody waits, so nothing is raised
+    with pytest.raises(torch_ltc.IndexOutOfRangeError):
+        torch.lazy.synchronize()
+    torch.lazy.synchronize()
+    del bad
+
+
+def test_index_out_of_range_spares_what_does_not_depend_on_it():
+    bad, _, _ = out_of_range_embedding()
+    torch.lazy.mark_step()
+    after = torch.ones(2, device="lazy") + 5
+    torch.lazy.mark_step()
+    assert after.tolist() == [6.0, 6.0]
+    with pytest.raises(torch_ltc.IndexOutOfRangeError):
+        bad.cpu()
+
+
+INDEXING = {
+    "index_select": lambda x, i: x.index_select(0, i),
+    "gather": lambda x, i: x.gather(0, i[:, None]),
+    "index": lambda x, i: x[i],
+    "embedding": lambda x, i: F.embedding(i, x),
+    "take_along_dim": lambda x, i: x.take_along_dim(i[:, None], 0),
+}
+
+
+@pytest.mark.parametrize("index", INDEXING.values(), ids=INDEXING)
+@pytest.mark.parametrize("value", [-11, 10, 1 << 40])
+def test_every_indexing_op_checks(index, value):
+    x = torch.arange(30.0).view(10, 3).to("lazy")
+    with pytest.raises(IndexError):
+        index(x, torch.tensor([1, value], device="lazy")).cpu()
+    good = torch.tensor([9, 0])
+    assert torch.equal(index(x, good.to("lazy")).cpu(), index(x.cpu(), good))
+
+
+def test_target_out_of_range():
+    scores = torch.randn(4, 3, device="lazy", requires_grad=True)
+    loss = F.cross_entropy(scores, torch.tensor([0, 1, 7, 2], device="lazy"))
+    with pytest.raises(IndexError, match="7"):
+        loss.item()
+
+
+def test_error_in_backward_names_the_line_of_backward():
+    table = torch.ones(4, 2, device="lazy", requires_grad=True)
+    picked = F.embedding(torch.tensor([1], device="lazy"), table)
+    picked.sum().backward()
+    text = torch.lazy.pending_graph()
+    assert f'"test_errors.py":{here(-2)}' in text.replace("tests/python/", "")
+    assert table.grad.cpu().tolist() == [[0, 0], [1, 1], [0, 0], [0, 0]]
+
+
+# Memory.
+
+
+def test_out_of_memory_leaves_the_device_usable():
+    x = torch.ones(1024, device="lazy") + 1
+    torch.lazy.synchronize()
+    limit = torch.lazy.memory_allocated() + (1 << 20)
+    with settings.scope(memory_limit_bytes=limit):
+        with pytest.raises(torch.OutOfMemoryError) as caught:
+            (torch.ones(1 << 20, device="lazy") * 2).cpu()
+        assert isinstance(caught.value, torch_ltc.OutOfMemoryError)
+        assert (x + 1).sum().item() == 3 * 1024
+    assert (torch.ones(1 << 20, device="lazy") * 2).sum().item() == 2 << 20
+
+
+# Ops without a shape before they run.
+
+
+def test_fallback_is_counted(counts):
+    x = torch.tensor([0.0, 2.0, 0.0, 5.0], device="lazy")
+    assert torch.equal((x * 2).nonzero().cpu(), torch.tensor([[1], [3]]))
+    assert counts["record.fallback.aten::nonzero"] == 1
+
+
+def test_fallback_can_be_an_error(counts):
+    x = torch.tensor([0.0, 2.0], device="lazy")
+    with settings.scope(fallback="error"):
+        with pytest.raises(torch_ltc.UnsupportedOpError) as caught:
+            x.nonzero()
+        line = here(-1)
+    error = caught.value
+    assert isinstance(error, NotImplementedError)
+    assert error.op == "aten::nonzero" and error.hint
+    assert error.line == line and error.function == "test_fallback_can_be_an_error"
+    assert counts.fallbacks() == []
+    assert torch.equal(x.nonzero().cpu(), torch.tensor([[1]]))
+
+
+def test_source_lines_can_be_switched_off():
+    with settings.scope(source_lines=False):
+        x = torch.ones(2, device="lazy") + 1
+        assert "test_errors.py" not in torch.lazy.pending_graph()
+    assert x.tolist() == [2.0, 2.0]
+
+
+def test_every_error_is_a_torch_ltc_error():
+    for name in torch_ltc.__all__:
+        kind = getattr(torch_ltc, name)
+        if isinstance(kind, type):
+            assert issubclass(kind, torch_ltc.Error) and kind.__doc__

@@ -1,0 +1,162 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lazy tensors in files, pickles and copies."""
+
+import copy
+import io
+import pickle
+
+import pytest
+import torch
+from torch import nn
+
+VALUES = torch.arange(6.0).view(2, 3)
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.bfloat16,
+    torch.float8_e4m3fn,
+    torch.int64,
+    torch.uint16,
+    torch.bool,
+    torch.complex64,
+]
+
+
+def through_file(value, save=None, **options):
+    file = io.BytesIO()
+    torch.save(value, file, **(save or {}))
+    file.seek(0)
+    return torch.load(file, **options)
+
+
+def assert_same(tensor, expected, device):
+    assert tensor.device.type == device
+    assert tensor.dtype == expected.dtype
+    assert torch.equal(tensor.cpu(), expected)
+
+
+def test_a_lazy_tensor_comes_back_lazy():
+    loaded = through_file(VALUES.to("lazy") + 1)
+    assert_same(loaded, VALUES + 1, "lazy")
+    assert_same(loaded * 2, (VALUES + 1) * 2, "lazy")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_dtype_both_ways(dtype):
+    values = torch.tensor([1, 0, 1]).to(dtype)
+    assert_same(through_file(values.to("lazy")), values, "lazy")
+    assert_same(through_file(values.to("lazy"), map_location="cpu"), values, "cpu")
+    assert_same(through_file(values, map_location="lazy"), values, "lazy")
+
+
+@pytest.mark.parametrize(
+    "location", ["lazy", "lazy:0", torch.device("lazy"), {"cpu": "lazy:0"}], ids=str
+)
+def test_map_location(location):
+    assert_same(through_file(VALUES, map_location=location), VALUES, "lazy")
+
+
+def test_map_location_function_sees_plain_storages():
+    def keep(storage, location):
+        assert location == "lazy:0"
+        return storage
+
+    saved = VALUES.to("lazy")
+    assert torch.equal(through_file(saved, map_location=keep).cpu(), VALUES)
+
+
+def test_a_device_that_is_not_there():
+    with pytest.raises(RuntimeError, match="lazy:9"):
+        through_file(VALUES, map_location="lazy:9")
+
+
+def test_views_and_requires_grad():
+    base = VALUES.to("lazy")
+    assert_same(through_file(base[:, 1]), VALUES[:, 1], "lazy")
+    assert_same(through_file(base.t()), VALUES.t(), "lazy")
+    leaf = VALUES.to("lazy").requires_grad_()
+    assert through_file(leaf).requires_grad
+    assert through_file(VALUES.clone().requires_grad_(), map_location="lazy").is_leaf
+
+
+def test_files_are_readable_without_this_package(run_python, tmp_path):
+    path = tmp_path / "tensors.pt"
+    torch.save({"x": VALUES.to("lazy")}, path)
+    done = run_python(
+        f"""
+import torch
+x = torch.load({str(path)!r}, map_location="cpu")["x"]
+print(x.tolist(), hasattr(torch, "lazy"))
+""",
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    assert done.stdout == f"{VALUES.tolist()} False\n"
+
+
+def test_memory_mapped_file(tmp_path):
+    path = tmp_path / "tensor.pt"
+    torch.save(VALUES, path)
+    assert_same(torch.load(path, mmap=True, map_location="lazy"), VALUES, "lazy")
+
+
+def test_the_format_of_old_files():
+    old = {"_use_new_zipfile_serialization": False}
+    with pytest.raises(RuntimeError, match="map_location='cpu'"):
+        through_file(VALUES, save=old, map_location="lazy")
+    saved = through_file(VALUES.to("lazy"), save=old, map_location="cpu")
+    assert_same(saved, VALUES, "cpu")
+
+
+def model_and_optimizer():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).to("lazy")
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(VALUES.to("lazy")).square().sum().backward()
+    optimizer.step()
+    return model, optimizer
+
+
+def test_checkpoint_of_a_training_run():
+    model, optimizer = model_and_optimizer()
+    saved = through_file(
+        {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+    )
+    assert saved["model"]["0.weight"].device.type == "lazy"
+    again, its_optimizer = model_and_optimizer()
+    with torch.no_grad():
+        for parameter in again.parameters():
+            parameter.zero_()
+    again.load_state_dict(saved["model"])
+    its_optimizer.load_state_dict(saved["optimizer"])
+    for a, b in zip(
+        again.state_dict().values(), model.state_dict().values(), strict=True
+    ):
+        assert_same(a, b.cpu(), "lazy")
+    for a, b in zip(
+        its_optimizer.state.values(), optimizer.state.values(), strict=True
+    ):
+        assert_same(a["exp_avg_sq"], b["exp_avg_sq"].cpu(), "lazy")
+
+
+def test_a_whole_model():
+    model, _ = model_and_optimizer()
+    for copied in (
+        through_file(model, weights_only=False),
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+    ):
+        weight = copied[0].weight
+        assert isinstance(weight, nn.Parameter) and weight.requires_grad
+        assert_same(weight.detach(), model[0].weight.detach().cpu(), "lazy")
+        assert_same(copied[1].running_var, model[1].running_var.cpu(), "lazy")
+
+
+def test_pickle_and_deepcopy_of_a_tensor():
+    tensor = VALUES.to("lazy")
+    tensor.note = "kept"
+    for copied in (pickle.loads(pickle.dumps(tensor)), copy.deepcopy(tensor)):
+        assert_same(copied, VALUES, "lazy")
+        copied.add_(1)
+        assert_same(tensor, VALUES, "lazy")
+    assert pickle.loads(pickle.dumps(tensor)).note == "kept"

@@ -27,8 +27,8 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/archive")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${LTC_BIN_DIR}")
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
-# A warm ccache makes clean clones, wheels and branches cheap; paths below the
-# source tree are hashed relative to it, and precompiled headers by content.
+# A warm ccache makes a build from nothing, or another branch, cheap. A file
+# with a precompiled header is found again only from the same build folder.
 find_program(LTC_CCACHE ccache)
 if(LTC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(ccache "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"

@@ -1,7 +1,6 @@
 # C++ tests, each a GoogleTest program that ctest runs as one test.
 #
 #   ltc_add_unit_test(name SOURCES ... [LINK ...])
-#   ltc_add_conformance_test(name SOURCES ... [LINK ...] [ARGUMENTS ...])
 
 find_package(GTest)
 if(NOT GTest_FOUND)
@@ -9,19 +8,11 @@ if(NOT GTest_FOUND)
           "libgtest-dev. Or pass -DLTC_ENABLE_TESTS=OFF.")
 endif()
 
-function(ltc_add_gtest label name)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LINK;ARGUMENTS")
+function(ltc_add_unit_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ltc_options ${arg_LINK} GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  add_test(NAME ${name} COMMAND ${name} ${arg_ARGUMENTS})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 300)
-endfunction()
-
-function(ltc_add_unit_test)
-  ltc_add_gtest(unit ${ARGN})
-endfunction()
-
-function(ltc_add_conformance_test)
-  ltc_add_gtest(conformance ${ARGN})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()

@@ -34,11 +34,11 @@ ctest_summary='tests passed|tests failed|^\s+[0-9]+ - |No tests were found'
 pytest_summary='^=*.* in [0-9.]+s|^(FAILED|ERROR) '
 
 suite 'unit' "$ctest_summary" \
-  ctest --test-dir "$build" -L unit -j "$jobs" --output-on-failure --no-tests=error
+  ctest --test-dir "$build/tests/unit" -j "$jobs" --output-on-failure --no-tests=error
 suite 'lit' '^ +(Passed|Failed|Unsupported|Expectedly Failed|Unresolved|Timed Out|Excluded) *:|^Total' \
   lit -j "$jobs" "$build/tests/lit"
 suite 'conformance' "$ctest_summary" \
-  ctest --test-dir "$build" -L conformance -j "$jobs" --output-on-failure --no-tests=error
+  ctest --test-dir "$build/tests/conformance" -j "$jobs" --output-on-failure --no-tests=error
 suite 'python' "$pytest_summary" python -m pytest -q tests/python
 if [[ ${CI-} == true ]]; then
   suite 'python slow' "$pytest_summary" python -m pytest -q tests/python -m slow

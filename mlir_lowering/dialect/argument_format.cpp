@@ -1,4 +1,5 @@
-//===- argument_format.cpp - How ltc.op and ltc.call are written -*- C++ -*-===//
+//===- argument_format.cpp - How ltc.op and ltc.call are written -*- C++
+//-*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -117,12 +118,13 @@ static ParseResult parseNode(OpAsmParser &parser, OperationState &state) {
 
 static void printTypes(OpAsmPrinter &printer, TypeRange types,
                        ArrayRef<int8_t> dtypes) {
-  llvm::interleaveComma(llvm::zip_equal(types, dtypes), printer, [&](auto pair) {
-    auto [type, dtype] = pair;
-    printer << type;
-    if (impliedDType(type) != DType(dtype))
-      printer << " as " << StringRef(name(DType(dtype)));
-  });
+  llvm::interleaveComma(llvm::zip_equal(types, dtypes), printer,
+                        [&](auto pair) {
+                          auto [type, dtype] = pair;
+                          printer << type;
+                          if (impliedDType(type) != DType(dtype))
+                            printer << " as " << StringRef(name(DType(dtype)));
+                        });
 }
 
 template <typename NodeOp>

@@ -16,8 +16,7 @@ using namespace mlir::bufferization;
 namespace ltc::compiler {
 namespace {
 
-struct CallModel
-    : DstBufferizableOpInterfaceExternalModel<CallModel, CallOp> {
+struct CallModel : DstBufferizableOpInterfaceExternalModel<CallModel, CallOp> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
     return !cast<CallOp>(op).isDpsInit(&operand);

@@ -56,8 +56,8 @@ static FailureOr<SmallVector<mlir::Value>> lowerToCall(ImplicitLocOpBuilder &b,
       return op.emitError() << op.getCallee()
                             << " is a library call, and the size of its result "
                             << tensor << " is not known";
-    outs.push_back(tensor::EmptyOp::create(b, tensor.getShape(),
-                                           tensor.getElementType()));
+    outs.push_back(
+        tensor::EmptyOp::create(b, tensor.getShape(), tensor.getElementType()));
   }
   auto call = CallOp::create(
       b, op.getResultTypes(), op.getCalleeAttr(), op.getNamesAttr(),

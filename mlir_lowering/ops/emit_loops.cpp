@@ -194,10 +194,11 @@ Values Emit::reduce(ArrayRef<Value> operands, Dims dims, bool keepdim,
 /// One accumulator, combined by a method of Scalar.
 static Value reduceBy(Emit &e, Value x, Dims dims, bool keepdim, DType dtype,
                       Value init, Value (Scalar::*combine)(Value, Value)) {
-  return e.reduce({x}, dims, keepdim, {{dtype, init}},
-                  [&](Scalar s, ArrayRef<Value> v, ArrayRef<Value> a) -> Values {
-                    return {(s.*combine)(a[0], s.cast(v[0], dtype))};
-                  })[0];
+  return e.reduce(
+      {x}, dims, keepdim, {{dtype, init}},
+      [&](Scalar s, ArrayRef<Value> v, ArrayRef<Value> a) -> Values {
+        return {(s.*combine)(a[0], s.cast(v[0], dtype))};
+      })[0];
 }
 
 /// The least (or greatest) value of a dtype.
@@ -247,8 +248,7 @@ Emit::ValueAndIndex Emit::reduceArg(Value x, int64_t dim, bool keepdim,
   DType dtype = computeDType(x.dtype());
   int64_t last = std::numeric_limits<int64_t>::max();
   Values results = reduce(
-      {x}, {dim}, keepdim,
-      {{dtype, extreme(dtype, max)}, {DType::I64, last}},
+      {x}, {dim}, keepdim, {{dtype, extreme(dtype, max)}, {DType::I64, last}},
       [&](Scalar s, ArrayRef<Value> v, ArrayRef<Value> best) -> Values {
         // First by value (NaN before all), then by index.
         Value at = s.index(dim);
@@ -256,12 +256,11 @@ Emit::ValueAndIndex Emit::reduceArg(Value x, int64_t dim, bool keepdim,
         Value same = s.eq(v[0], best[0]);
         if (isFloat(dtype)) {
           Value nan = s.isNan(v[0]), bestNan = s.isNan(best[0]);
-          better = s.logicalOr(better,
-                               s.logicalAnd(nan, s.logicalNot(bestNan)));
+          better =
+              s.logicalOr(better, s.logicalAnd(nan, s.logicalNot(bestNan)));
           same = s.logicalOr(same, s.logicalAnd(nan, bestNan));
         }
-        Value take =
-            s.logicalOr(better, s.logicalAnd(same, s.lt(at, best[1])));
+        Value take = s.logicalOr(better, s.logicalAnd(same, s.lt(at, best[1])));
         return {s.select(take, v[0], best[0]), s.select(take, at, best[1])};
       });
   return {results[0], results[1]};

@@ -65,7 +65,8 @@ Value OpCall::operator[](StringRef name) const {
 
 bool OpCall::has(StringRef name) const {
   const Argument *argument = find(name);
-  return argument && !(argument->attribute && isa<UnitAttr>(argument->attribute));
+  return argument &&
+         !(argument->attribute && isa<UnitAttr>(argument->attribute));
 }
 
 const Values &OpCall::list(StringRef name) const {

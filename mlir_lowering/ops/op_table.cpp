@@ -15,8 +15,8 @@ const OpTable &OpTable::get() {
     OpTable t;
     for (auto *addFamily :
          {addPointwiseOps, addActivationOps, addCompareOps, addReduceOps,
-          addNormalizeOps, addReshapeOps, addIndexOps, addJoinOps,
-          addCreateOps, addRandomOps, addPoolOps, addLossOps})
+          addNormalizeOps, addReshapeOps, addIndexOps, addJoinOps, addCreateOps,
+          addRandomOps, addPoolOps, addLossOps})
       addFamily(t);
     return t;
   }();
@@ -84,8 +84,8 @@ Row::Lowering OpTable::pointwiseLowering(Elementwise f) {
     for (const OpCall::Argument &argument : op.arguments)
       operands.push_back(argument.value);
     ResultType result = op.result();
-    DType compute = computeDType(
-        result.dtype == DType::Bool ? promote(operands) : result.dtype);
+    DType compute = computeDType(result.dtype == DType::Bool ? promote(operands)
+                                                             : result.dtype);
     return e.mapMany(
         operands, [&](Scalar s, llvm::ArrayRef<Value> elements) -> Values {
           Values byArgument, inOrder;
@@ -97,7 +97,8 @@ Row::Lowering OpTable::pointwiseLowering(Elementwise f) {
             if (isElement(argument))
               inOrder.push_back(byArgument.back());
           }
-          return {s.cast(f(s, Elements(op, byArgument), inOrder), result.dtype)};
+          return {
+              s.cast(f(s, Elements(op, byArgument), inOrder), result.dtype)};
         });
   };
 }

@@ -78,19 +78,22 @@ public:
   /// (16-bit floats as F32); Bool tensors stay Bool. What f returns is cast to
   /// the dtype of the result.
   template <typename F> Row &pointwise(RowNames names, F f) {
-    return add(names, {Row::Kind::Pointwise, pointwiseLowering(elementwise(f)),
-                       {}, false});
+    return add(
+        names,
+        {Row::Kind::Pointwise, pointwiseLowering(elementwise(f)), {}, false});
   }
   /// `Value` or `Values f(Emit &, const OpCall &)`: one value for each result.
   template <typename F> Row &structured(RowNames names, F f) {
-    return add(names, {Row::Kind::Structured,
-                       [f](Emit &e, const OpCall &op) -> Values {
-                         if constexpr (std::is_same_v<decltype(f(e, op)), Value>)
-                           return {f(e, op)};
-                         else
-                           return f(e, op);
-                       },
-                       {}, false});
+    return add(names,
+               {Row::Kind::Structured,
+                [f](Emit &e, const OpCall &op) -> Values {
+                  if constexpr (std::is_same_v<decltype(f(e, op)), Value>)
+                    return {f(e, op)};
+                  else
+                    return f(e, op);
+                },
+                {},
+                false});
   }
 
   /// The row of that name, or nullptr.
@@ -118,9 +121,11 @@ private:
       return 2;
     else if constexpr (std::is_invocable_v<F, Scalar, Value, Value, Value>)
       return 3;
-    else if constexpr (std::is_invocable_v<F, Scalar, Value, Value, Value, Value>)
+    else if constexpr (std::is_invocable_v<F, Scalar, Value, Value, Value,
+                                           Value>)
       return 4;
-    else if constexpr (std::is_invocable_v<F, Scalar, Value, Value, Value, Value, Value>)
+    else if constexpr (std::is_invocable_v<F, Scalar, Value, Value, Value,
+                                           Value, Value>)
       return 5;
     else
       return 6;

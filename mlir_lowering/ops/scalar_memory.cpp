@@ -88,9 +88,7 @@ static std::array<Value, 4> philoxWords(Scalar &s, Value seed, Value counter) {
   auto low = [&](Value x) { return s.cast(x, DType::U32); };
   auto high = [&](Value x) { return low(s.shiftRight(x, 32)); };
   auto wide = [&](Value x) { return s.cast(x, DType::U64); };
-  auto word = [&](uint32_t x) {
-    return s.number(int64_t(x), DType::U32);
-  };
+  auto word = [&](uint32_t x) { return s.number(int64_t(x), DType::U32); };
   seed = wide(seed), counter = wide(counter);
   std::array<Value, 4> c = {low(counter), high(counter), word(0), word(0)};
   Value k0 = low(seed), k1 = high(seed);

@@ -69,7 +69,9 @@ DType promote(llvm::ArrayRef<Value> values) {
   for (const Value &value : values) {
     if (!value)
       continue;
-    int priority = value.isWeak() ? 2 : value.isTensor() && !value.rank() ? 1 : 0;
+    int priority = value.isWeak()                      ? 2
+                   : value.isTensor() && !value.rank() ? 1
+                                                       : 0;
     DType dtype = value.dtype();
     if (priority == 2 && isFloat(dtype))
       dtype = DType::F32;

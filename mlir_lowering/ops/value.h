@@ -21,7 +21,8 @@ namespace ltc::compiler {
 class Value {
 public:
   Value() = default;
-  Value(mlir::Value ir, DType dtype) : kind(Kind::Ir), irValue(ir), type(dtype) {}
+  Value(mlir::Value ir, DType dtype)
+      : kind(Kind::Ir), irValue(ir), type(dtype) {}
   Value(double number) : kind(Kind::Real), real(number) {}
   Value(int64_t number) : kind(Kind::Integer), integer(number) {}
   Value(int number) : Value(int64_t(number)) {}

@@ -1,7 +1,12 @@
-//===- index.cpp - Reads and writes at computed positions -------*- C++ -*-===//
+//===- index.cpp - Reads at computed positions -*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Writes at computed positions (scatter, index_put, embedding's gradient) are
+// library calls: their result depends on order where positions repeat.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/ops/op_table.h"
@@ -25,17 +30,118 @@ static Value gather(Emit &e, const OpCall &op) {
   int64_t dim = op.dim("dim");
   if (x.rank() == 0)
     return e.expand(x, e.shape(index));
-  Value picked = e.generate(e.shape(index), [&](Scalar s, llvm::ArrayRef<Value> at) {
-    Values from(at);
-    from[dim] = s.checkIndex(s.load(index, at), s.size(x, dim));
-    return s.load(x, from);
-  });
+  Value picked =
+      e.generate(e.shape(index), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        Values from(at);
+        from[dim] = s.checkIndex(s.load(index, at), s.size(x, dim));
+        return s.load(x, from);
+      });
+  return e.narrow(picked, op.result());
+}
+
+static Value indexSelect(Emit &e, const OpCall &op) {
+  Value x = op["self"], index = op["index"];
+  int64_t dim = op.dim("dim");
+  Value picked =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        Values from(at);
+        Value position =
+            index.rank() == 0 ? s.load(index, {}) : s.load(index, {at[dim]});
+        from[dim] = s.checkIndex(position, s.size(x, dim));
+        return s.load(x, from);
+      });
+  return e.narrow(picked, op.result());
+}
+
+namespace {
+/// x[:, i, j] as NumPy has it: the index tensors broadcast to one shape, whose
+/// dimensions stand where the indexed ones stood if these are neighbours, else
+/// in front.
+class AdvancedIndex {
+public:
+  explicit AdvancedIndex(const OpCall &op) : indices(op.list("indices")) {
+    for (auto [dim, index] : llvm::enumerate(indices)) {
+      if (!index)
+        continue;
+      if (count++ == 0)
+        first = int64_t(dim);
+      last = int64_t(dim);
+      rank = std::max(rank, index.rank());
+    }
+    begin = last - first + 1 == count ? first : 0;
+  }
+
+  /// The position in x of the result's element at `at`.
+  Values position(Scalar s, Value x, llvm::ArrayRef<Value> at) const {
+    llvm::ArrayRef<Value> shared = at.slice(begin, rank);
+    Values rest(at.take_front(begin));
+    llvm::append_range(rest, at.drop_front(begin + rank));
+    Values from;
+    size_t next = 0;
+    for (int64_t dim = 0; dim < x.rank(); ++dim) {
+      Value index = dim < int64_t(indices.size()) ? indices[dim] : Value();
+      if (index)
+        from.push_back(s.checkIndex(read(s, index, shared), s.size(x, dim),
+                                    /*wrap=*/true));
+      else
+        from.push_back(rest[next++]);
+    }
+    return from;
+  }
+
+private:
+  static Value read(Scalar s, Value index, llvm::ArrayRef<Value> shared) {
+    Values at(shared.take_back(index.rank()));
+    for (auto [dim, position] : llvm::enumerate(at))
+      if (index.size(dim) == 1)
+        position = Value(0);
+    return s.load(index, at);
+  }
+
+  const Values &indices;
+  int64_t count = 0, first = 0, last = -1, rank = 0, begin = 0;
+};
+} // namespace
+
+static Value index(Emit &e, const OpCall &op) {
+  Value x = op["self"];
+  AdvancedIndex advanced(op);
+  Value picked =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        return s.load(x, advanced.position(s, x, at));
+      });
+  return e.narrow(picked, op.result());
+}
+
+static bool hasIntegerIndices(const OpCall &op) {
+  bool any = false;
+  for (Value index : op.list("indices")) {
+    if (index && (index.dtype() == DType::Bool || index.dtype() == DType::U8))
+      return false;
+    any |= bool(index);
+  }
+  return any;
+}
+
+static Value take(Emit &e, const OpCall &op) {
+  Value x = e.flatten(op["self"]), index = op["index"];
+  Value picked =
+      e.generate(e.shape(index), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        return s.load(
+            x, {s.checkIndex(s.load(index, at), s.size(x, 0), /*wrap=*/true)});
+      });
   return e.narrow(picked, op.result());
 }
 
 void addIndexOps(OpTable &t) {
   t.structured("aten::embedding", embedding);
   t.structured("aten::gather", gather);
+  t.structured("aten::index_select", indexSelect).when([](const OpCall &op) {
+    return op["self"].rank() > 0;
+  });
+  t.structured({"aten::index.Tensor", "aten::_unsafe_index.Tensor"}, index)
+      .when(hasIntegerIndices);
+  t.structured("aten::take", take);
 }
 
 } // namespace ltc::compiler

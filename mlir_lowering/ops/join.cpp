@@ -1,4 +1,4 @@
-//===- join.cpp - cat, stack, split, pad ------------------------*- C++ -*-===//
+//===- join.cpp - cat, stack, pad, pixel shuffles -*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,11 +12,23 @@ static Value cat(Emit &e, const OpCall &op) {
   Values parts;
   for (Value part : op.list("tensors")) {
     // PyTorch skips empty one-dimensional tensors, whatever the others are.
-    if (part.rank() == 1 && part.size(0) == 0 && op.result().type.getRank() != 1)
+    if (part.rank() == 1 && part.size(0) == 0 &&
+        op.result().type.getRank() != 1)
       continue;
     parts.push_back(e.cast(part, op.result().dtype));
   }
+  if (parts.size() == 1)
+    return parts.front();
   return e.concat(parts, op.dim("dim", 0, parts.front()));
+}
+
+static Value stack(Emit &e, const OpCall &op) {
+  int64_t dim = op.integer("dim");
+  dim += dim < 0 ? op.result().type.getRank() : 0;
+  Values parts;
+  for (Value part : op.list("tensors"))
+    parts.push_back(e.unsqueeze(e.cast(part, op.result().dtype), {dim}));
+  return parts.size() == 1 ? parts.front() : e.concat(parts, dim);
 }
 
 static Value constantPad(Emit &e, const OpCall &op) {
@@ -30,9 +42,75 @@ static Value constantPad(Emit &e, const OpCall &op) {
   return e.pad(x, low, high, op["value"]);
 }
 
+/// Padding that reads x again: `from(position - low, size)` names the source.
+template <typename F>
+static Value paddedFrom(Emit &e, const OpCall &op, F from) {
+  Value x = op["self"];
+  auto pad = op.integers("padding");
+  Value y =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        Values source(at);
+        for (size_t pair = 0; pair < pad.size() / 2; ++pair) {
+          int64_t dim = x.rank() - 1 - int64_t(pair);
+          source[dim] = from(s, s.sub(at[dim], pad[2 * pair]), s.size(x, dim));
+        }
+        return s.load(x, source);
+      });
+  return e.narrow(y, op.result());
+}
+
+/// Mirrored at the first and the last element, which are not repeated.
+static Value reflectionPad(Emit &e, const OpCall &op) {
+  return paddedFrom(e, op, [](Scalar s, Value i, Value size) {
+    Value last = s.sub(size, 1);
+    return s.sub(last, s.abs(s.sub(last, s.abs(i))));
+  });
+}
+
+static Value replicationPad(Emit &e, const OpCall &op) {
+  return paddedFrom(e, op, [](Scalar s, Value i, Value size) {
+    return s.min(s.max(i, 0), s.sub(size, 1));
+  });
+}
+
+/// [..., C r r, H, W] to [..., C, H r, W r]
+static Value pixelShuffle(Emit &e, const OpCall &op) {
+  Value x = op["self"];
+  int64_t r = op.integer("upscale_factor");
+  int64_t h = x.size(x.rank() - 2), w = x.size(x.rank() - 1);
+  Value blocks = e.reshape(
+      x, {x.tensorType().getNumElements() / (r * r * h * w), r, r, h, w});
+  return e.reshape(e.permute(blocks, {0, 3, 1, 4, 2}), op.result());
+}
+
+static Value pixelUnshuffle(Emit &e, const OpCall &op) {
+  Value x = op["self"];
+  int64_t r = op.integer("downscale_factor");
+  int64_t h = x.size(x.rank() - 2) / r, w = x.size(x.rank() - 1) / r;
+  Value blocks = e.reshape(
+      x, {x.tensorType().getNumElements() / (r * r * h * w), h, r, w, r});
+  return e.reshape(e.permute(blocks, {0, 2, 4, 1, 3}), op.result());
+}
+
+static bool hasElements(const OpCall &op) {
+  auto type = op["self"].tensorType();
+  return type.hasStaticShape() && type.getNumElements() > 0;
+}
+
 void addJoinOps(OpTable &t) {
   t.structured("aten::cat", cat);
+  t.structured({"aten::stack", "aten::_stack"}, stack);
   t.structured("aten::constant_pad_nd", constantPad);
+  t.structured({"aten::reflection_pad1d", "aten::reflection_pad2d",
+                "aten::reflection_pad3d"},
+               reflectionPad)
+      .when(hasElements);
+  t.structured({"aten::replication_pad1d", "aten::replication_pad2d",
+                "aten::replication_pad3d"},
+               replicationPad)
+      .when(hasElements);
+  t.structured("aten::pixel_shuffle", pixelShuffle).when(hasElements);
+  t.structured("aten::pixel_unshuffle", pixelUnshuffle).when(hasElements);
 }
 
 } // namespace ltc::compiler

@@ -1,12 +1,223 @@
-//===- pool.cpp - Pooling ---------------------------------------*- C++ -*-===//
+//===- pool.cpp - Pooling and its gradients -*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Windows are unrolled: each output reads the elements of its window, and each
+// element's gradient looks at the windows it lies in. Nothing is scattered, so
+// the loops are parallel and the sums have one order.
+//
+//===----------------------------------------------------------------------===//
 #include "mlir_lowering/ops/op_table.h"
 
+#include <limits>
+
 namespace ltc::compiler {
+
+namespace {
+/// One spatial dimension of a pooling window.
+struct Axis {
+  int64_t size, outputs, kernel, stride, padding, dilation;
+
+  /// Where tap `tap` of output `o` reads.
+  Value tap(Scalar s, Value o, int64_t tap) const {
+    return s.add(s.mul(o, stride), tap * dilation - padding);
+  }
+  /// How many windows an element may lie in.
+  int64_t windows() const { return (kernel + stride - 1) / stride; }
+  /// The n-th window from the last that may hold element i.
+  Value window(Scalar s, Value i, int64_t n) const {
+    return s.sub(s.divFloor(s.add(i, padding), stride), n);
+  }
+};
+
+/// A 2-d window over the two last dimensions.
+struct Window {
+  Axis h, w;
+  Window(const OpCall &op, mlir::RankedTensorType in,
+         mlir::RankedTensorType out)
+      : h(axis(op, in, out, 0)), w(axis(op, in, out, 1)) {}
+  int64_t taps() const { return h.kernel * w.kernel; }
+
+private:
+  static int64_t pick(llvm::ArrayRef<int64_t> values, int i,
+                      int64_t otherwise) {
+    if (values.empty())
+      return otherwise;
+    return values.size() == 1 ? values[0] : values[i];
+  }
+  static Axis axis(const OpCall &op, mlir::RankedTensorType in,
+                   mlir::RankedTensorType out, int i) {
+    int64_t kernel = pick(op.integers("kernel_size"), i, 1);
+    return {in.getDimSize(in.getRank() - 2 + i),
+            out.getDimSize(out.getRank() - 2 + i),
+            kernel,
+            pick(op.integers("stride"), i, kernel),
+            pick(op.integers("padding"), i, 0),
+            pick(op.integers("dilation"), i, 1)};
+  }
+};
+} // namespace
+
+constexpr int64_t kMaxTaps = 49; // a 7x7 window; above it a library call
+
+static Value inRange(Scalar s, Value i, int64_t size) {
+  return s.logicalAnd(s.ge(i, 0), s.lt(i, size));
+}
+
+static Values withLast(llvm::ArrayRef<Value> at, Value h, Value w) {
+  Values position(at.drop_back(2));
+  position.push_back(h);
+  position.push_back(w);
+  return position;
+}
+
+static Values indicesOf(Scalar s, int64_t rank) {
+  Values at;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    at.push_back(s.index(dim));
+  return at;
+}
+
+/// Calls f(row, column, inside) for each tap of the window of output `at`.
+template <typename F>
+static void forEachTap(Scalar s, const Window &window, llvm::ArrayRef<Value> at,
+                       F f) {
+  for (int64_t i = 0; i < window.h.kernel; ++i)
+    for (int64_t j = 0; j < window.w.kernel; ++j) {
+      Value row = window.h.tap(s, at[at.size() - 2], i);
+      Value column = window.w.tap(s, at.back(), j);
+      f(row, column,
+        s.logicalAnd(inRange(s, row, window.h.size),
+                     inRange(s, column, window.w.size)));
+    }
+}
+
+/// Calls f(row, column, valid) for each window that may hold element `at`.
+template <typename F>
+static void forEachWindow(Scalar s, const Window &window,
+                          llvm::ArrayRef<Value> at, F f) {
+  for (int64_t i = 0; i < window.h.windows(); ++i)
+    for (int64_t j = 0; j < window.w.windows(); ++j) {
+      Value row = window.h.window(s, at[at.size() - 2], i);
+      Value column = window.w.window(s, at.back(), j);
+      f(row, column,
+        s.logicalAnd(inRange(s, row, window.h.outputs),
+                     inRange(s, column, window.w.outputs)));
+    }
+}
+
+static Values maxPool(Emit &e, const OpCall &op) {
+  Value x = op["self"];
+  Window window(op, x.tensorType(), op.result().type);
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
+  Values best = e.mapMany(
+      e.shape(op.result()), {}, [&](Scalar s, llvm::ArrayRef<Value>) -> Values {
+        Values at = indicesOf(s, x.rank());
+        Value value = s.number(lowest, computeDType(x.dtype()));
+        Value index = s.number(-1, DType::I64);
+        forEachTap(s, window, at, [&](Value row, Value column, Value inside) {
+          Value v = s.loadIf(inside, x, withLast(at, row, column), lowest);
+          Value first = s.lt(index, 0);
+          Value better =
+              s.logicalOr(first, s.logicalOr(s.gt(v, value), s.isNan(v)));
+          better = s.logicalAnd(inside, better);
+          value = s.select(better, v, value);
+          index =
+              s.select(better, s.add(s.mul(row, window.w.size), column), index);
+        });
+        return {value, index};
+      });
+  return {e.narrow(best[0], op.result(0)), best[1]};
+}
+
+static Value maxPoolBackward(Emit &e, const OpCall &op) {
+  Value grad = op["grad_output"], indices = op["indices"];
+  Window window(op, op.result().type, grad.tensorType());
+  Value dx =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        Value self = s.add(s.mul(at[at.size() - 2], window.w.size), at.back());
+        Value sum = s.number(0.0, computeDType(grad.dtype()));
+        forEachWindow(s, window, at, [&](Value row, Value column, Value valid) {
+          Values from = withLast(at, row, column);
+          Value chosen = s.eq(s.loadIf(valid, indices, from, -1), self);
+          sum = s.add(sum, s.loadIf(chosen, grad, from, 0.0));
+        });
+        return sum;
+      });
+  return e.narrow(dx, op.result());
+}
+
+namespace {
+/// What a window's sum is divided by.
+struct Divisor {
+  const OpCall &op;
+  const Window &window;
+  bool countsPadding = op.flag("count_include_pad", true);
+
+  Value extent(Scalar s, const Axis &axis, Value o) const {
+    Value start = s.sub(s.mul(o, axis.stride), axis.padding);
+    Value end = s.min(s.add(start, axis.kernel), axis.size + axis.padding);
+    if (!countsPadding) {
+      start = s.max(start, 0);
+      end = s.min(end, axis.size);
+    }
+    return s.sub(end, start);
+  }
+  Value at(Scalar s, Value row, Value column) const {
+    if (op.has("divisor_override"))
+      return op["divisor_override"];
+    return s.mul(extent(s, window.h, row), extent(s, window.w, column));
+  }
+};
+} // namespace
+
+static Value averagePool(Emit &e, const OpCall &op) {
+  Value x = op["self"];
+  Window window(op, x.tensorType(), op.result().type);
+  Divisor divisor{op, window};
+  Value y =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        DType dtype = computeDType(x.dtype());
+        Value sum = s.number(0.0, dtype);
+        forEachTap(s, window, at, [&](Value row, Value column, Value inside) {
+          sum = s.add(sum, s.loadIf(inside, x, withLast(at, row, column), 0.0));
+        });
+        Value count = divisor.at(s, at[at.size() - 2], at.back());
+        return s.div(sum, count.isLiteral() ? count : s.cast(count, dtype));
+      });
+  return e.narrow(y, op.result());
+}
+
+static Value averagePoolBackward(Emit &e, const OpCall &op) {
+  Value grad = op["grad_output"];
+  Window window(op, op.result().type, grad.tensorType());
+  Divisor divisor{op, window};
+  auto holds = [](Scalar s, const Axis &axis, Value o, Value i) {
+    Value start = s.sub(s.mul(o, axis.stride), axis.padding);
+    return s.lt(i, s.add(start, axis.kernel));
+  };
+  Value dx =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        DType dtype = computeDType(grad.dtype());
+        Value sum = s.number(0.0, dtype);
+        forEachWindow(s, window, at, [&](Value row, Value column, Value valid) {
+          valid = s.logicalAnd(
+              valid, s.logicalAnd(holds(s, window.h, row, at[at.size() - 2]),
+                                  holds(s, window.w, column, at.back())));
+          Value g = s.loadIf(valid, grad, withLast(at, row, column), 0.0);
+          Value count = divisor.at(s, row, column);
+          // Windows beyond the border may have no elements at all.
+          Value share =
+              s.div(g, count.isLiteral() ? count : s.cast(count, dtype));
+          sum = s.add(sum, s.select(valid, share, 0.0));
+        });
+        return sum;
+      });
+  return e.narrow(dx, op.result());
+}
 
 /// Output size 1x1: a mean over the two last dimensions.
 static Value globalAveragePool(Emit &e, const OpCall &op) {
@@ -19,7 +230,34 @@ static bool isGlobal(const OpCall &op) {
                       [](int64_t size) { return size == 1; });
 }
 
+static bool isSmallFloatWindow(const OpCall &op) {
+  int64_t taps = 1;
+  auto kernel = op.integers("kernel_size");
+  for (int64_t size : kernel)
+    taps *= size;
+  if (kernel.size() == 1)
+    taps *= kernel[0];
+  Value x = op.has("self") ? op["self"] : op["grad_output"];
+  return taps <= kMaxTaps && isFloat(x.dtype()) &&
+         x.tensorType().hasStaticShape() &&
+         x.tensorType().getNumElements() > 0 &&
+         op.result().type.hasStaticShape();
+}
+
+static bool isUndilated(const OpCall &op) {
+  return isSmallFloatWindow(op) &&
+         llvm::all_of(op.integers("dilation"),
+                      [](int64_t d) { return d == 1; });
+}
+
 void addPoolOps(OpTable &t) {
+  t.structured("aten::max_pool2d_with_indices", maxPool)
+      .when(isSmallFloatWindow);
+  t.structured("aten::max_pool2d_with_indices_backward", maxPoolBackward)
+      .when(isUndilated);
+  t.structured("aten::avg_pool2d", averagePool).when(isSmallFloatWindow);
+  t.structured("aten::avg_pool2d_backward", averagePoolBackward)
+      .when(isSmallFloatWindow);
   t.structured("aten::_adaptive_avg_pool2d", globalAveragePool).when(isGlobal);
 }
 

@@ -88,6 +88,10 @@ Result<std::shared_ptr<Device>> DeviceEngine::open() const {
 
 Result<DeviceBufferPtr> DeviceEngine::own(const BufferPtr &buffer) const {
   auto found = std::dynamic_pointer_cast<DeviceBuffer>(buffer);
+  // A caller's own kind of buffer: it may stand for work that failed earlier.
+  if (!found && buffer && buffer->waitFor(std::chrono::milliseconds(0)))
+    if (Status status = buffer->wait(); !status)
+      return status.takeError();
   if (!found || found->owner != this)
     return invalid("the buffer belongs to another device");
   if (found->consumed)

@@ -60,7 +60,8 @@ TEST(Artifact, RoundTrips) {
 TEST(Artifact, TheFormatIsTheSameForEver) {
   std::string bytes = sample().serialize();
   EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\1");
-  EXPECT_EQ(Hasher().add(bytes).finish().str(), "f170e94e64b716581e54274f93807d27");
+  EXPECT_EQ(Hasher().add(bytes).finish().str(),
+            "f170e94e64b716581e54274f93807d27");
 }
 
 TEST(Artifact, RefusesEveryFlippedBit) {

@@ -156,6 +156,31 @@ TEST_F(EngineTest, ChecksItsArguments) {
   EXPECT_FALSE(engine->launch(nullptr, {}));
 }
 
+/// Stands for a result whose graph could not be compiled.
+class BrokenBuffer final : public Buffer {
+public:
+  const TensorType &type() const override { return tensorType; }
+  Status wait() override {
+    return Error{
+        ErrorCode::CompileFailed, Stage::Lower, "no such row", "", {}, ""};
+  }
+  bool waitFor(milliseconds) override { return true; }
+
+private:
+  TensorType tensorType{DType::F32, {4}};
+};
+
+TEST_F(EngineTest, AFailedBufferOfTheCallersGivesItsError) {
+  auto broken = std::make_shared<BrokenBuffer>();
+  auto result = engine->launch(program("inc"), {{broken, {}}});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, "no such row");
+  float values[4];
+  Status status = engine->download(broken, values);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "no such row");
+}
+
 TEST_F(EngineTest, TheProducerWaitsForTheQueue) {
   ASSERT_TRUE(set("max_in_flight", "2"));
   ExecutablePtr inc = program("inc");

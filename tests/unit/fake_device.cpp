@@ -151,7 +151,10 @@ void Gate::awaitArrival() {
 Result<Artifact> FakeCompiler::compile(const Graph &graph,
                                        const CompileOptions &options) {
   ++compiles;
-  lastOptions = options;
+  {
+    std::lock_guard lock(state().mutex);
+    lastOptions = options;
+  }
   if (during)
     during();
   if (failing)

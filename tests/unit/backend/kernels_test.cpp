@@ -224,6 +224,40 @@ TEST(Kernels, TheSameOperandTwice) {
   }
 }
 
+TEST(Kernels, ANumberForATensorIsAnAttribute) {
+  at::Tensor x = at::arange(3, at::kInt);
+  EXPECT_TRUE(
+      same(runCall("aten::add.Tensor(self=%0, other=2)", {x}, {x}), {x + 2}));
+}
+
+TEST(Kernels, ResultsThatATenGrowsForAWhile) {
+  at::Tensor x = randn({6}), y = randn({6}), wanted = at::mse_loss(x, y);
+  KernelCall kernel("aten::mse_loss(self=%0, target=%1)", {x, y}, {wanted});
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(kernel.run());
+    EXPECT_TRUE(same(kernel.results[0], wanted));
+  }
+}
+
+TEST(Kernels, ViewsSeeDenseValuesWhateverTheStrides) {
+  at::Tensor x = randn({4, 3}).t();
+  at::Tensor wanted = x.contiguous().as_strided({2, 2}, {1, 3}, 2);
+  EXPECT_TRUE(same(runCall("aten::as_strided(self=%0, size=[2, 2], "
+                           "stride=[1, 3], storage_offset=2)",
+                           {x}, {wanted}),
+                   {wanted}));
+  EXPECT_TRUE(
+      same(runCall("aten::view(self=%0, size=[12])", {x}, {x.reshape({12})}),
+           {x.reshape({12})}));
+}
+
+TEST(Kernels, ZerosThatATenNeverStores) {
+  at::Tensor wanted = at::zeros({3, 4});
+  EXPECT_TRUE(same(runCall("aten::_efficientzerotensor(size=[3, 4], dtype=f32)",
+                           {}, {wanted}),
+                   {wanted}));
+}
+
 TEST(Kernels, ShapesMayChangeBetweenRuns) {
   at::Tensor x = randn({2, 3});
   KernelCall kernel("aten::cumsum(self=%0, dim=0)", {x}, {x});

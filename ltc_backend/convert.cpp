@@ -203,7 +203,11 @@ std::optional<Attribute> toAttribute(const IValue &value,
     return value.toDouble();
   if (value.isString())
     return value.toStringRef();
-  if (!value.isInt()) // complex, or a symbolic number
+  if (value.isComplexDouble()) {
+    c10::complex<double> number = value.toComplexDouble();
+    return std::vector<double>{number.real(), number.imag()};
+  }
+  if (!value.isInt()) // a symbolic number
     return std::nullopt;
   TypeKind type = typeOf(argument).kind();
   if (type == TypeKind::ScalarTypeType) {
@@ -303,6 +307,9 @@ static std::optional<IValue> toScalarIValue(const Attribute &attribute) {
     return IValue(*integer);
   if (auto *real = std::get_if<double>(&attribute))
     return IValue(*real);
+  auto *parts = std::get_if<std::vector<double>>(&attribute);
+  if (parts && parts->size() == 2)
+    return IValue(c10::complex<double>((*parts)[0], (*parts)[1]));
   return std::nullopt;
 }
 

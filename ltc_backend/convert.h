@@ -38,9 +38,10 @@ enum class ArgumentKind : uint8_t {
 LTC_API ArgumentKind kindOf(const c10::Argument &argument);
 
 /// The value of a non-tensor argument. None gives monostate whatever the type;
-/// ScalarType gives a DType; layouts and memory formats give their number.
-/// nullopt for complex numbers, symbolic sizes, mixed Scalar[], and for every
-/// kind that is not Scalar, Float, a list of them, or Attribute.
+/// ScalarType gives a DType; layouts and memory formats give their number; a
+/// complex Scalar gives its two parts. nullopt for symbolic sizes, mixed
+/// Scalar[], and for every kind that is not Scalar, Float, a list of them, or
+/// Attribute.
 LTC_API std::optional<Attribute> toAttribute(const c10::IValue &value,
                                              const c10::Argument &argument);
 

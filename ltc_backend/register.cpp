@@ -8,6 +8,7 @@
 
 #include "ltc_backend/backend.h"
 #include "ltc_backend/record/in_place.h"
+#include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/questions.h"
@@ -72,9 +73,22 @@ static void registerRecorder(torch::Library &library) {
   }
 }
 
+static bool hasAliases(const c10::FunctionSchema &schema) {
+  return std::ranges::any_of(schema.arguments(),
+                             [](auto &a) { return a.alias_info(); });
+}
+
 static void recordAnyOther(const c10::OperatorHandle &op,
                            torch::jit::Stack *stack) {
+  const c10::FunctionSchema &schema = op.schema();
+  if (schema.is_mutable() && schema.name().starts_with("aten::"))
+    return writeBare(op, *stack);
+  if (!hasAliases(schema))
+    return record(opInfo(op), *stack);
+  auto arguments = torch::jit::last(*stack, schema.arguments().size()).vec();
   record(opInfo(op), *stack);
+  noteBareView(op, arguments,
+               torch::jit::last(*stack, schema.returns().size()));
 }
 
 /// `cpu.copy_(lazy)`: functionalisation knows no tensor that is not lazy here.

@@ -7,6 +7,7 @@
 #include "ltc_backend/record/in_place.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/ops/polygamma.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/ScalarType.h>
@@ -139,7 +140,13 @@ bool writesSelfOnly(const c10::OperatorHandle &op) {
 
 } // namespace
 
+/// The one in-place op that PyTorch functionalises nowhere.
+static at::Tensor &polygammaInPlace(at::Tensor &self, int64_t n) {
+  return self.copy_(at::polygamma(n, self));
+}
+
 void registerInPlaceOps(torch::Library &library) {
+  library.impl("polygamma_", polygammaInPlace);
   auto &dispatcher = c10::Dispatcher::singleton();
   constexpr std::string_view prefix = "aten::";
   for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {

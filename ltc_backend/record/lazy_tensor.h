@@ -27,6 +27,8 @@ struct TensorData final : torch::lazy::LazyTensor::Data,
 
   TensorData *previous = nullptr, *next = nullptr;
   bool pending = false;
+  /// One of a view and its base below functionalisation, where both are copies.
+  bool isShared = false;
 };
 using TensorDataPtr = std::shared_ptr<TensorData>;
 

@@ -22,8 +22,10 @@ static bool returnsTensors(const c10::FunctionSchema &schema) {
 
 static std::string findFallbackReason(const OpInfo &info,
                                       const c10::OperatorHandle &handle) {
-  if (handle.hasTag(at::Tag::data_dependent_output) ||
-      handle.hasTag(at::Tag::dynamic_output_shape))
+  // Tagged for its other overload: here the lengths are attributes.
+  bool isKnown = info.name == "aten::_ctc_loss";
+  if (!isKnown && (handle.hasTag(at::Tag::data_dependent_output) ||
+                   handle.hasTag(at::Tag::dynamic_output_shape)))
     return "needs its input's values to know its result";
   if (handle.schema().is_mutable())
     return "writes to its arguments";

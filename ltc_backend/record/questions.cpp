@@ -32,9 +32,24 @@ static bool hasSameStorageNumel(const Tensor &self, const Tensor &other) {
   return self.numel() == other.numel();
 }
 
+static bool equal(const Tensor &self, const Tensor &other) {
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(),
+              "Expected all tensors to have the same dtype, but found ",
+              self.scalar_type(), " and ", other.scalar_type());
+  return self.sizes() == other.sizes() &&
+         at::eq(self, other).all().item<bool>();
+}
+
+static bool allclose(const Tensor &self, const Tensor &other, double rtol,
+                     double atol, bool equalNan) {
+  return at::isclose(self, other, rtol, atol, equalNan).all().item<bool>();
+}
+
 void registerQuestions(torch::Library &library) {
   library.impl("_fused_sdp_choice", fusedSdpChoice);
   library.impl("_has_same_storage_numel", hasSameStorageNumel);
+  library.impl("equal", equal);
+  library.impl("allclose", allclose);
 }
 
 } // namespace ltc::backend

@@ -80,8 +80,9 @@ private:
                  " and " + tensor.device().str() + "!",
              info.name, sourceOf(currentSource()),
              "move it with .to('lazy') first"});
-    hasher.add(kTensor).add(
-        makeResultType(tensor.scalar_type(), tensor.sizes()).hash);
+    bool isNumber = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+    hasher.add(isNumber ? kScalar : kTensor)
+        .add(makeResultType(tensor.scalar_type(), tensor.sizes()).hash);
     hostTensors.emplace_back(operands.size(), tensor);
     operands.emplace_back();
   }

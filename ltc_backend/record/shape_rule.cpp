@@ -12,36 +12,66 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <set>
+
 namespace ltc::backend {
 using c10::IValue;
 
-static IValue toMeta(const at::Tensor &tensor) {
+/// Ops whose shapes do not depend on values, but that have no meta kernel or
+/// one that describes what another device returns: the CPU kernel shows them,
+/// once for each shape, on zeros.
+static bool hasMisleadingMeta(const OpInfo &info) {
+  static const auto *names = new std::set<std::string>{
+      "aten::_batch_norm_with_update_functional",
+      "aten::_ctc_loss",
+      "aten::_ctc_loss_backward",
+      "aten::_embedding_bag",
+      "aten::_embedding_bag_forward_only",
+      "aten::_histogramdd_bin_edges",
+      "aten::_histogramdd_from_bin_cts",
+      "aten::_native_batch_norm_legit",
+      "aten::_native_batch_norm_legit.no_stats",
+      "aten::_native_batch_norm_legit_functional",
+      "aten::_native_batch_norm_legit_no_training",
+      "aten::fractional_max_pool3d_backward",
+      "aten::geqrf",
+      "aten::histogram.bin_ct",
+      "aten::multi_margin_loss_backward",
+      "aten::multilabel_margin_loss_backward",
+      "aten::native_batch_norm",
+      "aten::native_layer_norm"};
+  return names->count(info.name);
+}
+
+static at::Tensor standIn(const at::Tensor &tensor, c10::DeviceType device) {
   // Meta kernels read the value and the weak dtype of a wrapped number.
-  if (!tensor.defined() ||
-      tensor.unsafeGetTensorImpl()->is_wrapped_number())
+  if (!tensor.defined() || tensor.unsafeGetTensorImpl()->is_wrapped_number())
     return tensor;
+  if (device == c10::kCPU)
+    return at::zeros(tensor.sizes(), tensor.scalar_type());
   return at::detail::empty_meta(tensor.sizes(), tensor.scalar_type());
 }
 
-static IValue toMeta(const IValue &value, ArgumentKind kind) {
+static IValue standIn(const IValue &value, ArgumentKind kind,
+                      c10::DeviceType device) {
   if (value.isTensor())
-    return toMeta(value.toTensor());
+    return standIn(value.toTensor(), device);
   if (kind == ArgumentKind::TensorList && value.isList()) {
     if (value.isTensorList()) {
       c10::List<at::Tensor> list;
       for (const at::Tensor &tensor : value.toTensorVector())
-        list.push_back(toMeta(tensor).toTensor());
+        list.push_back(standIn(tensor, device));
       return list;
     }
     c10::List<std::optional<at::Tensor>> list;
     for (const IValue &element : value.toListRef())
       list.push_back(element.isTensor() && element.toTensor().defined()
-                         ? std::optional(toMeta(element.toTensor()).toTensor())
+                         ? std::optional(standIn(element.toTensor(), device))
                          : std::nullopt);
     return list;
   }
   if (value.isDevice())
-    return c10::Device(c10::kMeta);
+    return c10::Device(device);
   if (value.isGenerator())
     return IValue();
   return value;
@@ -158,6 +188,7 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
   call->op = &info;
   call->prototype.op = info.name;
   const auto &schema = info.handle.schema().arguments();
+  c10::DeviceType device = hasMisleadingMeta(info) ? c10::kCPU : c10::kMeta;
   torch::jit::Stack stack;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!addArgument(call->prototype, info.arguments[i], schema[i],
@@ -166,7 +197,7 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
                "', whose value a graph cannot hold";
       return nullptr;
     }
-    stack.push_back(toMeta(arguments[i], info.arguments[i].kind));
+    stack.push_back(standIn(arguments[i], info.arguments[i].kind, device));
   }
   if (info.random)
     call->prototype.arguments.push_back({"seed", ValueId(0)});

@@ -14,6 +14,7 @@
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/lower/lower.h"
+#include "mlir_lowering/stages.h"
 
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -28,6 +29,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -85,22 +87,33 @@ struct Options {
   bool printCalls = false, printLocations = false;
 };
 
-static int runStages(const Options &options) {
+static int runStagesOf(const Options &options) {
   StringRef last = options.last;
   DialectRegistry registry;
   registerEverything(registry);
+  registerStages(registry);
   MLIRContext context(registry);
   OwningOpRef<ModuleOp> module = read(options.path, context);
   if (!module)
     return 1;
-  if (last != "import" && last != "lower") {
-    llvm::errs() << "--stop-after= takes import or lower, not '" << last
-                 << "'\n";
-    return 1;
-  }
   context.loadAllAvailableDialects();
-  if (last == "lower" && failed(lowerOps(*module)))
-    return 1;
+  if (last != "import") {
+    auto stage = llvm::StringSwitch<std::optional<ltc::Stage>>(last)
+                     .Case("lower", ltc::Stage::Lower)
+                     .Case("optimize", ltc::Stage::Optimize)
+                     .Case("codegen", ltc::Stage::Codegen)
+                     .Default(std::nullopt);
+    if (!stage) {
+      llvm::errs() << "--stop-after= takes import, lower, optimize or codegen, "
+                      "not '" << last << "'\n";
+      return 1;
+    }
+    if (ltc::Status status = ltc::compiler::runStages(*module, *stage, {});
+        !status) {
+      llvm::errs() << status.error().str() << '\n';
+      return 1;
+    }
+  }
   if (options.printCalls)
     module->walk([](CallOp call) { llvm::outs() << exportCall(call).str(); });
   else
@@ -122,7 +135,7 @@ int main(int argc, char **argv) {
       options.path = argument;
   }
   if (!options.last.empty())
-    return runStages(options);
+    return runStagesOf(options);
   DialectRegistry registry;
   registerEverything(registry);
   return asMainReturnCode(

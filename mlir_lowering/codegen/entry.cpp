@@ -1,0 +1,225 @@
+//===- entry.cpp - @main as the entry point ---------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/codegen/codegen.h"
+#include "mlir_lowering/codegen/words.h"
+#include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/import/import.h"
+#include "mlir_lowering/optimize/optimize.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace ltc::compiler {
+namespace {
+
+/// Less work than this is not worth waking another thread for: about 10 us.
+constexpr int64_t kParallelWork = 64 * 1024;
+
+class EntryLowering {
+public:
+  EntryLowering(ModuleOp module, Artifact &artifact)
+      : module(module), artifact(artifact),
+        main(module.lookupSymbol<func::FuncOp>("main")),
+        b(main.getLoc(), module.getContext()),
+        pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
+
+  LogicalResult run() {
+    declare();
+    unpackArguments();
+    for (Operation &op : llvm::make_early_inc_range(main.getBody().front())) {
+      b.setInsertionPoint(&op);
+      b.setLoc(op.getLoc());
+      if (auto call = dyn_cast<func::CallOp>(op)) {
+        launch(call);
+      } else if (auto call = dyn_cast<CallOp>(op)) {
+        callLibrary(call);
+      } else if (auto copy = dyn_cast<memref::CopyOp>(op)) {
+        copyDense(copy);
+      }
+    }
+    main.setName(kEntry);
+    main.setPublic();
+    allocateWords();
+    return success();
+  }
+
+private:
+  LLVM::LLVMFuncOp declareOne(StringRef name, ArrayRef<Type> types) {
+    auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+    if (known)
+      return known;
+    b.setInsertionPointToEnd(module.getBody());
+    auto result = LLVM::LLVMVoidType::get(b.getContext());
+    return LLVM::LLVMFuncOp::create(b, name,
+                                    LLVM::LLVMFunctionType::get(result, types));
+  }
+
+  void declare() {
+    Type word = b.getI64Type();
+    declareOne("ltc_parallel_for", {pointer, word, word, pointer, pointer});
+    declareOne("ltc_kernel_call", {pointer, word, pointer});
+  }
+
+  Value constant(int64_t value) {
+    return LLVM::ConstantOp::create(b, b.getI64Type(), value);
+  }
+
+  /// arguments[i] points at a descriptor or a scalar; see artifact.h.
+  void unpackArguments() {
+    Block &body = main.getBody().front();
+    unsigned count = body.getNumArguments();
+    b.setInsertionPointToStart(&body);
+    Value arguments = body.addArgument(pointer, main.getLoc());
+    auto argumentAt = [&](unsigned i) -> Value {
+      Value place = LLVM::GEPOp::create(b, pointer, pointer, arguments,
+                                        ArrayRef<LLVM::GEPArg>{int32_t(i)});
+      return LLVM::LoadOp::create(b, pointer, place);
+    };
+    for (unsigned i = 0; i < count; ++i) {
+      BlockArgument argument = body.getArgument(i);
+      Type type = argument.getType();
+      if (i + 1 == count)
+        artifact.arenaBytes = cast<MemRefType>(type).getDimSize(0);
+      if (argument.use_empty())
+        continue;
+      Value place = argumentAt(i);
+      auto memref = dyn_cast<MemRefType>(type);
+      argument.replaceAllUsesWith(memref ? memrefAt(b, firstElement(place, memref), memref)
+                                         : loadWord(b, place, 0, type));
+    }
+    Value place = argumentAt(count);
+    context = LLVM::LoadOp::create(b, pointer, place);
+    body.eraseArguments(0, count);
+    main.setType(b.getFunctionType({pointer}, {}));
+  }
+
+  Value firstElement(Value descriptor, MemRefType type) {
+    auto field = [&](int32_t i, Type as) -> Value {
+      Value place = LLVM::GEPOp::create(b, pointer, b.getI64Type(), descriptor,
+                                        ArrayRef<LLVM::GEPArg>{i});
+      return LLVM::LoadOp::create(b, as, place);
+    };
+    Value aligned = field(1, pointer), offset = field(2, b.getI64Type());
+    int64_t bytes = llvm::divideCeil(bitWidth(type.getElementType()), 8);
+    Value scaled = LLVM::MulOp::create(b, offset, constant(bytes));
+    return LLVM::GEPOp::create(b, pointer, b.getI8Type(), aligned,
+                               ArrayRef<LLVM::GEPArg>{scaled});
+  }
+
+  static int64_t bitWidth(Type type) {
+    if (auto complex = dyn_cast<ComplexType>(type))
+      return 2 * complex.getElementType().getIntOrFloatBitWidth();
+    return type.getIntOrFloatBitWidth();
+  }
+
+  /// The one array of words that all calls fill in turn.
+  Value words(int64_t count) {
+    wordCount = std::max(wordCount, count);
+    if (!wordArray) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(&main.getBody().front());
+      wordArray = LLVM::AllocaOp::create(b, pointer, b.getI64Type(), constant(1), 64);
+    }
+    return wordArray.getResult();
+  }
+
+  void allocateWords() {
+    if (!wordArray)
+      return;
+    b.setInsertionPoint(wordArray);
+    wordArray.getArraySizeMutable().assign(constant(wordCount));
+  }
+
+  void launch(func::CallOp call) {
+    auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
+    Value array = words(call.getNumOperands());
+    for (auto [i, operand] : llvm::enumerate(call.getOperands()))
+      storeWord(b, array, i, operand);
+    int64_t iterations = kernel->getAttrOfType<IntegerAttr>("ltc.iterations").getInt();
+    int64_t work = kernel->getAttrOfType<IntegerAttr>(attr::kWork).getInt();
+    Value count = constant(iterations);
+    if (work < kParallelWork || iterations < 2) {
+      func::CallOp::create(b, call.getCallee(), TypeRange(),
+                           ValueRange{constant(0), count, array});
+    } else {
+      int64_t each = std::max<int64_t>(1, work / iterations);
+      int64_t grain = std::max<int64_t>(1, kParallelWork / 2 / each);
+      Value function = func::ConstantOp::create(b, kernel.getFunctionType(),
+                                                call.getCalleeAttr());
+      Value address = UnrealizedConversionCastOp::create(b, pointer, function).getResult(0);
+      LLVM::CallOp::create(b, TypeRange(), "ltc_parallel_for",
+                           ValueRange{context, count, constant(grain), address, array});
+    }
+    ++artifact.kernels;
+    call.erase();
+  }
+
+  /// Operands, then results: each tensor its address, sizes and strides.
+  void callLibrary(CallOp call) {
+    SmallVector<Value> values;
+    for (Value operand : call->getOperands()) {
+      auto type = dyn_cast<MemRefType>(operand.getType());
+      if (!type) {
+        values.push_back(operand);
+        continue;
+      }
+      values.push_back(addressOf(b, operand));
+      auto [strides, offset] = type.getStridesAndOffset();
+      for (ArrayRef<int64_t> list : {type.getShape(), ArrayRef<int64_t>(strides)})
+        for (int64_t value : list)
+          values.push_back(constant(value));
+    }
+    Value array = words(values.size());
+    for (auto [i, value] : llvm::enumerate(values))
+      storeWord(b, array, i, value);
+    LLVM::CallOp::create(b, TypeRange(), "ltc_kernel_call",
+                         ValueRange{context, constant(numberOf(call)), array});
+    ++artifact.kernels;
+    call.erase();
+  }
+
+  int64_t numberOf(CallOp call) {
+    Graph graph = exportCall(call);
+    auto [found, isNew] = numbers.try_emplace(graph.hash(), artifact.calls.size());
+    if (isNew)
+      artifact.calls.push_back(std::move(graph));
+    return found->second;
+  }
+
+  void copyDense(memref::CopyOp copy) {
+    auto type = cast<MemRefType>(copy.getTarget().getType());
+    int64_t bytes = type.getNumElements() *
+                    llvm::divideCeil(bitWidth(type.getElementType()), 8);
+    auto address = [&](Value memref) {
+      return LLVM::IntToPtrOp::create(b, pointer, addressOf(b, memref)).getResult();
+    };
+    Value to = address(copy.getTarget()), from = address(copy.getSource());
+    LLVM::MemmoveOp::create(b, to, from, constant(bytes), /*isVolatile=*/false);
+    copy.erase();
+  }
+
+  ModuleOp module;
+  Artifact &artifact;
+  func::FuncOp main;
+  ImplicitLocOpBuilder b;
+  LLVM::LLVMPointerType pointer;
+  Value context;
+  LLVM::AllocaOp wordArray;
+  int64_t wordCount = 1;
+  std::map<Hash128, int64_t> numbers;
+};
+
+} // namespace
+
+LogicalResult lowerMain(ModuleOp module, Artifact &artifact) {
+  return EntryLowering(module, artifact).run();
+}
+
+} // namespace ltc::compiler

@@ -1,0 +1,89 @@
+//===- words.cpp - Arguments as 64-bit words --------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/codegen/words.h"
+
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace ltc::compiler {
+
+static Value wordAt(ImplicitLocOpBuilder &b, Value words, int64_t index) {
+  return LLVM::GEPOp::create(b, words.getType(), b.getI64Type(), words,
+                             ArrayRef<LLVM::GEPArg>{int32_t(index)});
+}
+
+Value addressOf(ImplicitLocOpBuilder &b, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+  auto [strides, offset] = type.getStridesAndOffset();
+  if (offset != 0) {
+    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    Value elements =
+        ShapedType::isDynamic(offset)
+            ? Value(memref::ExtractStridedMetadataOp::create(b, memref).getOffset())
+            : arith::ConstantIndexOp::create(b, offset).getResult();
+    Value scaled = arith::MulIOp::create(
+        b, elements, arith::ConstantIndexOp::create(b, bytes));
+    address = arith::AddIOp::create(b, address, scaled);
+  }
+  return arith::IndexCastOp::create(b, b.getI64Type(), address);
+}
+
+Value memrefAt(ImplicitLocOpBuilder &b, Value pointer, Type type) {
+  auto memref = cast<MemRefType>(type);
+  LLVMTypeConverter converter(b.getContext());
+  Value descriptor;
+  if (memref.hasStaticShape()) {
+    descriptor = MemRefDescriptor::fromStaticShape(b, b.getLoc(), converter,
+                                                   memref, pointer);
+  } else {
+    auto empty = MemRefDescriptor::poison(b, b.getLoc(),
+                                          converter.convertType(memref));
+    empty.setAllocatedPtr(b, b.getLoc(), pointer);
+    empty.setAlignedPtr(b, b.getLoc(), pointer);
+    empty.setConstantOffset(b, b.getLoc(), 0);
+    empty.setConstantSize(b, b.getLoc(), 0, INT64_MAX);
+    empty.setConstantStride(b, b.getLoc(), 0, 1);
+    descriptor = empty;
+  }
+  return UnrealizedConversionCastOp::create(b, memref, descriptor).getResult(0);
+}
+
+void storeWord(ImplicitLocOpBuilder &b, Value words, int64_t index, Value value) {
+  if (isa<MemRefType>(value.getType()))
+    value = addressOf(b, value);
+  else if (value.getType().isIndex())
+    value = arith::IndexCastOp::create(b, b.getI64Type(), value);
+  else if (value.getType().isInteger(1))
+    value = arith::ExtUIOp::create(b, b.getI64Type(), value);
+  else if (value.getType().isInteger() &&
+           value.getType().getIntOrFloatBitWidth() < 64)
+    value = arith::ExtSIOp::create(b, b.getI64Type(), value);
+  LLVM::StoreOp::create(b, value, wordAt(b, words, index));
+}
+
+Value loadWord(ImplicitLocOpBuilder &b, Value words, int64_t index, Type type) {
+  Value place = wordAt(b, words, index);
+  if (isa<MemRefType>(type)) {
+    Value pointer = LLVM::LoadOp::create(b, words.getType(), place);
+    return memrefAt(b, pointer, type);
+  }
+  if (type.isIndex() || type.isInteger(1)) {
+    Value word = LLVM::LoadOp::create(b, b.getI64Type(), place);
+    if (type.isIndex())
+      return arith::IndexCastOp::create(b, type, word);
+    return arith::TruncIOp::create(b, type, word);
+  }
+  return LLVM::LoadOp::create(b, type, place);
+}
+
+} // namespace ltc::compiler

@@ -1,0 +1,31 @@
+//===- library.cpp - The door of libltc_compiler.so -------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/codegen/codegen.h"
+#include "mlir_lowering/stages.h"
+
+namespace {
+
+class Library final : public ltc::Compiler {
+public:
+  ltc::Result<ltc::Artifact> compile(const ltc::Graph &graph,
+                                     const ltc::CompileOptions &options) override {
+    return ltc::compiler::compileGraph(graph, options);
+  }
+  std::string identity() const override {
+    return ltc::compiler::compilerIdentity();
+  }
+  ltc::Target hostTarget() const override {
+    return ltc::compiler::resolveTarget({});
+  }
+};
+
+} // namespace
+
+ltc::Compiler *ltc_compiler_get() {
+  static auto *library = new Library; // lives as long as the process
+  return library;
+}

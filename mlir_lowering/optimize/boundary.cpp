@@ -1,0 +1,272 @@
+//===- boundary.cpp - @main and kernel boundaries on memrefs ----*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/optimize/optimize.h"
+#include "mlir_lowering/optimize/plan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace ltc::compiler {
+namespace {
+
+Type bufferType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? MemRefType::get(tensor.getShape(), tensor.getElementType())
+                : type;
+}
+
+/// result number -> argument number, for results that are an argument's memory
+llvm::SmallDenseMap<int64_t, int64_t> updatesOf(func::FuncOp kernel) {
+  llvm::SmallDenseMap<int64_t, int64_t> map;
+  auto pairs = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::kUpdates).asArrayRef();
+  for (; !pairs.empty(); pairs = pairs.drop_front(2))
+    map[pairs[1]] = pairs[0];
+  return map;
+}
+
+class MainRewriter {
+public:
+  MainRewriter(func::FuncOp main, const BufferPlan &plan)
+      : main(main), plan(plan), b(main.getContext()) {}
+
+  LogicalResult run() {
+    Block *old = &main.getBody().front();
+    Operation *ret = old->getTerminator();
+    SmallVector<Type> types;
+    for (Type type : main.getArgumentTypes())
+      types.push_back(bufferType(type));
+    for (auto [i, type] : llvm::enumerate(main.getResultTypes()))
+      if (!main.getResultAttr(i, LtcDialect::kDonates))
+        types.push_back(bufferType(type));
+    types.push_back(MemRefType::get({plan.arenaBytes}, b.getI8Type()));
+
+    entry = new Block;
+    entry->addArguments(types, SmallVector<Location>(types.size(), main.getLoc()));
+    b.setInsertionPointToStart(entry);
+    map.map(old->getArguments(),
+            entry->getArguments().take_front(old->getNumArguments()));
+    for (Operation &op : old->without_terminator())
+      if (failed(rewrite(&op)))
+        return failure();
+    for (auto [value, argument] : plan.finalCopies)
+      memref::CopyOp::create(b, ret->getLoc(), map.lookup(value),
+                             entry->getArgument(argument));
+    func::ReturnOp::create(b, ret->getLoc());
+
+    old->dropAllReferences();
+    old->dropAllDefinedValueUses();
+    main.getBody().getBlocks().clear();
+    main.getBody().push_back(entry);
+    main->removeAttr(main.getResAttrsAttrName());
+    main->removeAttr(main.getArgAttrsAttrName());
+    main.setType(b.getFunctionType(types, {}));
+    return success();
+  }
+
+private:
+  /// The memory of a value that a kernel or a library call defines.
+  Value memoryOf(Value value) {
+    const Storage &storage = plan.of(value);
+    auto type = cast<MemRefType>(bufferType(value.getType()));
+    if (storage.place == Storage::Arena) {
+      Value offset = arith::ConstantIndexOp::create(b, value.getLoc(), storage.offset);
+      return memref::ViewOp::create(b, value.getLoc(), type,
+                                    entry->getArguments().back(), offset,
+                                    ValueRange());
+    }
+    return reshaped(entry->getArgument(storage.argument), type);
+  }
+
+  /// Dense memory in another shape.
+  Value reshaped(Value memory, MemRefType type) {
+    if (memory.getType() == type)
+      return memory;
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    (void)type.getStridesAndOffset(strides, offset);
+    return memref::ReinterpretCastOp::create(b, memory.getLoc(), type, memory,
+                                             offset, type.getShape(), strides);
+  }
+
+  LogicalResult rewrite(Operation *op) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+        .Case<func::CallOp>([&](auto call) { return rewriteKernel(call); })
+        .Case<CallOp>([&](auto call) { return rewriteLibrary(call); })
+        .Case<tensor::EmptyOp>([&](auto) { return success(); })
+        .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>([&](auto view) {
+          map.map(view.getResult(),
+                  reshaped(map.lookup(view.getSrc()),
+                           cast<MemRefType>(bufferType(view.getType()))));
+          return success();
+        })
+        .Case<tensor::ExtractSliceOp>([&](auto slice) { return subview(slice); })
+        .Case<tensor::ExtractOp>([&](auto extract) {
+          SmallVector<Value> indices;
+          for (Value index : extract.getIndices())
+            indices.push_back(map.lookup(index));
+          map.map(extract.getResult(),
+                  memref::LoadOp::create(b, op->getLoc(),
+                                         map.lookup(extract.getTensor()), indices)
+                      .getResult());
+          return success();
+        })
+        .Default([&](Operation *) -> LogicalResult {
+          if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<mlir::TensorType>) ||
+              llvm::any_of(op->getOperandTypes(), llvm::IsaPred<mlir::TensorType>))
+            return op->emitError("no memory was planned for this op");
+          b.clone(*op, map);
+          return success();
+        });
+  }
+
+  LogicalResult subview(tensor::ExtractSliceOp slice) {
+    auto mapped = [&](SmallVector<OpFoldResult> values) {
+      for (OpFoldResult &value : values)
+        if (auto v = dyn_cast<Value>(value))
+          value = map.lookup(v);
+      return values;
+    };
+    auto offsets = mapped(slice.getMixedOffsets());
+    auto sizes = mapped(slice.getMixedSizes());
+    auto strides = mapped(slice.getMixedStrides());
+    Value source = map.lookup(slice.getSource());
+    auto type = memref::SubViewOp::inferRankReducedResultType(
+        slice.getType().getShape(), cast<MemRefType>(source.getType()), offsets,
+        sizes, strides);
+    map.map(slice.getResult(),
+            memref::SubViewOp::create(b, slice.getLoc(), cast<MemRefType>(type),
+                                      source, offsets, sizes, strides)
+                .getResult());
+    return success();
+  }
+
+  LogicalResult rewriteKernel(func::CallOp call) {
+    auto kernel = cast<func::FuncOp>(
+        SymbolTable::lookupNearestSymbolFrom(call, call.getCalleeAttr()));
+    auto updates = updatesOf(kernel);
+    SmallVector<Value> operands, results;
+    for (Value operand : call.getOperands())
+      operands.push_back(map.lookup(operand));
+    for (auto [i, result] : llvm::enumerate(call.getResults())) {
+      Value memory = memoryOf(result);
+      map.map(result, memory);
+      auto update = updates.find(i);
+      if (update != updates.end())
+        operands[update->second] = memory;
+      else
+        results.push_back(memory);
+    }
+    for (const BufferPlan::Copy &copy : plan.copies)
+      if (copy.call == call)
+        memref::CopyOp::create(b, call.getLoc(),
+                               map.lookup(call.getOperand(copy.argument)),
+                               map.lookup(call.getResult(copy.result)));
+    llvm::append_range(operands, results);
+    func::CallOp::create(b, call.getLoc(), call.getCallee(), TypeRange(), operands);
+    return success();
+  }
+
+  LogicalResult rewriteLibrary(CallOp call) {
+    SmallVector<Value> inputs, outs;
+    for (auto [i, input] : llvm::enumerate(call.getInputs())) {
+      Value value = map.lookup(input);
+      ArrayRef<int64_t> order = call.permutationOf(i);
+      if (!order.empty())
+        value = memref::TransposeOp::create(
+            b, call.getLoc(), value,
+            AffineMapAttr::get(AffineMap::getPermutationMap(order, b.getContext())));
+      inputs.push_back(value);
+    }
+    for (Value result : call.getResults()) {
+      Value memory = memoryOf(result);
+      map.map(result, memory);
+      outs.push_back(memory);
+    }
+    CallOp::create(b, call.getLoc(), TypeRange(), call.getCalleeAttr(),
+                   call.getNamesAttr(), call.getValuesAttr(),
+                   call.getOperandDtypesAttr(), call.getResultDtypesAttr(),
+                   call.getNodeAttr(), ArrayAttr(), inputs, outs);
+    return success();
+  }
+
+  func::FuncOp main;
+  const BufferPlan &plan;
+  OpBuilder b;
+  Block *entry = nullptr;
+  IRMapping map;
+};
+
+/// (tensors) -> tensors becomes (memrefs, result memrefs); the body stays on
+/// tensors between to_tensor and materialize_in_destination.
+void rewriteKernel(func::FuncOp kernel) {
+  Block &body = kernel.getBody().front();
+  Operation *ret = body.getTerminator();
+  OpBuilder b = OpBuilder::atBlockBegin(&body);
+  auto updates = updatesOf(kernel);
+  SmallVector<Type> types;
+  for (BlockArgument argument : body.getArguments()) {
+    auto tensor = dyn_cast<RankedTensorType>(argument.getType());
+    if (tensor) {
+      argument.setType(cast<MemRefType>(bufferType(tensor)));
+      bool writable = llvm::any_of(updates, [&](auto pair) {
+        return pair.second == int64_t(argument.getArgNumber());
+      });
+      auto value = bufferization::ToTensorOp::create(
+          b, kernel.getLoc(), tensor, argument, /*restrict=*/true, writable);
+      argument.replaceAllUsesExcept(value, value);
+    }
+    types.push_back(argument.getType());
+  }
+  for (OpOperand &result : ret->getOpOperands()) {
+    Type type = bufferType(result.get().getType());
+    auto update = updates.find(result.getOperandNumber());
+    Value memory = update != updates.end()
+                       ? Value(body.getArgument(update->second))
+                       : Value(body.addArgument(type, kernel.getLoc()));
+    if (update == updates.end()) {
+      types.push_back(type);
+      // The parallel loop writes its results where they are wanted.
+      auto forall = result.get().getDefiningOp<scf::ForallOp>();
+      if (forall) {
+        OpOperand *init = forall.getTiedOpOperand(cast<OpResult>(result.get()));
+        auto tensor = bufferization::ToTensorOp::create(
+            b, kernel.getLoc(), result.get().getType(), memory, true, true);
+        init->set(tensor);
+      }
+    }
+    OpBuilder end(ret);
+    auto store = bufferization::MaterializeInDestinationOp::create(
+        end, ret->getLoc(), Type(), result.get(), memory);
+    store.setRestrict(true);
+    store.setWritable(true);
+  }
+  ret->setOperands({});
+  kernel.setType(b.getFunctionType(types, {}));
+}
+
+} // namespace
+
+LogicalResult planBuffers(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  BufferPlan plan(main);
+  if (failed(MainRewriter(main, plan).run()))
+    return failure();
+  for (auto kernel : module.getOps<func::FuncOp>())
+    if (kernel->hasAttr(attr::kKind))
+      rewriteKernel(kernel);
+  return success();
+}
+
+} // namespace ltc::compiler

@@ -1,0 +1,61 @@
+//===- cost.cpp - What a linalg op costs ------------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/cost.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace ltc::compiler {
+
+static int64_t opCost(Operation *op) {
+  if (op->hasTrait<OpTrait::ConstantLike>() ||
+      isa<linalg::IndexOp, linalg::YieldOp>(op))
+    return 0;
+  if (isa<arith::DivFOp, math::SqrtOp, math::RsqrtOp, arith::DivSIOp,
+          arith::DivUIOp>(op))
+    return 4;
+  if (isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::FloorOp,
+          math::CopySignOp, math::RoundEvenOp, math::TruncOp, math::FmaOp>(op))
+    return 1;
+  if (isa<tensor::ExtractOp>(op))
+    return 4;
+  if (op->getDialect() &&
+      op->getDialect()->getNamespace() == math::MathDialect::getDialectNamespace())
+    return 20;
+  return 1;
+}
+
+int64_t pointCost(linalg::LinalgOp op) {
+  int64_t cost = 0;
+  op->getRegion(0).walk([&](Operation *inner) { cost += opCost(inner); });
+  return cost;
+}
+
+static int64_t product(ArrayRef<int64_t> sizes) {
+  int64_t total = 1;
+  for (int64_t size : sizes) {
+    if (ShapedType::isDynamic(size))
+      return INT64_MAX;
+    total *= size;
+  }
+  return total;
+}
+
+int64_t iterations(linalg::LinalgOp op) {
+  return product(op.getStaticLoopRanges());
+}
+
+int64_t elementCount(Type type) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped ? product(shaped.getShape()) : 1;
+}
+
+} // namespace ltc::compiler

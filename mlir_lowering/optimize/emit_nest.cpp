@@ -1,0 +1,420 @@
+//===- emit_nest.cpp - A linalg op on memrefs as loops ----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Three forms, by the vectorised loop:
+//   pointwise   parallel loops outside, vectors innermost
+//   columns     vectors along a parallel loop, accumulated over reductions
+//   rows        vectors along a reduction, folded at its end
+// and the scalar form for everything else.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/emit_nest.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir_lowering/optimize/combiner.h"
+#include "mlir_lowering/optimize/cost.h"
+#include "mlir_lowering/optimize/vector_body.h"
+
+using namespace mlir;
+using linalg::GenericOp;
+
+namespace ltc::compiler {
+namespace {
+
+/// Bodies up to this cost are unrolled: their loops would dominate.
+constexpr int64_t kUnrolledCost = 16;
+constexpr int64_t kUnroll = 4;
+
+class NestEmitter {
+public:
+  NestEmitter(GenericOp op, const Machine &machine)
+      : op(op), b(op.getLoc(), op), nest(analyzeNest(b, op)), machine(machine),
+        inputs(op.getNumDpsInputs()) {}
+
+  LogicalResult run() {
+    at.resize(nest.loops.size());
+    for (const Access &access : nest.accesses)
+      position.push_back(access.offset);
+    chooseVectorLoop();
+    for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
+      if (int(loop) == vectorLoop)
+        continue;
+      (nest.loops[loop].reduction ? reductions : outer).push_back(loop);
+    }
+    emitOuter(0);
+    op.erase();
+    return success();
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Choice of the vectorised loop
+  //===--------------------------------------------------------------------===//
+
+  bool isCandidate(unsigned loop) {
+    const Loop &candidate = nest.loops[loop];
+    for (const Access &access :
+         ArrayRef(nest.accesses).drop_front(inputs))
+      if (access.general || access.strides[loop] != (candidate.reduction ? 0 : 1))
+        return false;
+    for (const Access &access : nest.accesses)
+      if (access.general && access.strides[loop] != 0)
+        return false;
+    if (candidate.reduction && !combinersOf(op, combiners))
+      return false;
+    return VectorBody(op, nest, loop).isLegal();
+  }
+
+  void chooseVectorLoop() {
+    int64_t best = -1;
+    for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
+      int64_t score = nest.loops[loop].reduction ? 0 : 1;
+      for (const Access &access : nest.accesses)
+        score += !access.isScalar && access.strides[loop] == 1 ? 4
+                 : !access.isUniformAlong(loop)                ? -4
+                                                               : 0;
+      if (nest.loops[loop].extent < 4 && nest.loops.size() > 1 &&
+          !ShapedType::isDynamic(nest.loops[loop].extent))
+        score -= 8;
+      if (score > best && isCandidate(loop)) {
+        best = score;
+        vectorLoop = loop;
+      }
+    }
+    if (vectorLoop < 0)
+      return;
+    if (nest.loops[vectorLoop].reduction)
+      (void)combinersOf(op, combiners);
+    lanes = machine.vectorBits / 32;
+    int64_t extent = nest.loops[vectorLoop].extent;
+    while (!ShapedType::isDynamic(extent) && lanes / 2 >= extent && lanes > 1)
+      lanes /= 2;
+    body.emplace(op, nest, vectorLoop);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Loops
+  //===--------------------------------------------------------------------===//
+
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+  Value extentOf(unsigned loop) {
+    const Loop &l = nest.loops[loop];
+    return l.size ? l.size : index(l.extent);
+  }
+
+  /// Moves every operand to iteration `iv` of a loop, until the guard dies.
+  struct Step {
+    Step(NestEmitter &e, unsigned loop, Value iv)
+        : e(e), loop(loop), saved(e.position) {
+      e.at[loop] = iv;
+      for (auto [access, position] : llvm::zip_equal(e.nest.accesses, e.position)) {
+        if (access.isUniformAlong(loop) || access.general)
+          continue;
+        Value by = iv;
+        if (access.dynamic[loop])
+          by = arith::MulIOp::create(e.b, iv, access.dynamic[loop]);
+        else if (access.strides[loop] != 1)
+          by = arith::MulIOp::create(e.b, iv, e.index(access.strides[loop]));
+        position = e.b.createOrFold<arith::AddIOp>(position, by);
+      }
+    }
+    ~Step() {
+      e.position = saved;
+      e.at[loop] = Value();
+    }
+    NestEmitter &e;
+    unsigned loop;
+    SmallVector<Value> saved;
+  };
+
+  using Body = llvm::function_ref<SmallVector<Value>(Value, ValueRange)>;
+
+  SmallVector<Value> forLoop(Value from, Value to, int64_t step, ValueRange init,
+                             Body emit) {
+    auto loop = scf::ForOp::create(b, from, to, index(step), init);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> next = emit(loop.getInductionVar(), loop.getRegionIterArgs());
+    if (!init.empty())
+      scf::YieldOp::create(b, next);
+    return loop.getResults();
+  }
+
+  /// Runs `emit(iv, mask, carried)` over vectors along the vectorised loop.
+  SmallVector<Value>
+  forVectors(Value from, SmallVector<Value> carried,
+             llvm::function_ref<SmallVector<Value>(Value, Value, ValueRange)> emit) {
+    Value extent = extentOf(vectorLoop);
+    Value rest = b.createOrFold<arith::RemUIOp>(extent, index(lanes));
+    Value whole = b.createOrFold<arith::SubIOp>(extent, rest);
+    if (getConstantIntValue(whole) != getConstantIntValue(from) ||
+        !getConstantIntValue(whole))
+      carried = forLoop(from, whole, lanes, carried, [&](Value iv, ValueRange args) {
+        return emit(iv, Value(), args);
+      });
+    auto known = getConstantIntValue(rest);
+    if (known == 0)
+      return carried;
+    auto type = VectorType::get({lanes}, b.getI1Type());
+    auto masked = [&](ValueRange args) {
+      Value mask = vector::CreateMaskOp::create(b, type, rest);
+      return emit(whole, mask, args);
+    };
+    return masked(carried);
+  }
+
+  void emitOuter(unsigned level) {
+    if (level < outer.size()) {
+      unsigned loop = outer[level];
+      forLoop(index(0), extentOf(loop), 1, {}, [&](Value iv, ValueRange) {
+        Step step(*this, loop, iv);
+        emitOuter(level + 1);
+        return SmallVector<Value>();
+      });
+      return;
+    }
+    if (vectorLoop < 0)
+      return emitScalars();
+    if (nest.loops[vectorLoop].reduction)
+      return emitRow();
+    if (reductions.empty())
+      return emitPointwise();
+    emitColumns();
+  }
+
+  /// Runs `leaf(carried)` inside the reduction loops.
+  SmallVector<Value>
+  forReductions(unsigned level, SmallVector<Value> carried,
+                llvm::function_ref<SmallVector<Value>(ValueRange)> leaf) {
+    if (level == reductions.size())
+      return leaf(carried);
+    unsigned loop = reductions[level];
+    return forLoop(index(0), extentOf(loop), 1, carried,
+                   [&](Value iv, ValueRange args) {
+                     Step step(*this, loop, iv);
+                     return forReductions(level + 1, llvm::to_vector(args), leaf);
+                   });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The forms
+  //===--------------------------------------------------------------------===//
+
+  /// Index values of the op's dimensions, at lane 0.
+  SmallVector<Value> indices() {
+    SmallVector<Value> values;
+    for (int loop : nest.loopOf)
+      values.push_back(loop >= 0 ? at[loop] : index(0));
+    return values;
+  }
+
+  /// Positions with those of general maps worked out.
+  SmallVector<Value> positions() {
+    SmallVector<Value> values = position;
+    for (auto [access, value] : llvm::zip_equal(nest.accesses, values)) {
+      if (!access.general)
+        continue;
+      SmallVector<OpFoldResult> dims;
+      for (Value iv : indices())
+        dims.push_back(iv ? iv : index(0));
+      for (unsigned i = 0; i < access.general.getNumResults(); ++i) {
+        Value along = getValueOrCreateConstantIndexOp(
+            b, b.getLoc(),
+            affine::makeComposedFoldedAffineApply(
+                b, b.getLoc(), access.general.getSubMap({i}), dims));
+        Value scaled = arith::MulIOp::create(b, along, access.generalStrides[i]);
+        value = arith::AddIOp::create(b, value, scaled);
+      }
+    }
+    return values;
+  }
+
+  SmallVector<Value> vectorBody(Value mask, ArrayRef<Value> accumulators) {
+    SmallVector<Value> positioned = positions(), indexed = indices();
+    return body->emit(b, {positioned, indexed, lanes, mask, accumulators});
+  }
+
+  unsigned results() { return op.getNumDpsInits(); }
+  Value resultBase(unsigned i) { return nest.accesses[inputs + i].base; }
+
+  void emitPointwise() {
+    forVectors(index(0), {}, [&](Value iv, Value mask, ValueRange) {
+      Step step(*this, vectorLoop, iv);
+      SmallVector<Value> values = vectorBody(mask, {});
+      SmallVector<Value> to = positions();
+      for (unsigned i = 0; i < results(); ++i)
+        storeVector(b, values[i], resultBase(i), to[inputs + i], mask);
+      return SmallVector<Value>();
+    });
+  }
+
+  /// `unroll` vectors of columns side by side, from column `iv` on.
+  void emitColumnBlock(Value iv, Value mask, int64_t unroll) {
+    SmallVector<Value> carried;
+    auto each = [&](llvm::function_ref<void(unsigned)> visit) {
+      for (int64_t u = 0; u < unroll; ++u) {
+        Value column = b.createOrFold<arith::AddIOp>(iv, index(u * lanes));
+        Step step(*this, vectorLoop, column);
+        visit(u);
+      }
+    };
+    each([&](unsigned) {
+      for (unsigned i = 0; i < results(); ++i)
+        carried.push_back(loadVector(b, resultBase(i), position[inputs + i], 1,
+                                     lanes, mask));
+    });
+    carried = forReductions(0, carried, [&](ValueRange args) {
+      SmallVector<Value> next;
+      each([&](unsigned u) {
+        auto mine = llvm::to_vector(args.slice(u * results(), results()));
+        llvm::append_range(next, vectorBody(mask, mine));
+      });
+      return next;
+    });
+    each([&](unsigned u) {
+      for (unsigned i = 0; i < results(); ++i)
+        storeVector(b, carried[u * results() + i], resultBase(i),
+                    position[inputs + i], mask);
+    });
+  }
+
+  void emitColumns() {
+    int64_t extent = nest.loops[vectorLoop].extent;
+    Value from = index(0);
+    int64_t block = kUnroll * lanes;
+    if (!ShapedType::isDynamic(extent) && extent >= block &&
+        pointCost(op) <= kUnrolledCost) {
+      from = index(extent / block * block);
+      forLoop(index(0), from, block, {}, [&](Value iv, ValueRange) {
+        emitColumnBlock(iv, Value(), kUnroll);
+        return SmallVector<Value>();
+      });
+    }
+    forVectors(from, {}, [&](Value iv, Value mask, ValueRange) {
+      emitColumnBlock(iv, mask, 1);
+      return SmallVector<Value>();
+    });
+  }
+
+  void emitRow() {
+    int64_t extent = nest.loops[vectorLoop].extent;
+    bool wide = !ShapedType::isDynamic(extent) && extent >= kUnroll * lanes &&
+                pointCost(op) <= kUnrolledCost;
+    int64_t unroll = wide ? kUnroll : 1;
+    SmallVector<Value> sums;
+    for (int64_t u = 0; u < unroll; ++u)
+      for (unsigned i = 0; i < results(); ++i)
+        sums.push_back(neutralVector(b, combiners[i], lanes));
+
+    sums = forReductions(0, sums, [&](ValueRange args) {
+      SmallVector<Value> carried = llvm::to_vector(args);
+      Value from = index(0);
+      if (wide) {
+        int64_t block = kUnroll * lanes;
+        from = index(extent / block * block);
+        carried = forLoop(index(0), from, block, carried,
+                          [&](Value iv, ValueRange now) {
+          SmallVector<Value> next;
+          for (int64_t u = 0; u < unroll; ++u) {
+            Step step(*this, vectorLoop,
+                      b.createOrFold<arith::AddIOp>(iv, index(u * lanes)));
+            auto mine = llvm::to_vector(now.slice(u * results(), results()));
+            llvm::append_range(next, vectorBody(Value(), mine));
+          }
+          return next;
+        });
+      }
+      SmallVector<Value> first(carried.begin(), carried.begin() + results());
+      first = forVectors(from, first, [&](Value iv, Value mask, ValueRange now) {
+        Step step(*this, vectorLoop, iv);
+        SmallVector<Value> old = llvm::to_vector(now);
+        SmallVector<Value> next = vectorBody(mask, old);
+        for (unsigned i = 0; mask && i < results(); ++i)
+          next[i] = arith::SelectOp::create(b, mask, next[i], old[i]);
+        return next;
+      });
+      llvm::copy(first, carried.begin());
+      return carried;
+    });
+
+    for (unsigned i = 0; i < results(); ++i) {
+      Value sum = sums[i];
+      for (int64_t u = 1; u < unroll; ++u)
+        sum = combine(b, combiners[i], sum, sums[u * results() + i]);
+      Value init = memref::LoadOp::create(b, resultBase(i), position[inputs + i]);
+      Value folded = foldVector(b, combiners[i], sum);
+      memref::StoreOp::create(b, combine(b, combiners[i], init, folded),
+                              resultBase(i), position[inputs + i]);
+    }
+  }
+
+  void emitScalars() {
+    SmallVector<Value> carried;
+    SmallVector<Value> start = positions();
+    if (!reductions.empty())
+      for (unsigned i = 0; i < results(); ++i)
+        carried.push_back(memref::LoadOp::create(b, resultBase(i), start[inputs + i]));
+    SmallVector<Value> values =
+        forReductions(0, carried, [&](ValueRange args) { return scalarBody(args); });
+    for (unsigned i = 0; i < results(); ++i)
+      memref::StoreOp::create(b, values[i], resultBase(i), start[inputs + i]);
+  }
+
+  SmallVector<Value> scalarBody(ValueRange accumulators) {
+    IRMapping map;
+    SmallVector<Value> from = positions();
+    for (BlockArgument argument : op.getBody()->getArguments()) {
+      unsigned i = argument.getArgNumber();
+      if (argument.use_empty())
+        continue;
+      const Access &access = nest.accesses[i];
+      map.map(argument,
+              access.isScalar ? access.base
+              : i >= inputs && !accumulators.empty()
+                  ? accumulators[i - inputs]
+                  : memref::LoadOp::create(b, access.base, from[i]).getResult());
+    }
+    SmallVector<Value> indexed = indices();
+    for (Operation &inner : op.getBody()->without_terminator()) {
+      if (auto index = dyn_cast<linalg::IndexOp>(inner))
+        map.map(index.getResult(), indexed[index.getDim()]);
+      else
+        b.clone(inner, map);
+    }
+    SmallVector<Value> yielded;
+    for (Value value : op.getBody()->getTerminator()->getOperands())
+      yielded.push_back(map.lookupOrDefault(value));
+    return yielded;
+  }
+
+  GenericOp op;
+  ImplicitLocOpBuilder b;
+  Nest nest;
+  const Machine &machine;
+  unsigned inputs;
+  SmallVector<Value> at;       ///< iteration of each open loop
+  SmallVector<Value> position; ///< of each operand
+  SmallVector<unsigned> outer, reductions;
+  SmallVector<Combiner> combiners;
+  int vectorLoop = -1;
+  int64_t lanes = 1;
+  std::optional<VectorBody> body;
+};
+
+} // namespace
+
+LogicalResult emitNest(GenericOp op, const Machine &machine) {
+  return NestEmitter(op, machine).run();
+}
+
+} // namespace ltc::compiler

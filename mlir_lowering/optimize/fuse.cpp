@@ -1,0 +1,162 @@
+//===- fuse.cpp - Elementwise fusion ----------------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One walk in program order: each linalg.generic takes in the elementwise
+// producers of its operands where that saves memory traffic. A producer with
+// other users is either replayed (cheap, and then perhaps never stored) or
+// becomes a further result of its first consumer, as in an optimizer's update.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/cost.h"
+#include "mlir_lowering/optimize/optimize.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using linalg::GenericOp;
+
+namespace ltc::compiler {
+namespace {
+
+constexpr int64_t kCheap = 8;        // replayed rather than stored
+constexpr int64_t kLargestBody = 160; // ops; keeps compile time linear
+constexpr size_t kMostOperands = 24;
+
+enum class Choice { No, Absorb, Replay, Share };
+
+bool isAllParallel(GenericOp op) {
+  return op.getNumParallelLoops() == op.getNumLoops();
+}
+
+/// Tensors read that are as large as the iteration space.
+unsigned largeInputs(GenericOp op) {
+  int64_t points = iterations(op);
+  return llvm::count_if(op.getDpsInputs(), [&](Value input) {
+    return 2 * elementCount(input.getType()) > points;
+  });
+}
+
+class Fuser {
+public:
+  explicit Fuser(func::FuncOp function)
+      : function(function), rewriter(function.getContext()) {}
+
+  void run() {
+    // What gets erased was visited before: producers stand in front.
+    for (GenericOp op : llvm::to_vector(function.getOps<GenericOp>()))
+      while (GenericOp fused = absorbOne(op))
+        op = fused;
+  }
+
+private:
+  /// Whether every user of the producer's results but `consumer` is behind it.
+  bool othersFollow(GenericOp producer, GenericOp consumer) {
+    return llvm::all_of(producer->getUsers(), [&](Operation *user) {
+      Operation *top = function.getBody().front().findAncestorOpInBlock(*user);
+return top == consumer || consumer->isBeforeInBlock(top);
+    });
+  }
+
+  Choice choose(OpOperand &operand, GenericOp producer, GenericOp consumer) {
+    if (!linalg::areElementwiseOpsFusable(&operand) ||
+        producer->getBlock() != consumer->getBlock())
+      return Choice::No;
+    size_t bodies = producer.getBody()->getOperations().size() +
+                    consumer.getBody()->getOperations().size();
+    if (bodies > kLargestBody ||
+        producer->getNumOperands() + consumer->getNumOperands() > kMostOperands)
+      return Choice::No;
+
+    int64_t cost = pointCost(producer);
+    int64_t points = iterations(producer);
+    bool replays = iterations(consumer) > points;
+    bool grows = largeInputs(producer) == 0; // a fill, a broadcast, an iota
+    bool alone = llvm::all_of(producer->getUsers(), [&](Operation *user) {
+      return user == consumer;
+    });
+    if (alone)
+      return !replays || cost <= kCheap ? Choice::Absorb : Choice::No;
+    if (grows && cost <= kCheap)
+      return Choice::Replay;
+    bool neverStored = llvm::all_of(
+        producer->getUsers(), llvm::IsaPred<GenericOp>);
+    if (neverStored && cost <= kCheap && largeInputs(producer) <= 1)
+      return Choice::Replay;
+    AffineMap map = consumer.getMatchingIndexingMap(&operand);
+    if (!replays && isAllParallel(consumer) && map.isPermutation() &&
+        othersFollow(producer, consumer))
+      return Choice::Share;
+    return Choice::No;
+  }
+
+  GenericOp absorbOne(GenericOp consumer) {
+    for (OpOperand *operand : consumer.getDpsInputOperands()) {
+      auto producer = operand->get().getDefiningOp<GenericOp>();
+      if (!producer)
+        continue;
+      Choice choice = choose(*operand, producer, consumer);
+      if (choice == Choice::No)
+        continue;
+      rewriter.setInsertionPoint(consumer);
+      FailureOr<linalg::ElementwiseOpFusionResult> fused =
+          linalg::fuseElementwiseOps(rewriter, operand);
+      if (failed(fused))
+        continue;
+      for (auto [old, replacement] : fused->replacements) {
+        if (old.getDefiningOp() == producer && choice == Choice::Replay)
+          continue;
+        rewriter.replaceAllUsesWith(old, replacement);
+      }
+      rewriter.eraseOp(consumer);
+      if (producer->use_empty())
+        rewriter.eraseOp(producer);
+      return cast<GenericOp>(fused->fusedOp);
+    }
+    return {};
+  }
+
+  func::FuncOp function;
+  IRRewriter rewriter;
+};
+
+LogicalResult simplify(func::FuncOp function, bool generalize) {
+  MLIRContext *context = function.getContext();
+  RewritePatternSet patterns(context);
+  if (generalize) {
+    linalg::populateLinalgNamedOpsGeneralizationPatterns(patterns);
+    linalg::populateDecomposePadPatterns(patterns);
+    tensor::populateDecomposeTensorConcatPatterns(patterns);
+  }
+  linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+  linalg::populateInlineConstantOperandsPatterns(patterns);
+  GenericOp::getCanonicalizationPatterns(patterns, context);
+  for (StringRef name : {"tensor", "arith"})
+    context->getOrLoadDialect(name)->getCanonicalizationPatterns(patterns);
+  tensor::ExtractSliceOp::getCanonicalizationPatterns(patterns, context);
+  tensor::ExpandShapeOp::getCanonicalizationPatterns(patterns, context);
+  tensor::CollapseShapeOp::getCanonicalizationPatterns(patterns, context);
+  tensor::CastOp::getCanonicalizationPatterns(patterns, context);
+  return applyPatternsGreedily(function, std::move(patterns),
+                               GreedyRewriteConfig().setUseTopDownTraversal());
+}
+
+} // namespace
+
+LogicalResult fuseElementwise(func::FuncOp main) {
+  if (failed(simplify(main, /*generalize=*/true)))
+    return main.emitError("simplification did not converge");
+  Fuser(main).run();
+  if (failed(simplify(main, /*generalize=*/false)))
+    return main.emitError("simplification did not converge");
+  return success();
+}
+
+} // namespace ltc::compiler

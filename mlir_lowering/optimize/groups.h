@@ -1,0 +1,32 @@
+//===- groups.h - Which ops become one kernel -------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace ltc::compiler {
+
+/// Ops of @main that run as one parallel loop, in program order.
+struct Group {
+  llvm::SmallVector<mlir::Operation *> ops;
+  /// For each op, the loop dimensions that stand for the group's rows: the
+  /// i-th row dimension of one op is the i-th of every other.
+  llvm::SmallVector<llvm::SmallVector<int64_t>> rows;
+  llvm::StringRef kind;
+};
+
+/// Every op of @main that computes a tensor, in exactly one group; groups in
+/// the order of their last ops. Needs fills private to their reductions.
+llvm::SmallVector<Group> findGroups(mlir::func::FuncOp main);
+
+/// A linalg.generic that writes one scalar everywhere.
+bool isFill(mlir::Operation *op);
+
+/// Ops that stay in @main: views, allocations, library calls, scalars.
+bool staysInMain(mlir::Operation *op);
+
+} // namespace ltc::compiler

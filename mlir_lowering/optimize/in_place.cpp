@@ -1,0 +1,93 @@
+//===- in_place.cpp - Kernels that may overwrite an operand -----*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/in_place.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir_lowering/optimize/optimize.h"
+
+using namespace mlir;
+using linalg::GenericOp;
+
+namespace ltc::compiler {
+
+/// Positions of the row dimensions in an operand or result, or nothing if one
+/// of them does not index it as a plain dimension.
+static std::optional<SmallVector<unsigned>> rowPositions(GenericOp op,
+                                                         AffineMap map) {
+  SmallVector<unsigned> positions;
+  for (int64_t row : op->getAttrOfType<DenseI64ArrayAttr>(attr::kRows).asArrayRef()) {
+    auto position = map.getResultPosition(getAffineDimExpr(row, map.getContext()));
+    if (!position)
+      return std::nullopt;
+    positions.push_back(*position);
+  }
+  return positions;
+}
+
+/// True if an iteration that writes its rows of `result` reads of `argument`
+/// nothing but the same rows, each element before it is overwritten.
+static bool mayShare(BlockArgument argument, OpResult result) {
+  auto writer = dyn_cast<GenericOp>(result.getOwner());
+  auto from = dyn_cast<RankedTensorType>(argument.getType());
+  auto to = dyn_cast<RankedTensorType>(result.getType());
+  if (!writer || !from || !to || from.getShape() != to.getShape() ||
+      from.getElementTypeBitWidth() != to.getElementTypeBitWidth())
+    return false;
+  AffineMap written = writer.getIndexingMapMatchingResult(result);
+  auto rows = rowPositions(writer, written);
+  if (!rows || !written.isProjectedPermutation())
+    return false;
+  for (OpOperand &use : argument.getUses()) {
+    auto reader = dyn_cast<GenericOp>(use.getOwner());
+    if (!reader || !reader.isDpsInput(&use) || writer->isBeforeInBlock(reader))
+      return false;
+    AffineMap read = reader.getMatchingIndexingMap(&use);
+    if (reader == writer) {
+      // Element by element: no other loop may come back to what was written.
+      if (read != written || read.getNumResults() != writer.getNumLoops())
+        return false;
+    } else if (!read.isProjectedPermutation() ||
+               rowPositions(reader, read) != rows) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// An op that overwrites a part of a tensor and keeps the rest.
+static Value updatedTensor(OpResult result) {
+  if (auto insert = dyn_cast<tensor::InsertSliceOp>(result.getOwner()))
+    return insert.getDest();
+  if (auto insert = dyn_cast<tensor::InsertOp>(result.getOwner()))
+    return insert.getDest();
+  return {};
+}
+
+void markSharedBuffers(func::FuncOp kernel) {
+  SmallVector<int64_t> inPlace, updates;
+  Operation *ret = kernel.getBody().front().getTerminator();
+  for (OpOperand &returned : ret->getOpOperands()) {
+    auto result = dyn_cast<OpResult>(returned.get());
+    if (!result)
+      continue;
+    int64_t number = returned.getOperandNumber();
+    if (auto dest = dyn_cast_if_present<BlockArgument>(updatedTensor(result));
+        dest && dest.hasOneUse()) {
+      updates.append({int64_t(dest.getArgNumber()), number});
+      continue;
+    }
+    for (BlockArgument argument : kernel.getArguments())
+      if (mayShare(argument, result))
+        inPlace.append({int64_t(argument.getArgNumber()), number});
+  }
+  Builder b(kernel.getContext());
+  kernel->setAttr(attr::kInPlace, b.getDenseI64ArrayAttr(inPlace));
+  kernel->setAttr(attr::kUpdates, b.getDenseI64ArrayAttr(updates));
+}
+
+} // namespace ltc::compiler

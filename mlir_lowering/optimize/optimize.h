@@ -1,0 +1,68 @@
+//===- optimize.h - linalg on tensors to kernels on buffers -----*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The optimize stage, step by step. A module comes in with one function @main
+// on tensors; it leaves with @main on memrefs, a straight line of kernel and
+// library calls on slices of one arena, and with one function for each
+// distinct kernel, a parallel loop over vectors.
+//
+// Every step returns failure after it emitted a diagnostic.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace ltc::compiler {
+
+/// What a kernel is compiled for.
+struct Machine {
+  unsigned vectorBits = 128; ///< widest vector registers in use
+};
+
+/// Attributes that the steps leave for one another.
+namespace attr {
+inline constexpr llvm::StringLiteral kKind = "ltc.kind"; ///< on a kernel
+/// On an op of a kernel: the loop dimensions that all ops of it share.
+inline constexpr llvm::StringLiteral kRows = "ltc.rows";
+/// On a kernel: pairs (argument, result) that may be one buffer.
+inline constexpr llvm::StringLiteral kInPlace = "ltc.in_place";
+/// On a kernel: pairs (argument, result) that must be one buffer.
+inline constexpr llvm::StringLiteral kUpdates = "ltc.updates";
+/// On a kernel: element-operations of one iteration of its parallel loop.
+inline constexpr llvm::StringLiteral kWork = "ltc.work";
+} // namespace attr
+
+/// Kinds of kernels; recipes/<target>/<kind>.mlir schedules one.
+namespace kind {
+inline constexpr llvm::StringLiteral kPointwise = "pointwise";
+inline constexpr llvm::StringLiteral kRowReduce = "row_reduce";
+inline constexpr llvm::StringLiteral kColumnReduce = "column_reduce";
+inline constexpr llvm::StringLiteral kSerial = "serial";
+} // namespace kind
+
+/// Fuses elementwise producers into their consumers.
+mlir::LogicalResult fuseElementwise(mlir::func::FuncOp main);
+/// Moves every computation on tensors out of @main into kernel functions;
+/// equal kernels become one function.
+mlir::LogicalResult outlineKernels(mlir::ModuleOp module);
+/// Tiles each kernel by the recipe of its kind.
+mlir::LogicalResult scheduleKernels(mlir::ModuleOp module);
+/// Gives every tensor of @main a place in the arena or in an argument, and
+/// turns @main and the boundaries of the kernels into memrefs. Adds arguments
+/// for the results that are not donated, and the arena.
+mlir::LogicalResult planBuffers(mlir::ModuleOp module);
+/// Bufferizes the inside of the kernels.
+mlir::LogicalResult bufferizeKernels(mlir::ModuleOp module);
+/// Turns linalg on memrefs into loops over vectors.
+mlir::LogicalResult emitLoops(mlir::ModuleOp module, const Machine &machine);
+
+/// All of the above.
+mlir::LogicalResult optimize(mlir::ModuleOp module, const Machine &machine);
+
+} // namespace ltc::compiler

@@ -1,0 +1,251 @@
+//===- outline.cpp - Kernels out of @main -----------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/cost.h"
+#include "mlir_lowering/optimize/groups.h"
+#include "mlir_lowering/optimize/in_place.h"
+#include "mlir_lowering/optimize/optimize.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using linalg::GenericOp;
+
+namespace ltc::compiler {
+namespace {
+
+/// Follows reshapes, which share their source's memory.
+Value storageOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// A result needs memory of its own: copies what is an argument, a constant,
+/// a slice, or returned twice. An argument that donates itself stays.
+void separateResults(func::FuncOp main) {
+  Operation *ret = main.getBody().front().getTerminator();
+  OpBuilder b(ret);
+  llvm::SmallDenseSet<Value> taken;
+  for (OpOperand &result : ret->getOpOperands()) {
+    Value storage = storageOf(result.get());
+    auto donated = main.getResultAttrOfType<IntegerAttr>(
+        result.getOperandNumber(), "ltc.donates");
+    auto argument = dyn_cast<BlockArgument>(storage);
+    bool keeps = argument && donated &&
+                 donated.getInt() == int64_t(argument.getArgNumber());
+    bool owns = !argument && !isa<tensor::ExtractSliceOp, arith::ConstantOp,
+                                  tensor::EmptyOp>(storage.getDefiningOp());
+    if (taken.insert(storage).second && (keeps || owns))
+      continue;
+    auto type = cast<RankedTensorType>(result.get().getType());
+    AffineMap id = b.getMultiDimIdentityMap(type.getRank());
+    Value empty = tensor::EmptyOp::create(b, ret->getLoc(), type, ValueRange());
+    SmallVector<utils::IteratorType> parallel(type.getRank(),
+                                              utils::IteratorType::parallel);
+    result.set(GenericOp::create(
+                   b, ret->getLoc(), type, result.get(), empty,
+                   ArrayRef<AffineMap>{id, id}, parallel,
+                   [](OpBuilder &nested, Location loc, ValueRange args) {
+                     linalg::YieldOp::create(nested, loc, args[0]);
+                   })
+                   .getResult(0));
+  }
+}
+
+/// Gives each reduction fills of its own, next to it.
+void privatizeFills(func::FuncOp main) {
+  OpBuilder b(main.getContext());
+  for (auto generic : llvm::to_vector(main.getOps<GenericOp>()))
+    for (OpOperand &init : generic.getDpsInitsMutable()) {
+      Operation *fill = init.get().getDefiningOp();
+      if (!fill || !isFill(fill) ||
+          !generic.payloadUsesValueFromOperand(&init))
+        continue;
+      b.setInsertionPoint(generic);
+      Operation *own = b.clone(*fill);
+      own->setAttr("ltc.private", b.getUnitAttr());
+      init.set(own->getResult(0));
+      if (fill->use_empty())
+        fill->erase();
+    }
+}
+
+/// Merges dimensions that are neighbours in every operand.
+void collapsePointwise(Group &group) {
+  auto op = cast<GenericOp>(group.ops.back());
+  if (op.getNumLoops() < 2 || op.hasIndexSemantics())
+    return;
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  SmallVector<ReassociationIndices> merged{{0}};
+  for (unsigned dim = 1; dim < op.getNumLoops(); ++dim) {
+    ReassociationIndices both = merged.back();
+    both.push_back(dim);
+    if (linalg::areDimSequencesPreserved(maps, {both}))
+      merged.back() = both;
+    else
+      merged.push_back({dim});
+  }
+  if (merged.size() == op.getNumLoops())
+    return;
+  IRRewriter rewriter(op.getContext());
+  rewriter.setInsertionPoint(op);
+  FailureOr<linalg::CollapseResult> collapsed =
+      linalg::collapseOpIterationDims(op, merged, rewriter);
+  if (failed(collapsed))
+    return;
+  rewriter.replaceOp(op, collapsed->results);
+  group.ops.back() = collapsed->collapsedOp;
+  group.rows.back() =
+      llvm::to_vector(llvm::seq<int64_t>(0, collapsed->collapsedOp.getNumLoops()));
+}
+
+/// Producers that a kernel takes along instead of reading their result.
+bool movesAlong(Operation *op) {
+  return op && isa<tensor::EmptyOp, arith::ConstantOp, tensor::ExtractSliceOp>(op);
+}
+
+class Outliner {
+public:
+  explicit Outliner(ModuleOp module)
+      : module(module), main(module.lookupSymbol<func::FuncOp>("main")) {}
+
+  void run() {
+    separateResults(main);
+    privatizeFills(main);
+    SmallVector<Group> groups = findGroups(main);
+    for (Group &group : groups) {
+      if (group.kind == kind::kPointwise && group.ops.size() == 1)
+        collapsePointwise(group);
+      outline(group);
+    }
+    IRRewriter rewriter(main.getContext());
+    (void)runRegionDCE(rewriter, main->getRegions());
+  }
+
+private:
+  void collect(Operation *op, llvm::SetVector<Value> &inputs,
+               llvm::SetVector<Operation *> &along,
+               const llvm::SmallPtrSetImpl<Operation *> &inside) {
+    auto visit = [&](Value value) {
+      Operation *def = value.getDefiningOp();
+      if (def && inside.contains(def))
+        return;
+      if (movesAlong(def)) {
+        collect(def, inputs, along, inside);
+        along.insert(def);
+      } else {
+        inputs.insert(value);
+      }
+    };
+    for (Value operand : op->getOperands())
+      visit(operand);
+    llvm::SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op->getRegions(), captured);
+    for (Value value : captured)
+      visit(value);
+  }
+
+  void outline(Group &group) {
+    llvm::SmallPtrSet<Operation *, 8> inside(group.ops.begin(),
+                                             group.ops.end());
+    llvm::SetVector<Value> inputs;
+    llvm::SetVector<Operation *> along;
+    SmallVector<Value> outputs;
+    for (Operation *op : group.ops) {
+      collect(op, inputs, along, inside);
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+              Operation *top = main.getBody().front().findAncestorOpInBlock(*user);
+              return !inside.contains(top);
+            }))
+          outputs.push_back(result);
+    }
+    Operation *last = group.ops.back();
+    OpBuilder b(last);
+    auto type = b.getFunctionType(TypeRange(ValueRange(inputs.getArrayRef())),
+                                  TypeRange(ValueRange(outputs)));
+    auto kernel = func::FuncOp::create(last->getLoc(), "kernel", type);
+    kernel.setPrivate();
+    fill(kernel, group, inputs.getArrayRef(), along.getArrayRef(), outputs);
+    kernel = unique(kernel);
+
+    auto call = func::CallOp::create(b, last->getLoc(), kernel,
+                                     inputs.getArrayRef());
+    for (auto [output, result] : llvm::zip_equal(outputs, call.getResults()))
+      output.replaceAllUsesWith(result);
+    for (Operation *op : llvm::reverse(group.ops))
+      op->erase();
+  }
+
+  void fill(func::FuncOp kernel, const Group &group, ArrayRef<Value> inputs,
+            ArrayRef<Operation *> along, ArrayRef<Value> outputs) {
+    Block *entry = kernel.addEntryBlock();
+    OpBuilder b = OpBuilder::atBlockEnd(entry);
+    IRMapping map;
+    map.map(inputs, entry->getArguments());
+    for (Operation *op : along)
+      b.clone(*op, map);
+    int64_t work = 0;
+    for (auto [op, rows] : llvm::zip_equal(group.ops, group.rows)) {
+      Operation *clone = b.clone(*op, map);
+      clone->removeAttr("ltc.private");
+      if (auto generic = dyn_cast<GenericOp>(op)) {
+        clone->setAttr(attr::kRows, b.getDenseI64ArrayAttr(rows));
+        work += iterations(generic) *
+                (pointCost(generic) + generic->getNumOperands());
+      } else {
+        work += 4 * elementCount(op->getNumResults() ? op->getResultTypes()[0]
+                                                     : b.getI1Type());
+      }
+    }
+    SmallVector<Value> results;
+    for (Value output : outputs)
+      results.push_back(map.lookup(output));
+    func::ReturnOp::create(b, kernel.getLoc(), results);
+    kernel->setAttr(attr::kKind, b.getStringAttr(group.kind));
+    kernel->setAttr(attr::kWork, b.getI64IntegerAttr(work));
+    markSharedBuffers(kernel);
+  }
+
+  /// The kernel that is equal to this one, or this one, named.
+  func::FuncOp unique(func::FuncOp kernel) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    kernel.print(stream, OpPrintingFlags().useLocalScope());
+    func::FuncOp &known = kernels[text];
+    if (known) {
+      kernel.erase();
+      return known;
+    }
+    kernel.setName(("kernel_" + Twine(kernels.size() - 1)).str());
+    module.push_back(kernel);
+    return known = kernel;
+  }
+
+  ModuleOp module;
+  func::FuncOp main;
+  llvm::StringMap<func::FuncOp> kernels;
+};
+
+} // namespace
+
+LogicalResult outlineKernels(ModuleOp module) {
+  Outliner(module).run();
+  return success();
+}
+
+} // namespace ltc::compiler

@@ -1,0 +1,242 @@
+//===- plan.cpp - Where every tensor of @main lives -------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A storage is the memory of one or more values: a value and its reshapes, a
+// tensor and what a kernel makes of it in place. A storage is an argument, a
+// result's own memory, or a slice of the arena. Program order is kept.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/plan.h"
+
+#include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/optimize/arena.h"
+#include "mlir_lowering/optimize/optimize.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace ltc::compiler {
+
+static bool isReshape(Operation *op) {
+  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op);
+}
+
+/// Views whose users read the source's memory.
+static bool isView(Operation *op) {
+  return isReshape(op) || isa<tensor::ExtractSliceOp, tensor::CastOp>(op);
+}
+
+static int64_t bytesOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  Type element = tensor.getElementType();
+  int64_t factor = 1;
+  if (auto complex = dyn_cast<ComplexType>(element)) {
+    element = complex.getElementType();
+    factor = 2;
+  }
+  return tensor.getNumElements() * factor *
+         llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}
+
+static ArrayRef<int64_t> pairsOf(func::FuncOp kernel, StringRef name) {
+  return kernel->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef();
+}
+
+static func::FuncOp kernelOf(func::CallOp call) {
+  return cast<func::FuncOp>(
+      SymbolTable::lookupNearestSymbolFrom(call, call.getCalleeAttr()));
+}
+
+BufferPlan::BufferPlan(func::FuncOp main) : main(main) {
+  Block &body = main.getBody().front();
+  for (BlockArgument argument : body.getArguments())
+    if (isa<mlir::TensorType>(argument.getType()))
+      open(argument, Storage::Argument, -1).argument = argument.getArgNumber();
+  int64_t position = 0;
+  for (Operation &op : body)
+    positions[&op] = position++;
+  findLastUses(body);
+  findDonations(body.getTerminator());
+  for (Operation &op : body)
+    visit(&op);
+  placeResults();
+  placeTemporaries();
+}
+
+Storage &BufferPlan::open(Value value, Storage::Place place, int64_t first) {
+  storageNumber[value] = storages.size();
+  Storage &storage = storages.emplace_back();
+  storage.place = place;
+  storage.bytes = bytesOf(value.getType());
+  storage.first = first;
+  storage.last = std::max(first, lastUse.lookup(value));
+  return storage;
+}
+
+/// The last position that reads a value, through views too.
+void BufferPlan::findLastUses(Block &body) {
+  for (Operation &op : llvm::reverse(body)) {
+    int64_t position = positions[&op];
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        int64_t &last = lastUse.try_emplace(operand, -1).first->second;
+        last = std::max(last, position);
+        if (isView(inner) && inner->getNumResults() == 1)
+          last = std::max(last, lastUse.lookup(inner->getResult(0)));
+      }
+    });
+  }
+}
+
+/// The results that an argument's memory is offered to.
+void BufferPlan::findDonations(Operation *ret) {
+  for (OpOperand &operand : ret->getOpOperands()) {
+    auto donated = main.getResultAttrOfType<IntegerAttr>(
+        operand.getOperandNumber(), LtcDialect::kDonates);
+    Value value = operand.get();
+    while (value.getDefiningOp() && isReshape(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    if (donated)
+      offered.try_emplace(value, donated.getInt());
+  }
+}
+
+void BufferPlan::visit(Operation *op) {
+  if (isView(op)) {
+    auto source = storageNumber.find(op->getOperand(0));
+    if (source != storageNumber.end())
+      storageNumber[op->getResult(0)] = source->second;
+    return;
+  }
+  if (auto call = dyn_cast<func::CallOp>(op))
+    return visitKernel(call);
+  if (isa<CallOp>(op))
+    for (OpResult result : op->getResults())
+      if (!takeOffer(result))
+        open(result, Storage::Arena, positions[op]);
+}
+
+/// Computes a result straight into the argument that is offered to it, unless
+/// somebody reads the argument later, or the kernel itself reads it other than
+/// element by element.
+bool BufferPlan::takeOffer(OpResult result) {
+  auto offer = offered.find(result);
+  if (offer == offered.end())
+    return false;
+  Value argument = main.getArgument(offer->second);
+  int64_t position = positions[result.getOwner()];
+  auto last = lastUse.find(argument);
+  if (last != lastUse.end() && last->second >= position) {
+    auto call = dyn_cast<func::CallOp>(result.getOwner());
+    if (last->second > position || !call || !mayOverwrite(call, result, argument))
+      return false;
+  }
+  open(result, Storage::Argument, position).argument = offer->second;
+  return true;
+}
+
+bool BufferPlan::mayOverwrite(func::CallOp call, OpResult result,
+                              Value argument) {
+  func::FuncOp kernel = kernelOf(call);
+  int64_t number = result.getResultNumber();
+  for (auto [i, operand] : llvm::enumerate(call.getOperands())) {
+    auto found = storageNumber.find(operand);
+    if (found == storageNumber.end() ||
+        found->second != storageNumber.lookup(argument))
+      continue;
+    bool allowed = false;
+    for (StringRef name : {attr::kInPlace, attr::kUpdates})
+      for (auto pairs = pairsOf(kernel, name); !pairs.empty();
+           pairs = pairs.drop_front(2))
+        allowed |= pairs[0] == int64_t(i) && pairs[1] == number;
+    if (!allowed)
+      return false;
+  }
+  return true;
+}
+
+void BufferPlan::visitKernel(func::CallOp call) {
+  func::FuncOp kernel = kernelOf(call);
+  int64_t position = positions[call];
+  llvm::SmallDenseSet<unsigned> taken;
+  // Takes over the memory of an operand that nobody reads afterwards.
+  auto share = [&](OpResult result, unsigned argument) {
+    auto found = storageNumber.find(call.getOperand(argument));
+    if (found == storageNumber.end())
+      return false;
+    Storage &storage = storages[found->second];
+    if (storage.place != Storage::Arena || storage.last > position ||
+        storage.bytes < bytesOf(result.getType()) ||
+        !taken.insert(found->second).second)
+      return false;
+    storageNumber[result] = found->second;
+    storage.last = std::max(position, lastUse.lookup(result));
+    return true;
+  };
+  for (auto updates = pairsOf(kernel, attr::kUpdates); !updates.empty();
+       updates = updates.drop_front(2)) {
+    OpResult result = call->getResult(updates[1]);
+    Value source = call.getOperand(updates[0]);
+    if (!takeOffer(result)) {
+      if (share(result, updates[0]))
+        continue;
+      open(result, Storage::Arena, position);
+    }
+    // The kernel keeps what it does not write, and others still read it.
+    if (of(source).place != of(result).place ||
+        of(source).argument != of(result).argument ||
+        of(result).place == Storage::Arena)
+      copies.push_back({call, unsigned(updates[0]), unsigned(updates[1])});
+  }
+  for (OpResult result : call->getResults()) {
+    if (storageNumber.contains(result) || takeOffer(result))
+      continue;
+    for (auto pairs = pairsOf(kernel, attr::kInPlace);
+         !pairs.empty() && !storageNumber.contains(result);
+         pairs = pairs.drop_front(2))
+      if (pairs[1] == int64_t(result.getResultNumber()))
+        share(result, pairs[0]);
+    if (!storageNumber.contains(result))
+      open(result, Storage::Arena, position);
+  }
+}
+
+void BufferPlan::placeResults() {
+  Operation *ret = main.getBody().front().getTerminator();
+  unsigned next = main.getNumArguments();
+  for (OpOperand &operand : ret->getOpOperands()) {
+    auto donated = main.getResultAttrOfType<IntegerAttr>(
+        operand.getOperandNumber(), LtcDialect::kDonates);
+    unsigned argument = donated ? donated.getInt() : next++;
+    Storage &storage = storages[storageNumber.lookup(operand.get())];
+    if (storage.place == Storage::Argument && storage.argument == argument)
+      continue;
+    if (storage.place == Storage::Arena && !donated) {
+      storage.place = Storage::Result;
+      storage.argument = argument;
+      continue;
+    }
+    finalCopies.push_back({operand.get(), argument});
+  }
+}
+
+void BufferPlan::placeTemporaries() {
+  SmallVector<Lifetime> lifetimes;
+  SmallVector<Storage *> owners;
+  for (Storage &storage : storages)
+    if (storage.place == Storage::Arena) {
+      lifetimes.push_back({storage.bytes, storage.first, storage.last});
+      owners.push_back(&storage);
+    }
+  arenaBytes = packArena(lifetimes);
+  for (auto [owner, lifetime] : llvm::zip_equal(owners, lifetimes))
+    owner->offset = lifetime.offset;
+}
+
+} // namespace ltc::compiler

@@ -1,0 +1,62 @@
+//===- plan.h - Where every tensor of @main lives ---------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace ltc::compiler {
+
+struct Storage {
+  enum Place { Arena, Argument, Result };
+  Place place = Arena;
+  unsigned argument = 0; ///< of @main on memrefs, unless in the arena
+  int64_t offset = 0;    ///< in the arena
+  int64_t bytes = 0;
+  int64_t first = 0, last = 0; ///< positions in @main
+};
+
+/// Decides, changes nothing. @main must be in the form that outlineKernels
+/// leaves: calls of kernels and of the library, views, scalars.
+class BufferPlan {
+public:
+  explicit BufferPlan(mlir::func::FuncOp main);
+
+  const Storage &of(mlir::Value tensor) const {
+    return storages[storageNumber.lookup(tensor)];
+  }
+
+  /// The kernel updates an operand that must survive: copy it first.
+  struct Copy {
+    mlir::func::CallOp call;
+    unsigned argument, result;
+  };
+  llvm::SmallVector<Copy> copies;
+  /// Results that could not be computed in their place.
+  llvm::SmallVector<std::pair<mlir::Value, unsigned>> finalCopies;
+  int64_t arenaBytes = 0;
+
+private:
+  Storage &open(mlir::Value value, Storage::Place place, int64_t first);
+  void findLastUses(mlir::Block &body);
+  void visit(mlir::Operation *op);
+  void visitKernel(mlir::func::CallOp call);
+  void findDonations(mlir::Operation *ret);
+  bool takeOffer(mlir::OpResult result);
+  bool mayOverwrite(mlir::func::CallOp call, mlir::OpResult result,
+                    mlir::Value argument);
+  void placeResults();
+  void placeTemporaries();
+
+  mlir::func::FuncOp main;
+  std::vector<Storage> storages;
+  llvm::DenseMap<mlir::Value, unsigned> storageNumber;
+  llvm::DenseMap<mlir::Value, int64_t> lastUse;
+  llvm::DenseMap<mlir::Value, unsigned> offered;
+  llvm::DenseMap<mlir::Operation *, int64_t> positions;
+};
+
+} // namespace ltc::compiler

@@ -1,0 +1,72 @@
+//===- schedule.cpp - Kernels into parallel loops ---------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/cost.h"
+#include "mlir_lowering/optimize/optimize.h"
+#include "mlir_lowering/optimize/tile_rows.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+using namespace mlir;
+using linalg::GenericOp;
+
+namespace ltc::compiler {
+namespace {
+
+/// Elements that one iteration of a pointwise loop should handle: enough to
+/// hide the loop, few enough that two threads share small tensors.
+constexpr int64_t kPointwiseTile = 4096;
+constexpr int64_t kColumnTile = 128;
+
+/// The largest divisor of `size` in [limit / 2, limit], or `limit`: a tile
+/// that divides needs no code for the rest.
+int64_t tileFor(int64_t size, int64_t limit) {
+  if (size <= limit)
+    return size;
+  for (int64_t tile = limit; 2 * tile >= limit; --tile)
+    if (size % tile == 0 && tile % 16 == 0)
+      return tile;
+  return limit;
+}
+
+SmallVector<int64_t> chooseTiles(GenericOp op, ArrayRef<int64_t> rows,
+                                 StringRef kernelKind) {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  SmallVector<int64_t> tiles(rows.size(), 1);
+  int64_t limit = kernelKind == kind::kPointwise      ? kPointwiseTile
+                  : kernelKind == kind::kColumnReduce ? kColumnTile
+                                                      : 1;
+  // Rows are in loop order: fill the limit from the innermost outwards.
+  for (size_t i = rows.size(); i-- > 0 && limit > 1;) {
+    tiles[i] = std::max<int64_t>(1, tileFor(sizes[rows[i]], limit));
+    limit /= tiles[i];
+  }
+  return tiles;
+}
+
+LogicalResult schedule(func::FuncOp kernel) {
+  StringRef kernelKind = kernel->getAttrOfType<StringAttr>(attr::kKind);
+  if (kernelKind == kind::kSerial)
+    return success();
+  SmallVector<GenericOp> ops;
+  for (auto op : kernel.getOps<GenericOp>())
+    if (op->hasAttr(attr::kRows))
+      ops.push_back(op);
+  GenericOp last = ops.back();
+  auto rows = last->getAttrOfType<DenseI64ArrayAttr>(attr::kRows).asArrayRef();
+  return tileRows(kernel, ops, chooseTiles(last, rows, kernelKind));
+}
+
+} // namespace
+
+LogicalResult scheduleKernels(ModuleOp module) {
+  for (auto kernel : module.getOps<func::FuncOp>())
+    if (kernel->hasAttr(attr::kKind) && failed(schedule(kernel)))
+      return failure();
+  return success();
+}
+
+} // namespace ltc::compiler

@@ -1,0 +1,182 @@
+//===- tile_rows.cpp - One parallel loop around several ops -----*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Upstream's tile-and-fuse starts from one op and replays producers; a group
+// has several results (a norm's mean and rstd, saved activations), and all of
+// its ops agree on their rows, so each op is simply tiled once, in order.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/tile_rows.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/TilingInterface.h"
+#include "mlir_lowering/optimize/optimize.h"
+
+using namespace mlir;
+using linalg::GenericOp;
+
+namespace ltc::compiler {
+namespace {
+
+ArrayRef<int64_t> rowsOf(GenericOp op) {
+  return op->getAttrOfType<DenseI64ArrayAttr>(attr::kRows).asArrayRef();
+}
+
+LogicalResult checkRows(GenericOp op) {
+  auto iterators = op.getIteratorTypesArray();
+  for (int64_t row : rowsOf(op)) {
+    if (iterators[row] != utils::IteratorType::parallel)
+      return op.emitError("a reduction must not be split over threads");
+    for (OpOperand &init : op.getDpsInitsMutable())
+      if (!op.getMatchingIndexingMap(&init).getResultPosition(
+              getAffineDimExpr(row, op.getContext())))
+        return op.emitError("a row dimension does not index every result");
+  }
+  return success();
+}
+
+class RowTiler {
+public:
+  RowTiler(func::FuncOp kernel, ArrayRef<GenericOp> ops,
+           ArrayRef<int64_t> tiles)
+      : ops(ops), ret(kernel.getBody().front().getTerminator()), b(ret),
+        tiles(tiles) {}
+
+  LogicalResult run() {
+    makeLoop();
+    for (GenericOp op : ops)
+      if (failed(tile(op)))
+        return failure();
+    writeResults();
+    for (GenericOp op : llvm::reverse(ops))
+      op->erase();
+    return success();
+  }
+
+private:
+  void makeLoop() {
+    GenericOp last = ops.back();
+    Location loc = last.getLoc();
+    SmallVector<int64_t> sizes = last.getStaticLoopRanges();
+    SmallVector<OpFoldResult> lower, upper, step;
+    for (auto [row, tile] : llvm::zip_equal(rowsOf(last), tiles)) {
+      lower.push_back(b.getIndexAttr(0));
+      upper.push_back(b.getIndexAttr(sizes[row]));
+      step.push_back(b.getIndexAttr(tile));
+    }
+    SmallVector<Value> outs;
+    for (Value result : ret->getOperands())
+      outs.push_back(tensor::EmptyOp::create(b, loc, result.getType(), ValueRange()));
+    loop = scf::ForallOp::create(b, loc, lower, upper, step, outs, std::nullopt);
+
+    b.setInsertionPointToStart(loop.getBody());
+    for (auto [iv, high, tile] :
+         llvm::zip_equal(loop.getInductionVars(), upper, tiles)) {
+      offsets.push_back(OpFoldResult(iv));
+      int64_t size = *getConstantIntValue(high);
+      if (size % tile == 0) {
+        extents.push_back(b.getIndexAttr(tile));
+        continue;
+      }
+      AffineExpr d0 = b.getAffineDimExpr(0);
+      auto map = AffineMap::get(1, 0, {b.getAffineConstantExpr(tile), size - d0},
+                                b.getContext());
+      extents.push_back(affine::makeComposedFoldedAffineMin(
+          b, loc, map, {OpFoldResult(iv)}));
+    }
+    for (auto [result, argument] :
+         llvm::zip_equal(ret->getOperands(), loop.getRegionIterArgs()))
+      destination.try_emplace(result, argument);
+    for (GenericOp op : llvm::reverse(ops))
+      for (auto [result, init] :
+           llvm::zip_equal(op.getResults(), op.getDpsInits()))
+        if (Value to = destination.lookup(result);
+            to && init.hasOneUse() && init.getDefiningOp<GenericOp>())
+          destination.try_emplace(init, to);
+  }
+
+  LogicalResult tile(GenericOp op) {
+    SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+    SmallVector<OpFoldResult> from(sizes.size(), b.getIndexAttr(0)), count;
+    for (int64_t size : sizes)
+      count.push_back(b.getIndexAttr(size));
+    for (auto [row, offset, extent] :
+         llvm::zip_equal(rowsOf(op), offsets, extents)) {
+      from[row] = offset;
+      count[row] = extent;
+    }
+    // A result that leaves the loop is computed in its place there.
+    for (auto [result, init] :
+         llvm::zip_equal(op.getResults(), op.getDpsInitsMutable()))
+      if (Value to = destination.lookup(result);
+          to && init.get().getDefiningOp<tensor::EmptyOp>())
+        init.set(to);
+
+    auto tiling = cast<TilingInterface>(op.getOperation());
+    FailureOr<TilingResult> tiled = tiling.getTiledImplementation(b, from, count);
+    if (failed(tiled))
+      return op.emitError("this op cannot be tiled");
+    for (Operation *slice : tiled->generatedSlices)
+      if (Value value = inside.lookup(slice->getOperand(0))) {
+        slice->getResult(0).replaceAllUsesWith(value);
+        slice->erase();
+      }
+    for (Operation *made : tiled->tiledOps) {
+      made->removeAttr(attr::kRows);
+      for (OpOperand &operand : made->getOpOperands())
+        if (Value value = inside.lookup(operand.get()))
+          operand.set(value);
+    }
+    for (auto [result, value] :
+         llvm::zip_equal(op.getResults(), tiled->tiledValues)) {
+      inside[result] = value;
+      auto &place = places[result];
+      if (failed(tiling.getResultTilePosition(b, cast<OpResult>(result).getResultNumber(),
+                                              from, count, place.first,
+                                              place.second)))
+        return op.emitError("this op's result cannot be tiled");
+    }
+    return success();
+  }
+
+  void writeResults() {
+    b.setInsertionPointToEnd(loop.getTerminator().getBody());
+    for (auto [result, argument] :
+         llvm::zip_equal(ret->getOperands(), loop.getRegionIterArgs())) {
+      auto &[offset, size] = places[result];
+      SmallVector<OpFoldResult> strides(offset.size(), b.getIndexAttr(1));
+      tensor::ParallelInsertSliceOp::create(b, loop.getLoc(), inside[result],
+                                            argument, offset, size, strides);
+    }
+    ret->setOperands(loop.getResults());
+  }
+
+  ArrayRef<GenericOp> ops;
+  Operation *ret;
+  OpBuilder b;
+  ArrayRef<int64_t> tiles;
+  scf::ForallOp loop;
+  SmallVector<OpFoldResult> offsets, extents;
+  llvm::DenseMap<Value, Value> destination; ///< of results that leave the loop
+  llvm::DenseMap<Value, Value> inside;      ///< the tile of each result
+  llvm::DenseMap<Value, std::pair<SmallVector<OpFoldResult>,
+                                  SmallVector<OpFoldResult>>> places;
+};
+
+} // namespace
+
+LogicalResult tileRows(func::FuncOp kernel, ArrayRef<GenericOp> ops,
+                       ArrayRef<int64_t> tiles) {
+  for (GenericOp op : ops)
+    if (failed(checkRows(op)))
+      return failure();
+  return RowTiler(kernel, ops, tiles).run();
+}
+
+} // namespace ltc::compiler

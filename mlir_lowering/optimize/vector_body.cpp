@@ -1,0 +1,279 @@
+//===- vector_body.cpp - A linalg body over vectors -------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/vector_body.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using linalg::GenericOp;
+
+namespace ltc::compiler {
+
+static bool isLaneType(Type type) {
+  return type.isIndex() || isa<FloatType>(type) ||
+         (type.isInteger() && llvm::isPowerOf2_32(type.getIntOrFloatBitWidth()));
+}
+
+/// Memory that can be read in lanes: bytes and more, each in its own place.
+static bool isMemoryType(Type type) {
+  return isLaneType(type) && !type.isIndex() &&
+         type.getIntOrFloatBitWidth() >= 8;
+}
+
+static bool canGather(Type type) {
+  return isMemoryType(type) && type.getIntOrFloatBitWidth() >= 32;
+}
+
+static Value constantOf(ImplicitLocOpBuilder &b, VectorType type, int64_t value) {
+  Type element = type.getElementType();
+  Attribute one = isa<FloatType>(element)
+                      ? Attribute(b.getFloatAttr(element, double(value)))
+                      : Attribute(b.getIntegerAttr(element, value));
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, one));
+}
+
+/// 0, stride, 2 * stride, ... as indices.
+static Value steps(ImplicitLocOpBuilder &b, int64_t lanes, int64_t stride) {
+  auto type = VectorType::get({lanes}, b.getIndexType());
+  SmallVector<Attribute> values;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    values.push_back(b.getIndexAttr(lane * stride));
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, values));
+}
+
+static Value maskOrAll(ImplicitLocOpBuilder &b, Value mask, int64_t lanes) {
+  return mask ? mask
+              : constantOf(b, VectorType::get({lanes}, b.getI1Type()), 1);
+}
+
+Value loadVector(ImplicitLocOpBuilder &b, Value base, Value position,
+                 int64_t stride, int64_t lanes, Value mask) {
+  Type element = cast<MemRefType>(base.getType()).getElementType();
+  auto type = VectorType::get({lanes}, element);
+  // Lanes that are masked off compute with 1: no trap, no slow denormals.
+  if (stride != 1)
+    return vector::GatherOp::create(b, type, base, position, steps(b, lanes, stride),
+                                    maskOrAll(b, mask, lanes),
+                                    constantOf(b, type, 1));
+  if (mask)
+    return vector::MaskedLoadOp::create(b, type, base, position, mask,
+                                        constantOf(b, type, 1));
+  return vector::LoadOp::create(b, type, base, position);
+}
+
+void storeVector(ImplicitLocOpBuilder &b, Value vector, Value base,
+                 Value position, Value mask) {
+  if (mask)
+    vector::MaskedStoreOp::create(b, base, position, mask, vector);
+  else
+    vector::StoreOp::create(b, vector, base, position);
+}
+
+VectorBody::VectorBody(GenericOp op, const Nest &nest, unsigned loop)
+    : op(op), nest(nest), loop(loop) {
+  classify();
+}
+
+Lanes VectorBody::kindOf(Value value) const {
+  auto found = kinds.find(value);
+  return found == kinds.end() ? Lanes::Uniform : found->second;
+}
+
+void VectorBody::classify() {
+  for (auto [access, argument] :
+       llvm::zip_equal(nest.accesses, op.getBody()->getArguments())) {
+    bool isResult = argument.getArgNumber() >= op.getNumDpsInputs();
+    if (access.isUniformAlong(loop) && !isResult)
+      continue;
+    kinds[argument] = Lanes::Varying;
+    Type type = argument.getType();
+    int64_t stride = access.strides.empty() ? 0 : access.strides[loop];
+    if (!isMemoryType(type) ||
+        (!isResult && stride != 1 &&
+         (ShapedType::isDynamic(stride) || !canGather(type))) ||
+        (isResult && stride != 0 && stride != 1))
+      legal = false;
+  }
+  for (Operation &inner : op.getBody()->without_terminator()) {
+    bool uniform = llvm::all_of(inner.getOperands(), [&](Value operand) {
+      return kindOf(operand) == Lanes::Uniform;
+    });
+    if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
+      if (nest.loopOf[index.getDim()] == int(loop))
+        kinds[index] = Lanes::Counting;
+      continue;
+    }
+    if (uniform)
+      continue; // cloned as it is
+    if (isa<memref::LoadOp>(inner)) {
+      legal &= classifyLoad(&inner);
+      continue;
+    }
+    bool counts = isa<arith::AddIOp, arith::SubIOp>(inner) &&
+                  kindOf(inner.getOperand(0)) == Lanes::Counting &&
+                  kindOf(inner.getOperand(1)) == Lanes::Uniform;
+    for (Value result : inner.getResults())
+      kinds[result] = counts ? Lanes::Counting : Lanes::Varying;
+    // Integer division may trap in lanes that are masked off.
+    if (!OpTrait::hasElementwiseMappableTraits(&inner) ||
+        isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+            arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(inner) ||
+        !llvm::all_of(inner.getResultTypes(), isLaneType) ||
+        !llvm::all_of(inner.getOperandTypes(), isLaneType))
+      legal = false;
+  }
+}
+
+bool VectorBody::classifyLoad(Operation *inner) {
+  auto load = cast<memref::LoadOp>(inner);
+  kinds[load] = Lanes::Varying;
+  auto type = load.getMemRefType();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) ||
+      llvm::any_of(strides, ShapedType::isDynamic))
+    return false;
+  bool inARow = kindOf(load.getIndices().back()) == Lanes::Counting &&
+                strides.back() == 1 && isMemoryType(type.getElementType());
+  for (Value index : load.getIndices().drop_back())
+    inARow &= kindOf(index) == Lanes::Uniform;
+  return inARow || canGather(type.getElementType());
+}
+
+/// The vector of a value of the body, made on first use.
+Value VectorBody::asVector(ImplicitLocOpBuilder &b, Value original,
+                           int64_t lanes) {
+  Value value = emitted.lookup(original);
+  if (!value)
+    value = original; // defined above the op
+  if (isa<VectorType>(value.getType()))
+    return value;
+  auto type = VectorType::get({lanes}, value.getType());
+  Attribute constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, constant));
+  Value vector = vector::BroadcastOp::create(b, type, value);
+  if (kindOf(original) == Lanes::Counting) {
+    Value lane = steps(b, lanes, 1);
+    if (!value.getType().isIndex())
+      lane = arith::IndexCastOp::create(b, type, lane);
+    vector = arith::AddIOp::create(b, vector, lane);
+  }
+  return vector;
+}
+
+Value VectorBody::loadOperand(ImplicitLocOpBuilder &b, unsigned number,
+                              const Point &point) {
+  const Access &access = nest.accesses[number];
+  if (access.isScalar)
+    return access.base;
+  if (access.isUniformAlong(loop))
+    return memref::LoadOp::create(b, access.base, point.positions[number]);
+  return loadVector(b, access.base, point.positions[number],
+                    access.strides[loop], point.lanes, point.mask);
+}
+
+void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
+                          const Point &point) {
+  auto load = cast<memref::LoadOp>(inner);
+  auto scalar = [&](Value value) {
+    Value known = emitted.lookup(value);
+    return known ? known : value;
+  };
+  auto type = VectorType::get({point.lanes}, load.getType());
+  bool inARow = kindOf(load.getIndices().back()) == Lanes::Counting;
+  SmallVector<Value> indices;
+  for (auto [i, index] : llvm::enumerate(load.getIndices())) {
+    inARow &= kindOf(index) == Lanes::Uniform || i + 1 == load.getIndices().size();
+    indices.push_back(scalar(index));
+  }
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  (void)load.getMemRefType().getStridesAndOffset(strides, offset);
+  if (inARow && strides.back() == 1) {
+    emitted[load] =
+        point.mask ? Value(vector::MaskedLoadOp::create(
+                         b, type, load.getMemRef(), indices, point.mask,
+                         constantOf(b, type, 1)))
+                   : Value(vector::LoadOp::create(b, type, load.getMemRef(), indices));
+    return;
+  }
+  Value lanes;
+  for (auto [index, stride] : llvm::zip_equal(load.getIndices(), strides)) {
+    Value vector = asVector(b, index, point.lanes);
+    Value scaled = arith::MulIOp::create(
+        b, vector, constantOf(b, cast<VectorType>(vector.getType()), stride));
+    lanes = lanes ? arith::AddIOp::create(b, lanes, scaled).getResult() : scaled;
+  }
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  SmallVector<Value> origin(load.getIndices().size(), zero);
+  emitted[load] = vector::GatherOp::create(
+      b, type, load.getMemRef(), origin, lanes,
+      maskOrAll(b, point.mask, point.lanes), constantOf(b, type, 1));
+}
+
+void VectorBody::emitOp(ImplicitLocOpBuilder &b, Operation *inner,
+                        const Point &point) {
+  if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
+    emitted[index] = point.indices[index.getDim()];
+    return;
+  }
+  bool scalar = llvm::all_of(inner->getOperands(), [&](Value operand) {
+    return kindOf(operand) == Lanes::Uniform;
+  });
+  if (scalar || kindOf(inner->getResult(0)) == Lanes::Counting) {
+    IRMapping map;
+    for (Value operand : inner->getOperands())
+      if (Value known = emitted.lookup(operand))
+        map.map(operand, known);
+    inner->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        if (Value known = emitted.lookup(operand))
+          map.map(operand, known);
+    });
+    Operation *clone = b.clone(*inner, map);
+    for (auto [from, to] : llvm::zip_equal(inner->getResults(), clone->getResults()))
+      emitted[from] = to;
+    return;
+  }
+  if (isa<memref::LoadOp>(inner))
+    return emitLoad(b, inner, point);
+  OperationState state(inner->getLoc(), inner->getName());
+  for (Value operand : inner->getOperands())
+    state.addOperands(asVector(b, operand, point.lanes));
+  for (Type type : inner->getResultTypes())
+    state.addTypes(VectorType::get({point.lanes}, type));
+  state.addAttributes(inner->getAttrs());
+  Operation *made = b.create(state);
+  for (auto [from, to] : llvm::zip_equal(inner->getResults(), made->getResults()))
+    emitted[from] = to;
+}
+
+SmallVector<Value> VectorBody::emit(ImplicitLocOpBuilder &b, const Point &point) {
+  emitted.clear();
+  Block *body = op.getBody();
+  unsigned inputs = op.getNumDpsInputs();
+  for (BlockArgument argument : body->getArguments()) {
+    unsigned number = argument.getArgNumber();
+    if (argument.use_empty())
+      continue;
+    emitted[argument] = number >= inputs && !point.accumulators.empty()
+                            ? point.accumulators[number - inputs]
+                            : loadOperand(b, number, point);
+  }
+  for (Operation &inner : body->without_terminator())
+    emitOp(b, &inner, point);
+  SmallVector<Value> yielded;
+  for (Value value : body->getTerminator()->getOperands())
+    yielded.push_back(asVector(b, value, point.lanes));
+  return yielded;
+}
+
+} // namespace ltc::compiler

@@ -7,6 +7,7 @@
 #include "kernels.h"
 
 #include "kernels/aten_kernel.h"
+#include "kernels/clean_thread_state.h"
 #include "parallel.h"
 #include "raise.h"
 
@@ -16,6 +17,7 @@ namespace ltc::backend {
 
 Result<std::unique_ptr<Kernel>> resolveKernel(const Graph &call) {
   try {
+    CleanThreadState clean;
     Result<CallPlan> plan = planCall(call);
     if (!plan)
       return plan.takeError();

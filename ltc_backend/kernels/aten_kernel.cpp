@@ -12,7 +12,6 @@
 #include "clean_thread_state.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ScalarOps.h>
 
 #include <cstring>
 
@@ -40,12 +39,6 @@ static double realOf(const KernelView &view) {
   return view.dtype == DType::F64 ? view.real : double(view.integer);
 }
 
-static at::Tensor wrappedNumber(const KernelView &view) {
-  at::Tensor number = c10::scalar_to_tensor(scalarOf(view));
-  number.unsafeGetTensorImpl()->set_wrapped_number(true);
-  return number;
-}
-
 /// A c10::List<T> of f(operand) for each operand.
 template <typename T, typename F>
 static IValue listOf(const std::vector<ValueId> &operands, F f) {
@@ -58,14 +51,15 @@ static IValue listOf(const std::vector<ValueId> &operands, F f) {
 
 IValue AtenKernel::bound(const Binding &binding, Views operands) {
   auto tensor = [&](ValueId operand) {
-    return operandSlots[operand].point(operands[operand]);
+    const at::Tensor &given = operandSlots[operand].point(operands[operand]);
+    return plan.needsDense ? given.contiguous() : given;
   };
   const auto &list = binding.operands;
   switch (binding.kind) {
   case Binding::Tensor:
     return tensor(list[0]);
   case Binding::WrappedNumber:
-    return wrappedNumber(operands[list[0]]);
+    return wrappedNumber(scalarOf(operands[list[0]]));
   case Binding::TensorList:
     return listOf<at::Tensor>(list, tensor);
   case Binding::OptionalTensorList:
@@ -139,7 +133,7 @@ static bool copyBytes(const at::Tensor &value, const KernelView &result) {
       value.scalar_type() == toScalarType(result.dtype) &&
       value.strides() == at::IntArrayRef(result.strides, result.rank) &&
       value.is_non_overlapping_and_dense() && !value.is_neg() &&
-      !value.is_conj() && !value.is_mkldnn();
+      !value.is_conj() && !value._is_zerotensor();
   if (plain && value.nbytes())
     std::memcpy(result.data, value.const_data_ptr(), value.nbytes());
   return plain;

@@ -9,6 +9,8 @@
 #include "../convert.h"
 #include "overloads.h"
 
+#include <ATen/ScalarOps.h>
+
 namespace ltc::backend {
 
 using c10::IValue;
@@ -36,6 +38,23 @@ static IValue defaultOf(const c10::Argument &argument) {
   if (auto value = argument.default_value())
     return *value;
   return {};
+}
+
+at::Tensor wrappedNumber(const at::Scalar &number) {
+  at::Tensor tensor = c10::scalar_to_tensor(number);
+  tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
+/// `add.Tensor(self=%0, other=2)`, as FX writes it.
+static std::optional<IValue> numberForTensor(const Attribute &attribute) {
+  if (auto *flag = std::get_if<bool>(&attribute))
+    return wrappedNumber(*flag);
+  if (auto *integer = std::get_if<int64_t>(&attribute))
+    return wrappedNumber(*integer);
+  if (auto *real = std::get_if<double>(&attribute))
+    return wrappedNumber(*real);
+  return std::nullopt;
 }
 
 static bool hasOperands(const Node &node) {
@@ -140,6 +159,8 @@ private:
     if (kindOf(schema[i]) == ArgumentKind::TensorList && ints && ints->empty())
       return bindList(i, {});
     auto value = toIValue(attribute, schema[i]);
+    if (!value && kindOf(schema[i]) == ArgumentKind::Tensor)
+      value = numberForTensor(attribute);
     if (!value)
       return doesNotFit(i, "attribute");
     plan.arguments[i] = std::move(*value);
@@ -203,6 +224,16 @@ static std::string objection(const c10::FunctionSchema &schema) {
   return "the operator returns no tensor";
 }
 
+static bool looksAtStrides(const c10::FunctionSchema &schema) {
+  const std::string &name = schema.name();
+  if (name.find("as_strided") != name.npos || name.ends_with("_copy"))
+    return true;
+  for (const c10::Argument &result : schema.returns())
+    if (result.alias_info())
+      return true;
+  return false;
+}
+
 Result<CallPlan> planCall(const Graph &call) {
   if (call.nodes.size() != 1) {
     Error error;
@@ -220,7 +251,8 @@ Result<CallPlan> planCall(const Graph &call) {
   if (std::string why = objection(op->schema()); !why.empty())
     return refuse(node, why);
 
-  CallPlan plan{*op, nativeOut(*op), {}, {}, {}, {}, node.op};
+  CallPlan plan{.op = *op, .out = nativeOut(*op), .name = node.op};
+  plan.needsDense = looksAtStrides(op->schema());
   plan.operands = call.inputs.size();
   plan.results = node.results.size();
   if (Status status = Planner(call, plan).run(); !status)

@@ -14,6 +14,7 @@
 
 #include "ltc/graph.h"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 namespace ltc::backend {
@@ -43,14 +44,20 @@ struct Binding {
 struct CallPlan {
   c10::OperatorHandle op;
   /// The same operator writing into given tensors, if ATen has a native one.
-  std::optional<c10::OperatorHandle> out;
-  Stack arguments; ///< attributes and defaults; None where operands go
-  std::vector<Binding> bindings;
-  std::optional<ValueId> seed;       ///< operand that seeds a random op
-  std::optional<uint32_t> generator; ///< place of the generator in the stack
-  std::string name;                  ///< "aten::add.Tensor"
+  std::optional<c10::OperatorHandle> out{};
+  Stack arguments{}; ///< attributes and defaults; None where operands go
+  std::vector<Binding> bindings{};
+  std::optional<ValueId> seed{};       ///< operand that seeds a random op
+  std::optional<uint32_t> generator{}; ///< place of the generator in the stack
+  /// The operator looks at strides or storage (as_strided, views), where a
+  /// graph only knows dense row-major values.
+  bool needsDense = false;
+  std::string name; ///< "aten::add.Tensor"
   size_t operands = 0, results = 0;
 };
+
+/// A number where a tensor is wanted: it gives way in type promotion.
+at::Tensor wrappedNumber(const at::Scalar &number);
 
 /// See resolveKernel().
 Result<CallPlan> planCall(const Graph &call);

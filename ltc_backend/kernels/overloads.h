@@ -17,8 +17,8 @@ namespace ltc::backend {
 std::optional<c10::OperatorHandle> findOperator(std::string_view name);
 
 /// The overload with the same arguments and, after them, tensors to write the
-/// results into, if it has a CPU kernel of its own. The others (generated
-/// ones) call `op` and copy.
+/// results into, if it has a CPU kernel of its own. Other variants are
+/// generated: they call `op` and copy.
 std::optional<c10::OperatorHandle> nativeOut(const c10::OperatorHandle &op);
 
 /// The overload that takes a Generator and otherwise the same arguments; `op`

@@ -106,7 +106,8 @@ typedef struct ltc_plugin {
 
   ltc_error_code (*error_code)(const ltc_error *error);
   const char *(*error_message)(const ltc_error *error); /* until error_free */
-  /* The op's number in Artifact::errorSites, or -1. */
+  /* Where: a number in Artifact::errorSites, or behind those one in
+     Artifact::calls; -1 if unknown. */
   int64_t (*error_site)(const ltc_error *error);
   void (*error_free)(ltc_error *error);
 

@@ -141,14 +141,34 @@ Status Launch::execute() {
   return status ? Status() : atSite(status.takeError(), site);
 }
 
-Error Launch::atSite(Error error, int64_t site) const {
-  const auto &sites = program->artifact().errorSites;
-  if (site < 0 || size_t(site) >= sites.size())
+/// The place behind a number that the driver gave: a check in the code, or
+/// behind those a library call.
+static std::optional<Artifact::ErrorSite> findSite(const Artifact &artifact,
+                                                   int64_t number) {
+  if (number < 0)
+    return std::nullopt;
+  auto index = size_t(number);
+  if (index < artifact.errorSites.size())
+    return artifact.errorSites[index];
+  index -= artifact.errorSites.size();
+  if (index >= artifact.calls.size() || artifact.calls[index].nodes.empty())
+    return std::nullopt;
+  const Graph &call = artifact.calls[index];
+  Artifact::ErrorSite site;
+  site.op = call.nodes[0].op;
+  for (const ValueType &type : call.inputs)
+    site.operands += (site.operands.empty() ? "" : ", ") + type.str();
+  site.source = sourceOf(call.nodes[0].source);
+  return site;
+}
+
+Error Launch::atSite(Error error, int64_t number) const {
+  auto site = findSite(program->artifact(), number);
+  if (!site)
     return error;
-  const Artifact::ErrorSite &place = sites[size_t(site)];
-  error.message = place.op + "(" + place.operands + "): " + error.message;
-  error.op = place.op;
-  error.source = place.source;
+  error.message = site->op + "(" + site->operands + "): " + error.message;
+  error.op = site->op;
+  error.source = site->source;
   return error;
 }
 

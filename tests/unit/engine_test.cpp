@@ -103,6 +103,21 @@ TEST_F(EngineTest, AnErrorSiteNamesTheOpAndTheLine) {
                                   "  stage        execute (out of range)");
 }
 
+TEST_F(EngineTest, AFailingLibraryCallNamesItsOpAndTheLine) {
+  Graph graph = graphOf("call", 2);
+  graph.nodes[0].source = internSource({"user.py", 13, "g"});
+  ExecutablePtr executable = *engine->compile(graph);
+  Status status = launch(executable, {upload(1), upload(2)})->wait();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message,
+            "test::call(f32[4], f32[4]): index out of range");
+  EXPECT_EQ(status.error().op, "test::call");
+  EXPECT_EQ(status.error().source.str(), "user.py:13 in g");
+  Status unknown = launch(program("nowhere"), {upload(1)})->wait();
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message, "index out of range");
+}
+
 TEST_F(EngineTest, ADonatedInputGivesItsMemory) {
   ExecutablePtr inc = program("inc", 1, 0);
   BufferPtr x = upload(1);

@@ -70,8 +70,9 @@ static ltc_error *run(ltc_device *, ltc_program *program,
         .push_back(operands[i].buffer ? operands[i].buffer->memory.data()
                                       : nullptr);
   std::string failure = body ? body(inputs, results) : "";
-  if (failure == "site")
-    return new ltc_error{LTC_OUT_OF_RANGE, "index out of range", 0};
+  if (failure.starts_with("site"))
+    return new ltc_error{LTC_OUT_OF_RANGE, "index out of range",
+                         std::stoll(failure.substr(4))};
   return failure.empty() ? nullptr : fail(LTC_DEVICE_FAILED, failure);
 }
 
@@ -168,6 +169,7 @@ Result<Artifact> FakeCompiler::compile(const Graph &graph,
   artifact.kernels = 3;
   artifact.inputs = graph.inputs;
   artifact.errorSites = {{"test::site", "f32[4]", {"user.py", 12, "f"}}};
+  artifact.calls = {graph};
   for (const GraphOutput &output : graph.outputs) {
     artifact.results.push_back(graph.typeOf(output.value).tensor);
     artifact.donated.push_back(output.donated);
@@ -211,7 +213,9 @@ EngineTest::EngineTest() {
     return "";
   };
   all.bodies["test::fail"] = [](auto &, auto &) { return "it broke"; };
-  all.bodies["test::site"] = [](auto &, auto &) { return "site"; };
+  all.bodies["test::site"] = [](auto &, auto &) { return "site0"; };
+  all.bodies["test::call"] = [](auto &, auto &) { return "site1"; };
+  all.bodies["test::nowhere"] = [](auto &, auto &) { return "site2"; };
   static const runtime::Driver driver = {"fake", &table};
   auto device = runtime::Device::open(driver, 0, 0);
   engine = std::make_unique<runtime::DeviceEngine>(

@@ -1,5 +1,5 @@
 //===- builtins.cpp - Half-precision conversions that code generators call -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -71,18 +71,29 @@ Status checkTarget(std::string_view text, const Target &host) {
   return {};
 }
 
+ltc_view viewOf(const ValueType &type) {
+  ltc_view view = {};
+  view.dtype = uint8_t(type.tensor.dtype);
+  view.is_scalar = type.isScalar;
+  view.rank = uint32_t(type.tensor.dims.size());
+  return view;
+}
+
 Result<BoundCall> bind(const Graph &call, const ltc_host &services) {
   std::string text = call.str();
   char message[1024] = "";
   ltc_kernel *kernel = services.kernel_resolve({text.data(), text.size()},
                                                message, sizeof(message));
-  std::string op = call.nodes.empty() ? "" : call.nodes[0].op;
   if (!kernel)
     return failed(ErrorCode::Unsupported,
-                  "no kernel for " + op + ": " + message);
-  BoundCall bound{op, {kernel, services.kernel_free}, call.inputs, {}};
+                  "no kernel for " +
+                      (call.nodes.empty() ? "nothing" : call.nodes[0].op) +
+                      ": " + message);
+  BoundCall bound{{kernel, services.kernel_free}, {}, call.inputs.size()};
+  for (const ValueType &type : call.inputs)
+    bound.views.push_back(viewOf(type));
   for (const GraphOutput &output : call.outputs)
-    bound.results.push_back(call.typeOf(output.value).tensor);
+    bound.views.push_back(viewOf(call.typeOf(output.value)));
   return bound;
 }
 
@@ -115,6 +126,7 @@ Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
   for (const TensorType &type : artifact->results)
     program->types.push_back({type, false});
   program->donated = artifact->donated;
+  program->errorSites = artifact->errorSites.size();
   program->arenaBytes = artifact->arenaBytes;
   return program;
 }

@@ -33,6 +33,7 @@ public:
                OperandMemory arena) const;
 
   std::vector<BoundCall> calls;
+  size_t errorSites = 0; ///< how many; the calls are numbered behind them
 
 private:
   using Entry = void (*)(void **);

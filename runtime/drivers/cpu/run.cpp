@@ -39,30 +39,17 @@ struct Loop {
   }
 };
 
-/// Reads the views of operands and results off the words of a call.
-class ViewReader {
-public:
-  explicit ViewReader(const int64_t *words) : words(words) {}
-
-  ltc_view next(const TensorType &type, bool isScalar) {
-    ltc_view view = {};
-    view.dtype = uint8_t(type.dtype);
-    view.is_scalar = isScalar;
-    if (isScalar) {
-      view.bits = uint64_t(*words++);
-      return view;
-    }
-    view.data = reinterpret_cast<void *>(*words++);
-    view.rank = uint32_t(type.dims.size());
-    view.sizes = words;
-    view.strides = words + view.rank;
-    words += 2 * view.rank;
-    return view;
+/// Fills in a view from the words of a call; returns the words behind it.
+const int64_t *readView(ltc_view &view, const int64_t *words) {
+  if (view.is_scalar) {
+    view.bits = uint64_t(*words);
+    return words + 1;
   }
-
-private:
-  const int64_t *words;
-};
+  view.data = reinterpret_cast<void *>(*words++);
+  view.sizes = words;
+  view.strides = words + view.rank;
+  return view.strides + view.rank;
+}
 
 } // namespace
 
@@ -80,20 +67,16 @@ void Run::call(int64_t number, int64_t *words) {
   if (failed)
     return;
   BoundCall &bound = calls[size_t(number)];
-  ViewReader reader(words);
-  std::vector<ltc_view> views;
-  views.reserve(bound.operands.size() + bound.results.size());
-  for (const ValueType &type : bound.operands)
-    views.push_back(reader.next(type.tensor, type.isScalar));
-  for (const TensorType &type : bound.results)
-    views.push_back(reader.next(type, false));
+  const int64_t *next = words;
+  for (ltc_view &view : bound.views)
+    next = readView(view, next);
   char text[1024] = "";
-  size_t operands = bound.operands.size();
-  ltc_error_code failure = host.kernel_run(
-      bound.kernel.get(), views.data(), operands, views.data() + operands,
-      bound.results.size(), text, sizeof(text));
+  ltc_error_code failure =
+      host.kernel_run(bound.kernel.get(), bound.views.data(), bound.operands,
+                      bound.views.data() + bound.operands,
+                      bound.views.size() - bound.operands, text, sizeof(text));
   if (failure != LTC_OK)
-    fail(failure, bound.op + ": " + text);
+    fail(failure, text, firstCallSite + number);
 }
 
 namespace {

@@ -14,25 +14,27 @@
 
 namespace ltc::cpu {
 
-/// A library call: the kernel, and the types that its words have.
+/// A library call: the kernel and its views, of which each call fills in the
+/// memory, sizes and strides.
 struct BoundCall {
-  std::string op;
   std::unique_ptr<ltc_kernel, void (*)(ltc_kernel *)> kernel;
-  std::vector<ValueType> operands;
-  std::vector<TensorType> results;
+  std::vector<ltc_view> views;
+  size_t operands; ///< the first of them; the rest are results
 };
 
 /// The `context` of compiled code. The first failure is kept; after it no
 /// library call runs, since its operands may be garbage.
 class Run {
 public:
-  Run(const ltc_host &host, std::vector<BoundCall> &calls)
-      : host(host), calls(calls) {}
+  /// `firstCallSite`: the site number of call 0.
+  Run(const ltc_host &host, std::vector<BoundCall> &calls,
+      int64_t firstCallSite)
+      : host(host), calls(calls), firstCallSite(firstCallSite) {}
 
   void parallelFor(int64_t n, int64_t grain,
                    void (*body)(int64_t, int64_t, void *), void *argument);
   void call(int64_t number, int64_t *words);
-  void fail(ltc_error_code code, std::string message, int64_t site = -1);
+  void fail(ltc_error_code code, std::string message, int64_t site);
 
   /// The run that the calling thread works for.
   static Run *&current();
@@ -45,6 +47,7 @@ public:
 private:
   const ltc_host &host;
   std::vector<BoundCall> &calls;
+  const int64_t firstCallSite;
   std::atomic<bool> failed = false;
 };
 

@@ -8,27 +8,32 @@
 
 #include "ltc/metrics.h"
 
-#include <array>
-
 namespace ltc {
 
 namespace {
 
 struct StageCounters {
+  explicit StageCounters(Stage stage)
+      : microseconds(counter(std::string(name(stage)) + ".microseconds")),
+        spans(counter(std::string(name(stage)) + ".spans")) {}
+
+  /// Carries what is less than a microsecond over to the next span.
+  void add(int64_t elapsed) {
+    int64_t before = nanoseconds.fetch_add(elapsed, std::memory_order_relaxed);
+    microseconds.add((before + elapsed) / 1000 - before / 1000);
+    spans.add();
+  }
+
   Counter &microseconds, &spans;
+  std::atomic<int64_t> nanoseconds = 0;
 };
 
-StageCounters countersOf(Stage stage) {
-  std::string prefix(name(stage));
-  return {counter(prefix + ".microseconds"), counter(prefix + ".spans")};
-}
-
-const StageCounters &cached(Stage stage) {
-  static const std::array<StageCounters, 8> all = {
-      countersOf(Stage::Record),   countersOf(Stage::Graph),
-      countersOf(Stage::Import),   countersOf(Stage::Lower),
-      countersOf(Stage::Optimize), countersOf(Stage::Codegen),
-      countersOf(Stage::Cache),    countersOf(Stage::Execute)};
+StageCounters &countersOf(Stage stage) {
+  static StageCounters all[] = {
+      StageCounters(Stage::Record),   StageCounters(Stage::Graph),
+      StageCounters(Stage::Import),   StageCounters(Stage::Lower),
+      StageCounters(Stage::Optimize), StageCounters(Stage::Codegen),
+      StageCounters(Stage::Cache),    StageCounters(Stage::Execute)};
   return all[size_t(stage)];
 }
 
@@ -39,10 +44,8 @@ Span::Span(Stage stage)
 
 Span::~Span() {
   auto elapsed = std::chrono::steady_clock::now() - start;
-  const StageCounters &counters = cached(stage);
-  counters.microseconds.add(
-      std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count());
-  counters.spans.add();
+  countersOf(stage).add(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
 }
 
 } // namespace ltc

@@ -9,7 +9,6 @@
 #include "ltc/log.h"
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
-#include "ltc/trace.h"
 
 #include <filesystem>
 #include <fstream>
@@ -141,10 +140,7 @@ Result<Artifact> DeviceEngine::artifactFor(const Graph &graph, Hash128 key,
   if (!compiler)
     return compiler.takeError();
   auto start = std::chrono::steady_clock::now();
-  Result<Artifact> artifact = [&] {
-    Span span(Stage::Codegen);
-    return (*compiler)->compile(graph, options);
-  }();
+  Result<Artifact> artifact = (*compiler)->compile(graph, options);
   if (!artifact) {
     Error error = artifact.takeError();
     if (error.hint.empty() && options.dumpDir.empty())

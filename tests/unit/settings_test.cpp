@@ -169,6 +169,11 @@ TEST(Trace, SpansAddTimeAndCount) {
   }
   EXPECT_EQ(metrics().at("optimize.spans"), 2);
   EXPECT_GE(metrics().at("optimize.microseconds"), 4000);
+  // Spans of less than a microsecond add up, too.
+  for (int i = 0; i < 100000; ++i)
+    Span span(Stage::Import);
+  EXPECT_EQ(metrics().at("import.spans"), 100000);
+  EXPECT_GE(metrics().at("import.microseconds"), 100);
 }
 
 TEST(Errors, ReadWell) {

@@ -11,7 +11,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 #include <functional>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -174,6 +176,43 @@ TEST(ProcessDeathTest, ExitDrainsWhatIsPending) {
         exit(0);
       },
       ::testing::ExitedWithCode(0), "");
+}
+
+/// What compile_probe says where libltc_runtime.so lies in a directory of its
+/// own, with a copy of `compiler` as the compiler, or none if empty.
+std::string compileBeside(const std::string &compiler) {
+  namespace fs = std::filesystem;
+  Dl_info info;
+  EXPECT_TRUE(dladdr(reinterpret_cast<void *>(&deviceCount), &info));
+  fs::path real = fs::canonical(info.dli_fname).parent_path();
+  fs::path directory = fs::temp_directory_path() /
+                       ("ltc_process_test_" + std::to_string(getpid()));
+  fs::create_directories(directory);
+  for (std::string name : {"libltc_runtime.so", "libltc_driver_null.so"})
+    fs::copy_file(real / name, directory / name);
+  if (!compiler.empty())
+    fs::copy_file(real / compiler, directory / "libltc_compiler.so");
+  std::string command =
+      "LD_LIBRARY_PATH=" + directory.string() + " " LTC_COMPILE_PROBE;
+  FILE *pipe = popen(command.c_str(), "r");
+  std::string text;
+  for (int c; (c = fgetc(pipe)) != EOF;)
+    text += char(c);
+  EXPECT_EQ(pclose(pipe), 0);
+  fs::remove_all(directory);
+  return text;
+}
+
+TEST(Compiler, MissingIsAnErrorWithAHint) {
+  std::string text = compileBeside("");
+  EXPECT_TRUE(text.starts_with("cannot load the compiler: ")) << text;
+  EXPECT_NE(text.find("try          build the target ltc_compiler"), text.npos)
+      << text;
+}
+
+TEST(Compiler, AnotherLibraryInItsPlaceIsAnError) {
+  std::string text = compileBeside("libltc_driver_null.so");
+  EXPECT_NE(text.find("it has no symbol ltc_compiler_get"), text.npos) << text;
 }
 
 TEST(ProcessDeathTest, AForkBeforeTheFirstDeviceIsHarmless) {

@@ -157,7 +157,8 @@ Value VectorBody::asVector(ImplicitLocOpBuilder &b, Value original,
     return value;
   auto type = VectorType::get({lanes}, value.getType());
   Attribute constant;
-  if (matchPattern(value, m_Constant(&constant)))
+  if (kindOf(original) != Lanes::Counting &&
+      matchPattern(value, m_Constant(&constant)))
     return arith::ConstantOp::create(b, DenseElementsAttr::get(type, constant));
   Value vector = vector::BroadcastOp::create(b, type, value);
   if (kindOf(original) == Lanes::Counting) {

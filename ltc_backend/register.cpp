@@ -10,6 +10,7 @@
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
+#include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
@@ -140,6 +141,7 @@ void registerKernels() {
   functionalize->impl("copy_",
                       CppFunction::makeFromBoxedFunction<&copyInPlace>());
   registerInPlaceOps(*functionalize);
+  watchCustomOps();
 }
 
 } // namespace ltc::backend

@@ -15,6 +15,7 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/lazy_tensor.h"
 
 namespace ltc::backend {
@@ -199,6 +200,8 @@ static void boundPending(int64_t device) {
 }
 
 void record(const OpInfo &info, torch::jit::Stack &stack) {
+  if (customOpsWait.load(std::memory_order_relaxed)) [[unlikely]]
+    adoptCustomOps();
   if (!info.fallbackReason.empty())
     return runFallback(info, stack, info.fallbackReason);
   auto arguments = torch::jit::last(stack, info.arguments.size());

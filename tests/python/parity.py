@@ -1,0 +1,265 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Run PyTorch's own OpInfo samples on lazy and on eager CPU, and compare.
+
+A check takes one OpInfo and a dtype and yields one `Outcome` a sample. Eager CPU
+is the oracle: values, dtypes, shapes, what raises, what is written in place.
+"""
+
+import contextlib
+import copy
+import itertools
+import math
+import warnings
+from typing import NamedTuple
+
+import torch
+import torch._lazy  # OpInfo ends a lazy step through it when it sets a seed
+import torch_ltc
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils import _pytree as pytree
+
+# The numbers of eager CPU's generator, so that random ops can be compared too.
+torch_ltc.settings.rng = "eager"
+
+OPS = {op.full_name: op for op in op_db}
+KINDS = ("forward", "inplace", "out", "backward")
+SEED = 1234
+
+
+# Their values are whatever was in the memory.
+UNINITIALISED = {
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+}
+
+
+class Outcome(NamedTuple):
+    """What came of one sample: an empty `problem` is a pass."""
+
+    problem: str
+    sample: str
+    fallbacks: frozenset = frozenset()
+
+
+class Skipped(Exception):
+    """Eager cannot run this sample this way, so there is nothing to compare."""
+
+
+def _is_tensor(value):
+    return isinstance(value, torch.Tensor)
+
+
+def _copy(tree, device):
+    """Copy a tree of arguments to `device`; a tensor that occurs twice, stays one."""
+    copies = {}
+
+    def one(value):
+        if _is_tensor(value):
+            if id(value) not in copies:
+                if value.layout != torch.strided or value.is_quantized:
+                    raise Skipped("a layout that is not strided")
+                fresh = value.detach()
+                fresh = fresh.clone() if device == "cpu" else fresh.to(device)
+                copies[id(value)] = fresh.requires_grad_(value.requires_grad)
+            return copies[id(value)]
+        if device != "cpu" and str(value) in ("cpu", "cpu:0"):
+            return device
+        return value
+
+    return pytree.tree_map(one, tree)
+
+
+def tensors(tree):
+    """Return the tensors of a result, in order."""
+    return [leaf for leaf in pytree.tree_leaves(tree) if _is_tensor(leaf)]
+
+
+def _cotangents(results):
+    """Return the results that can be differentiated, and a weight for each."""
+    results = [r for r in tensors(results) if r.requires_grad]
+    generator = torch.Generator().manual_seed(SEED)
+    weights = [
+        torch.randn(r.shape, generator=generator, dtype=r.dtype) for r in results
+    ]
+    return results, weights
+
+
+def _forward(op, sample):
+    result = op(sample.input, *sample.args, **sample.kwargs)
+    return torch.zeros_like(result) if op.name in UNINITIALISED else result
+
+
+def _inplace(op, sample):
+    result = op.inplace_variant(sample.input, *sample.args, **sample.kwargs)
+    return result, sample.input
+
+
+def _out(op, sample):
+    def empty(value):
+        if not _is_tensor(value):
+            raise Skipped("a result that is not a tensor")
+        return torch.empty_like(value, device=device)
+
+    value = sample.input[0] if isinstance(sample.input, (list, tuple)) else sample.input
+    device = value.device.type if _is_tensor(value) else "cpu"
+    if isinstance(sample.kwargs.get("device"), str):
+        device = sample.kwargs["device"]
+    expected = op(sample.input, *sample.args, **sample.kwargs)
+    out = pytree.tree_map(empty, expected)
+    out = tuple(out) if isinstance(out, (list, tuple)) else out
+    kwargs = {**sample.kwargs, "out": out}
+    kwargs.pop("device", None)
+    kwargs.pop("dtype", None)
+    op(sample.input, *sample.args, **kwargs)
+    return [t.zero_() for t in tensors(out)] if op.name in UNINITIALISED else out
+
+
+def _backward(op, sample):
+    inputs = [
+        t
+        for t in tensors([sample.input, sample.args, sample.kwargs])
+        if t.requires_grad
+    ]
+    result = op(sample.input, *sample.args, **sample.kwargs)
+    result = sample.output_process_fn_grad(result)
+    results, weights = _cotangents(result)
+    if not results or not inputs:
+        raise Skipped("nothing to differentiate")
+    weights = [w.to(r.device) for w, r in zip(weights, results, strict=True)]
+    return torch.autograd.grad(results, inputs, weights, allow_unused=True)
+
+
+_RUN = {"forward": _forward, "inplace": _inplace, "out": _out, "backward": _backward}
+
+
+def supports(op, kind, dtype):
+    """Return whether eager CPU has this form of the op."""
+    if dtype not in op.supported_dtypes("cpu"):
+        return False
+    if kind == "inplace":
+        return op.inplace_variant is not None
+    if kind == "out":
+        return op.supports_out
+    if kind == "backward":
+        return op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
+    return True
+
+
+def samples(op, kind, dtype, limit):
+    """Return at most `limit` samples, spread over all that the OpInfo makes."""
+    torch.manual_seed(SEED)
+    made = list(op.sample_inputs("cpu", dtype, requires_grad=kind == "backward"))
+    if kind == "inplace":
+        made = [s for s in made if not s.broadcasts_input]
+    step = max(1, math.ceil(len(made) / limit)) if limit else 1
+    return made[::step]
+
+
+def _mismatch(actual, expected, tolerance):
+    """Return what differs between two results, or an empty string."""
+    left, right = pytree.tree_leaves(actual), pytree.tree_leaves(expected)
+    if len(left) != len(right):
+        return f"{len(left)} results, wanted {len(right)}"
+    for i, (a, e) in enumerate(zip(left, right, strict=True)):
+        if not _is_tensor(e):
+            if a != e and not (a is not None and e != e and a != a):
+                return f"result {i} is {a!r}, wanted {e!r}"
+            continue
+        if not _is_tensor(a):
+            return f"result {i} is {a!r}, wanted a tensor"
+        if a.device.type != "lazy":
+            return f"result {i} is on {a.device}"
+        if e.layout != torch.strided:
+            raise Skipped("a layout that is not strided")
+        if a.requires_grad != e.requires_grad:
+            return f"result {i} has requires_grad={a.requires_grad}"
+        a, e = a.detach().cpu(), e.detach().resolve_conj().resolve_neg()
+        try:
+            torch.testing.assert_close(
+                a, e, equal_nan=True, check_stride=False, **tolerance
+            )
+        except AssertionError as error:
+            text = str(error).replace("Tensor-likes are not close!", "values")
+            return f"result {i}: {' '.join(text.split())}"
+    return ""
+
+
+@contextlib.contextmanager
+def fallbacks():
+    """Collect the names of the ops that split the graph inside the block."""
+
+    def count():
+        return {
+            name.removeprefix("record.fallback."): value
+            for name, value in torch.lazy.metrics().items()
+            if name.startswith("record.fallback.")
+        }
+
+    names = set()
+    before = count()
+    yield names
+    names.update(n for n, v in count().items() if v != before.get(n, 0))
+
+
+def _describe(sample):
+    def one(value):
+        if _is_tensor(value):
+            return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+        return value
+
+    parts = pytree.tree_map(one, [sample.input, *sample.args])
+    text = ", ".join(map(str, parts))
+    named = pytree.tree_map(one, sample.kwargs)
+    return text + "".join(f", {k}={v}" for k, v in named.items())
+
+
+def _run(op, kind, sample, device):
+    """Run one sample from the same seed and copies of the same arguments."""
+    sample = _moved(sample, device)
+    torch.manual_seed(SEED)
+    context = contextlib.nullcontext() if kind == "backward" else torch.no_grad()
+    with context, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _RUN[kind](op, sample)
+
+
+def _moved(sample, device):
+    moved = copy.copy(sample)
+    moved.input, moved.args, moved.kwargs = _copy(
+        (sample.input, sample.args, sample.kwargs), device
+    )
+    return moved
+
+
+def _first_line(error):
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0:1]}"
+
+
+def check(op, kind, dtype, limit=0, tolerance=None):
+    """Yield one Outcome for each sample that eager CPU can run."""
+    for sample in samples(op, kind, dtype, limit):
+        try:
+            expected = _run(op, kind, sample, "cpu")
+        except (RuntimeError, ValueError, TypeError, IndexError, Skipped):
+            continue  # not for eager CPU either
+        text = f"{op.full_name}({_describe(sample)}) {kind}"
+        with fallbacks() as split:
+            try:
+                actual = _run(op, kind, sample, "lazy")
+                problem = _mismatch(actual, expected, tolerance or {})
+            except Skipped:
+                continue
+            except Exception as error:
+                problem = _first_line(error)
+        yield Outcome(problem, text, frozenset(split))
+
+
+def interesting(names):
+    """Return the OpInfos of these names, every variant of each."""
+    wanted = set(names)
+    return list(itertools.chain(op for op in op_db if {op.name, op.full_name} & wanted))

@@ -1,0 +1,669 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small programs give on lazy what they give on eager CPU.
+
+Each program takes a device and returns tensors, numbers or strings. What is
+tested is not the op but what is around it: aliasing, writes, gradients,
+transforms, generators, threads.
+"""
+
+import threading
+
+import pytest
+import torch
+import torch.nn.functional as F
+import torch_ltc
+from torch.utils import _pytree as pytree
+
+PROGRAMS = {}
+
+
+def program(function):
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def values(*shape, dtype=torch.float32, seed=0, device="cpu"):
+    generator = torch.Generator().manual_seed(seed)
+    if dtype.is_floating_point:
+        made = torch.randn(*shape, generator=generator, dtype=dtype)
+    else:
+        made = torch.randint(0, 100, shape, generator=generator).to(dtype)
+    return made.to(device)
+
+
+def run(name, device):
+    torch.manual_seed(7)
+    with torch_ltc.settings.scope(rng="eager"):
+        result = PROGRAMS[name](device)
+        return pytree.tree_map(
+            lambda v: v.detach().cpu() if isinstance(v, torch.Tensor) else v, result
+        )
+
+
+# Views and writes
+
+
+@program
+def write_through_a_view(device):
+    x = values(4, 6, device=device)
+    x[1].add_(1)
+    x.t()[2].mul_(3)
+    x.view(-1)[::5].zero_()
+    x.reshape(2, 2, 6)[:, 1] += 2
+    return x
+
+
+@program
+def write_to_the_base_of_a_view(device):
+    x = values(4, 6, device=device)
+    row, column = x[1], x[:, 2]
+    x.mul_(2)
+    row.sub_(1)
+    return x, row, column
+
+
+@program
+def views_of_views(device):
+    x = values(4096, device=device)
+    view = x
+    for _ in range(200):
+        view = view[1:]
+    view.add_(1)
+    x.mul_(2)
+    return x, view
+
+
+@program
+def as_strided(device):
+    x = values(24, device=device)
+    window = x.as_strided((4, 3), (5, 1), 1)
+    window[2].fill_(9)
+    return x, window, torch.as_strided_copy(x, (2, 2), (3, 5))
+
+
+@program
+def diagonal_and_flip(device):
+    x = values(5, 5, device=device)
+    x.diagonal().zero_()
+    x.diagonal(1).add_(4)
+    return x, x.flip(0), x.rot90()
+
+
+@program
+def split_chunk_unbind(device):
+    x = values(7, 6, device=device)
+    a, b, c = x.split([2, 4, 1])
+    b.mul_(2)
+    for part in x.chunk(3, dim=1):
+        part[0] += 1
+    rows = x.unbind(0)
+    rows[3].zero_()
+    return x, a, c, rows, torch.unsafe_split(x, 3), torch.unsafe_chunk(x, 2)
+
+
+@program
+def expand_and_repeat(device):
+    x = values(3, 1, device=device)
+    return x.expand(3, 4) + 1, x.repeat(2, 3), x.expand(2, 3, 5).sum((0, 2))
+
+
+@program
+def squeeze_in_place(device):
+    x = values(1, 3, 1, device=device)
+    y = x.clone()
+    y.squeeze_().unsqueeze_(1).t_()
+    return x, y, list(y.shape)
+
+
+@program
+def index_and_mask_writes(device):
+    x = values(5, 4, device=device)
+    x[x > 0] = -1
+    x[torch.tensor([0, 2], device=device)] += 10
+    x[1, ::2] = torch.tensor([7.0, 8.0], device=device)
+    x[[3, 4], [0, 1]] = 0.5
+    x.index_add_(0, torch.tensor([1, 1], device=device), values(2, 4, device=device))
+    x.masked_fill_(x == 0.5, 3)
+    return x, x[x > 1], x[..., None, 2]
+
+
+@program
+def copies_between_types(device):
+    x = values(3, 4, device=device)
+    x.copy_(torch.arange(4, device=device))
+    y = torch.zeros(3, 4, dtype=torch.int64, device=device)
+    y.copy_(x * 1.7)
+    y[0] = torch.tensor([1.9, -1.9, 2.5, 0.0], device=device)
+    return x, y, x.to(torch.bool), (x > 1).to(torch.float64), y.half()
+
+
+@program
+def copies_across_devices(device):
+    host = torch.zeros(2, 3)
+    x = values(2, 3, device=device)
+    host.copy_(x)
+    host[0].copy_(x[1] * 2)
+    x[0] = torch.ones(3)
+    x[1].copy_(torch.full((3,), 2))
+    return host, x
+
+
+@program
+def out_arguments(device):
+    x = values(3, 4, device=device)
+    out = torch.empty(3, 4, device=device)
+    torch.add(x, 1, out=out)
+    grown = torch.empty(0, device=device)
+    torch.mul(x, x, out=grown)
+    part = torch.zeros(6, 4, device=device)
+    torch.exp(x, out=part[1:4])
+    top = (
+        torch.empty(0, device=device),
+        torch.empty(0, dtype=torch.long, device=device),
+    )
+    torch.topk(x, 2, out=top)
+    return out, grown, list(grown.shape), part, top
+
+
+@program
+def resize_and_set(device):
+    x = torch.arange(6.0, device=device)
+    x.resize_(2, 2)
+    y = torch.zeros(1, device=device)
+    y.set_(x)
+    z = torch.zeros(3, device=device)
+    z.resize_as_(x).copy_(x)
+    return x, y, z, list(z.shape)
+
+
+@program
+def data_assignment(device):
+    x = torch.nn.Parameter(values(3, device=device))
+    before = x.data
+    x.data = values(4, seed=1, device=device)
+    x.data.add_(1)
+    x.data[0] = 5
+    return x, before, x.requires_grad
+
+
+@program
+def swap_and_detach(device):
+    x = values(3, device=device).requires_grad_()
+    y = x.detach()
+    y.add_(1)
+    return x, y, y.requires_grad, x._version > 0
+
+
+# Scalars, promotion, small and empty tensors
+
+
+@program
+def scalars_and_promotion(device):
+    i = values(3, dtype=torch.int32, device=device)
+    f, b = values(3, device=device), values(3, device=device) > 0
+    h = values(3, device=device).to(torch.bfloat16)
+    zero_dim = torch.tensor(2.5, dtype=torch.float64)
+    made = [
+        i + 1,
+        i + 1.5,
+        i / 2,
+        i // 2,
+        i % 7,
+        i + True,
+        b + 1,
+        b * 2.5,
+        b + b,
+        f + zero_dim,
+        i * zero_dim,
+        h + 1.25,
+        h + f,
+        zero_dim * h,
+        f * 1j,
+        2 - i,
+        2**f,
+        f.pow(2),
+        torch.where(b, f, 1),
+        torch.where(b, 1, i),
+        torch.clamp(i, min=1.5),
+        f.clamp(max=True),
+        torch.add(i, b, alpha=2),
+    ]
+    return made, [str(m.dtype) for m in made]
+
+
+@program
+def zero_dim_tensors_of_the_host(device):
+    x = values(3, 4, device=device)
+    return x * torch.tensor(3), torch.tensor(2.0) / x, x.add_(torch.tensor(1.5))
+
+
+@program
+def complex_numbers(device):
+    x = torch.complex(values(3, device=device), values(3, seed=1, device=device))
+    y = x * (1 + 2j)
+    y.real.add_(1)
+    y += 1j
+    return y, y.conj() @ x, y.abs(), y.angle(), torch.view_as_real(y), y[None].mH
+
+
+@program
+def empty_tensors(device):
+    x = torch.zeros(0, 3, device=device)
+    return (
+        x + 1,
+        x.sum(0),
+        x.sum(),
+        torch.cat([x, torch.ones(2, 3, device=device)]),
+        x.mean(),
+        x @ torch.ones(3, 2, device=device),
+        list(x.t().shape),
+        torch.zeros(2, 0, device=device).softmax(1),
+        x.prod(1),
+        x.any(),
+    )
+
+
+@program
+def non_finite_values(device):
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([inf, -inf, nan, 0.0, -0.0, 1e38], device=device)
+    return (
+        x.isnan(),
+        x.isinf(),
+        x * 10,
+        x.max(),
+        torch.maximum(x, -x),
+        1 / x,
+        x.nan_to_num(),
+        x.sort().values,
+        x.sign(),
+        x.relu(),
+        x.clamp(-1, 1),
+    )
+
+
+@program
+def questions(device):
+    x = values(3, device=device)
+    return (
+        torch.equal(x, x.clone()),
+        torch.equal(x, x + 1),
+        torch.allclose(x, x),
+        torch.equal(x, x[:2]),
+        bool((x > -100).all()),
+        x.sum().item(),
+        x.tolist(),
+        len(x),
+        float(x[0]),
+        int(x[0] * 100),
+        str(x.dtype),
+        x[0].is_nonzero(),
+        f"{x[0].item():.4f}",
+        torch.is_tensor(x),
+        x.nelement(),
+        0.5 in x,
+    )
+
+
+@program
+def shapes_from_values(device):
+    x = values(4, 5, dtype=torch.int64, device=device) % 3
+    return (
+        x.nonzero(),
+        x.unique(),
+        x.masked_select(x > 0),
+        torch.where(x == 1),
+        x.flatten().bincount(),
+        torch.argwhere(x),
+    )
+
+
+# Gradients
+
+
+@program
+def gradients_through_views(device):
+    x = values(4, 6, device=device).requires_grad_()
+    y = x * 2
+    y[1].mul_(3)
+    y.t()[0] += x[:, 1]
+    y.view(-1)[3:9].pow_(2)
+    (y.sum() + y[:, 2].prod()).backward()
+    return x.grad
+
+
+@program
+def double_backward(device):
+    x = values(5, device=device).requires_grad_()
+    w = values(5, 5, seed=1, device=device).requires_grad_()
+    y = torch.tanh(w @ x).pow(2).sum()
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    return g, torch.autograd.grad(g.pow(2).sum(), (x, w))
+
+
+@program
+def gradient_accumulation(device):
+    layer = torch.nn.Linear(3, 2)
+    layer.weight.data = values(2, 3)
+    layer.bias.data = values(2)
+    layer.to(device)
+    for seed in range(3):
+        layer(values(4, 3, seed=seed, device=device)).pow(2).mean().backward()
+    grad = layer.weight.grad.clone()
+    layer.zero_grad(set_to_none=False)
+    return grad, layer.weight.grad, layer.bias.grad
+
+
+@program
+def hooks_and_retained_gradients(device):
+    x = values(3, device=device).requires_grad_()
+    seen = []
+    y = x * 3
+    y.retain_grad()
+    y.register_hook(lambda g: seen.append(g * 2) or g * 0.5)
+    y.exp().sum().backward()
+    return x.grad, y.grad, seen
+
+
+@program
+def custom_function(device):
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 3 * x**2
+
+    x = values(4, device=device).requires_grad_()
+    Cube.apply(x).sum().backward()
+    return x.grad
+
+
+@program
+def checkpointing(device):
+    x = values(4, 4, device=device).requires_grad_()
+    w = values(4, 4, seed=1, device=device).requires_grad_()
+
+    def block(x):
+        return F.dropout(torch.relu(x @ w), 0.5)
+
+    y = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)
+    y.sum().backward()
+    return y, x.grad, w.grad
+
+
+@program
+def forward_mode(device):
+    import torch.autograd.forward_ad as fwd
+
+    x, t = values(4, device=device), values(4, seed=1, device=device)
+    with fwd.dual_level():
+        y = torch.sin(fwd.make_dual(x, t)) * 2
+        y = y.cumsum(0)
+        return tuple(fwd.unpack_dual(y))
+
+
+@program
+def function_transforms(device):
+    from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+
+    x, w = values(3, device=device), values(3, 3, seed=1, device=device)
+
+    def f(x):
+        return torch.tanh(w @ x).sum()
+
+    batch = values(5, 3, seed=2, device=device)
+    return (
+        grad(f)(x),
+        vmap(f)(batch),
+        vmap(grad(f))(batch),
+        jacrev(f)(x),
+        jacfwd(torch.sin)(x),
+        hessian(f)(x),
+        jvp(f, (x,), (x,)),
+    )
+
+
+@program
+def function_transform_of_a_module(device):
+    from torch.func import functional_call, grad, vmap
+
+    layer = torch.nn.Linear(3, 1).to(device)
+    weights = {"weight": values(1, 3, device=device), "bias": values(1, device=device)}
+
+    def loss(weights, x, y):
+        return (functional_call(layer, weights, (x,)) - y).pow(2).mean()
+
+    x, y = values(6, 3, device=device), values(6, 1, seed=1, device=device)
+    return vmap(grad(loss), in_dims=(None, 0, 0))(weights, x, y)
+
+
+@program
+def inference_mode(device):
+    with torch.inference_mode():
+        x = values(3, device=device)
+        x.add_(1)
+        x[0] = 2
+        return x * x
+
+
+# Layers with state
+
+
+@program
+def batch_norm_statistics(device):
+    norm = torch.nn.BatchNorm1d(4).to(device)
+    for seed in range(3):
+        y = norm(values(6, 4, seed=seed, device=device))
+    trained = y
+    norm.eval()
+    return (
+        trained,
+        norm(values(6, 4, device=device)),
+        norm.running_mean,
+        norm.running_var,
+        norm.num_batches_tracked,
+    )
+
+
+@program
+def instance_and_group_norm(device):
+    x = values(2, 4, 5, device=device)
+    inorm = torch.nn.InstanceNorm1d(4, track_running_stats=True).to(device)
+    return inorm(x), inorm.running_mean, F.group_norm(x, 2), F.layer_norm(x, (5,))
+
+
+@program
+def recurrent_layers(device):
+    torch.manual_seed(3)
+    lstm, gru = torch.nn.LSTM(3, 4, 2, batch_first=True), torch.nn.GRU(3, 4)
+    lstm, gru = lstm.to(device), gru.to(device)
+    x = values(2, 5, 3, device=device)
+    y, (h, c) = lstm(x)
+    y.sum().backward()
+    return y, h, c, gru(x)[0], lstm.weight_ih_l0.grad
+
+
+@program
+def embeddings(device):
+    torch.manual_seed(3)
+    table = torch.nn.Embedding(10, 4, padding_idx=0, max_norm=1.0).to(device)
+    bag = torch.nn.EmbeddingBag(10, 4, mode="mean").to(device)
+    i = torch.tensor([[1, 0, 3], [3, 3, 9]], device=device)
+    y = table(i).sum() + bag(i).sum()
+    y.backward()
+    return y, table.weight, table.weight.grad, bag.weight.grad
+
+
+@program
+def attention(device):
+    q, k, v = (values(2, 4, 6, 8, seed=s, device=device) for s in range(3))
+    mask = torch.ones(6, 6, dtype=torch.bool, device=device).tril()
+    return (
+        F.scaled_dot_product_attention(q, k, v),
+        F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        F.scaled_dot_product_attention(q, k, v, attn_mask=mask),
+    )
+
+
+@program
+def foreach_ops(device):
+    a = [values(3, seed=s, device=device) for s in range(3)]
+    b = [values(3, seed=s + 3, device=device) for s in range(3)]
+    torch._foreach_add_(a, b, alpha=2)
+    torch._foreach_mul_(a, [1, 2.5, 3])
+    torch._foreach_addcdiv_(a, b, [x.abs() + 1 for x in b], value=0.5)
+    torch._foreach_lerp_(a, b, 0.25)
+    return a, torch._foreach_norm(a), torch._foreach_sqrt([x.abs() for x in a])
+
+
+@program
+def clipped_gradients(device):
+    x = values(5, 5, device=device).requires_grad_()
+    x.pow(3).sum().backward()
+    norm = torch.nn.utils.clip_grad_norm_([x], 1.0)
+    return norm, x.grad
+
+
+# Random numbers
+
+
+@program
+def random_numbers(device):
+    x = torch.empty(3, 4, device=device)
+    made = [
+        torch.rand(3, device=device),
+        torch.randn(2, 3, device=device),
+        torch.randint(0, 9, (4,), device=device),
+        torch.randperm(6, device=device),
+        x.normal_(1, 2).clone(),
+        x.uniform_(-1, 1).clone(),
+        x.bernoulli_(0.3).clone(),
+        x.exponential_().clone(),
+        torch.rand_like(x),
+        torch.randn_like(x),
+        torch.bernoulli(torch.full((5,), 0.5, device=device)),
+        torch.multinomial(torch.ones(6, device=device), 3),
+        F.dropout(torch.ones(4, 4, device=device), 0.25),
+        torch.normal(torch.zeros(3, device=device), 1.0),
+    ]
+    return made
+
+
+@program
+def generators(device):
+    g = torch.Generator().manual_seed(5)
+    a = torch.rand(3, generator=g, device=device)
+    b = torch.empty(3, device=device).normal_(generator=g)
+    g.manual_seed(5)
+    return a, b, torch.rand(3, generator=g, device=device)
+
+
+@program
+def dropout_gradient(device):
+    x = values(8, 8, device=device).requires_grad_()
+    y = F.dropout(x, 0.4) + F.dropout1d(x, 0.5) + F.alpha_dropout(x, 0.2)
+    y.sum().backward()
+    return y, x.grad
+
+
+# Around the device
+
+
+@program
+def threads(device):
+    results = [None] * 4
+
+    def work(i):
+        x = values(6, 6, seed=i, device=device).requires_grad_()
+        y = x
+        for _ in range(30):
+            y = torch.tanh(y @ x) + i
+        y.sum().backward()
+        results[i] = x.grad.cpu()
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return results
+
+
+@program
+def order_of_nested_reads(device):
+    x = values(4, device=device)
+    total = 0.0
+    for i in range(4):
+        x = x * 1.5
+        total += x[i].item()
+        x[i] = total
+    return x, total
+
+
+@program
+def custom_op_with_views(device):
+    return torch.ops.ltc_test.scale_rows(values(3, 4, device=device), 2.0)
+
+
+@program
+def custom_op_that_mutates(device):
+    x = values(3, 4, device=device)
+    torch.ops.ltc_test.bump(x[1:])
+    return x
+
+
+@program
+def custom_op_with_a_gradient(device):
+    x = values(3, 4, device=device).requires_grad_()
+    y = torch.ops.ltc_test.scale_rows(x * 2, 3.0)
+    y.sum().backward()
+    return y, x.grad
+
+
+@torch.library.custom_op("ltc_test::scale_rows", mutates_args=())
+def scale_rows(x: torch.Tensor, by: float) -> torch.Tensor:
+    y = x.clone()
+    y[1:].mul_(by)
+    for row in y.unbind(0):
+        row.add_(1)
+    return y
+
+
+scale_rows.register_autograd(
+    lambda ctx, g: (torch.cat([g[:1], g[1:] * ctx.by]), None),
+    setup_context=lambda ctx, inputs, output: setattr(ctx, "by", inputs[1]),
+)
+
+
+@torch.library.custom_op("ltc_test::bump", mutates_args={"x"})
+def bump(x: torch.Tensor) -> None:
+    x[0].add_(1)
+    x.mul_(2)
+
+
+@pytest.mark.parametrize("name", list(PROGRAMS))
+def test_program_gives_what_eager_gives(name):
+    actual, expected = run(name, "lazy"), run(name, "cpu")
+    assert pytree.tree_structure(actual) == pytree.tree_structure(expected)
+    leaves = zip(pytree.tree_leaves(actual), pytree.tree_leaves(expected), strict=True)
+    for one, other in leaves:
+        if isinstance(other, torch.Tensor):
+            torch.testing.assert_close(one, other, equal_nan=True)
+        else:
+            assert one == pytest.approx(other)
+
+
+def test_a_long_chain_is_destroyed_without_recursion():
+    with torch_ltc.settings.scope(max_pending_ops=10**9):
+        x = torch.zeros(2, device="lazy")
+        for _ in range(100_000):
+            x = x + 1
+        del x
+        torch.lazy.synchronize()
+    assert (torch.zeros(2, device="lazy") + 1).tolist() == [1, 1]

@@ -41,7 +41,7 @@ static LogicalResult checkStatic(Operation *op) {
   for (Type type : op->getResultTypes())
     if (auto tensor = dyn_cast<RankedTensorType>(type);
         tensor && !tensor.hasStaticShape())
-      return op->emitError("has the dynamic type ")
+      return op->emitOpError("has the dynamic type ")
              << type << ", and code is generated for static shapes only";
   return success();
 }
@@ -49,7 +49,7 @@ static LogicalResult checkStatic(Operation *op) {
 LogicalResult checkContract(ModuleOp module, Stage after) {
   WalkResult result = module.walk([&](Operation *op) {
     if (!allowed(op, after)) {
-      op->emitError("is left after the stage ") << StringRef(name(after));
+      op->emitOpError("is left after the stage ") << StringRef(name(after));
       return WalkResult::interrupt();
     }
     if (after == Stage::Lower && failed(checkStatic(op)))

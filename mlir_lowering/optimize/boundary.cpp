@@ -106,9 +106,10 @@ private:
         .Case<CallOp>([&](auto call) { return rewriteLibrary(call); })
         .Case<tensor::EmptyOp>([&](auto) { return success(); })
         .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>([&](auto view) {
-          map.map(view.getResult(),
-                  reshaped(map.lookup(view.getSrc()),
-                           cast<MemRefType>(bufferType(view.getType()))));
+          // Nothing is known of a view that nobody reads.
+          if (Value source = map.lookupOrNull(view.getSrc()))
+            map.map(view.getResult(),
+                    reshaped(source, cast<MemRefType>(bufferType(view.getType()))));
           return success();
         })
         .Case<tensor::ExtractSliceOp>([&](auto slice) { return subview(slice); })
@@ -158,7 +159,8 @@ private:
     auto updates = updatesOf(kernel);
     SmallVector<Value> operands, results;
     for (Value operand : call.getOperands())
-      operands.push_back(map.lookup(operand));
+      if (operands.emplace_back(map.lookupOrNull(operand)); !operands.back())
+        return call.emitError("no memory was planned for an operand of this kernel");
     for (auto [i, result] : llvm::enumerate(call.getResults())) {
       Value memory = memoryOf(result);
       map.map(result, memory);

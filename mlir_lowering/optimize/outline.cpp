@@ -34,11 +34,32 @@ Value storageOf(Value value) {
   return value;
 }
 
+GenericOp copyBefore(Operation *user, Value value) {
+  OpBuilder b(user);
+  auto type = cast<RankedTensorType>(value.getType());
+  AffineMap id = b.getMultiDimIdentityMap(type.getRank());
+  Value empty = tensor::EmptyOp::create(b, user->getLoc(), type, ValueRange());
+  SmallVector<utils::IteratorType> parallel(type.getRank(),
+                                            utils::IteratorType::parallel);
+  return GenericOp::create(b, user->getLoc(), type, value, empty,
+                           ArrayRef<AffineMap>{id, id}, parallel,
+                           [](OpBuilder &nested, Location loc, ValueRange args) {
+                             linalg::YieldOp::create(nested, loc, args[0]);
+                           });
+}
+
+/// A slice is not dense: what reshapes it works on a copy.
+void separateSlices(func::FuncOp main) {
+  for (Operation &op : llvm::make_early_inc_range(main.getBody().front()))
+    if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op) &&
+        op.getOperand(0).getDefiningOp<tensor::ExtractSliceOp>())
+      op.setOperand(0, copyBefore(&op, op.getOperand(0)).getResult(0));
+}
+
 /// A result needs memory of its own: copies what is an argument, a constant,
 /// a slice, or returned twice. An argument that donates itself stays.
 void separateResults(func::FuncOp main) {
   Operation *ret = main.getBody().front().getTerminator();
-  OpBuilder b(ret);
   llvm::SmallDenseSet<Value> taken;
   for (OpOperand &result : ret->getOpOperands()) {
     Value storage = storageOf(result.get());
@@ -51,25 +72,25 @@ void separateResults(func::FuncOp main) {
                                   tensor::EmptyOp>(storage.getDefiningOp());
     if (taken.insert(storage).second && (keeps || owns))
       continue;
-    auto type = cast<RankedTensorType>(result.get().getType());
-    AffineMap id = b.getMultiDimIdentityMap(type.getRank());
-    Value empty = tensor::EmptyOp::create(b, ret->getLoc(), type, ValueRange());
-    SmallVector<utils::IteratorType> parallel(type.getRank(),
-                                              utils::IteratorType::parallel);
-    result.set(GenericOp::create(
-                   b, ret->getLoc(), type, result.get(), empty,
-                   ArrayRef<AffineMap>{id, id}, parallel,
-                   [](OpBuilder &nested, Location loc, ValueRange args) {
-                     linalg::YieldOp::create(nested, loc, args[0]);
-                   })
-                   .getResult(0));
+    result.set(copyBefore(ret, result.get()).getResult(0));
   }
+}
+
+/// Destinations whose contents nobody reads, as plain allocations.
+void freshDestinations(GenericOp op) {
+  OpBuilder b(op);
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (!op.payloadUsesValueFromOperand(&init) &&
+        !init.get().getDefiningOp<tensor::EmptyOp>())
+      init.set(tensor::EmptyOp::create(b, op.getLoc(), init.get().getType(),
+                                       ValueRange()));
 }
 
 /// Gives each reduction fills of its own, next to it.
 void privatizeFills(func::FuncOp main) {
   OpBuilder b(main.getContext());
-  for (auto generic : llvm::to_vector(main.getOps<GenericOp>()))
+  for (auto generic : llvm::to_vector(main.getOps<GenericOp>())) {
+    freshDestinations(generic);
     for (OpOperand &init : generic.getDpsInitsMutable()) {
       Operation *fill = init.get().getDefiningOp();
       if (!fill || !isFill(fill) ||
@@ -82,12 +103,16 @@ void privatizeFills(func::FuncOp main) {
       if (fill->use_empty())
         fill->erase();
     }
+  }
 }
 
 /// Merges dimensions that are neighbours in every operand.
 void collapsePointwise(Group &group) {
   auto op = cast<GenericOp>(group.ops.back());
-  if (op.getNumLoops() < 2 || op.hasIndexSemantics())
+  bool dense = llvm::none_of(op.getDpsInputs(), [](Value input) {
+    return input.getDefiningOp<tensor::ExtractSliceOp>();
+  });
+  if (op.getNumLoops() < 2 || op.hasIndexSemantics() || !dense)
     return;
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   SmallVector<ReassociationIndices> merged{{0}};
@@ -108,6 +133,7 @@ void collapsePointwise(Group &group) {
   if (failed(collapsed))
     return;
   rewriter.replaceOp(op, collapsed->results);
+  freshDestinations(cast<GenericOp>(collapsed->collapsedOp.getOperation()));
   group.ops.back() = collapsed->collapsedOp;
   group.rows.back() =
       llvm::to_vector(llvm::seq<int64_t>(0, collapsed->collapsedOp.getNumLoops()));
@@ -124,6 +150,7 @@ public:
       : module(module), main(module.lookupSymbol<func::FuncOp>("main")) {}
 
   void run() {
+    separateSlices(main);
     separateResults(main);
     privatizeFills(main);
     SmallVector<Group> groups = findGroups(main);

@@ -8,12 +8,14 @@
 //   ltc-opt graph.ltc --stop-after=lower    a dumped graph, printed as MLIR
 //           --print-calls                   its library calls, as graphs
 //           --mlir-print-debuginfo          with the user's lines
+//   ltc-opt --list-rows                     the ops that have a lowering
 //   ltc-opt module.mlir --ltc-lower --cse   single passes, as with mlir-opt
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/lower/lower.h"
+#include "mlir_lowering/ops/op_table.h"
 #include "mlir_lowering/stages.h"
 
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
@@ -87,6 +89,12 @@ struct Options {
   bool printCalls = false, printLocations = false;
 };
 
+static int listRows() {
+  for (const std::string &name : OpTable::get().names())
+    llvm::outs() << name << '\n';
+  return 0;
+}
+
 static int runStagesOf(const Options &options) {
   StringRef last = options.last;
   DialectRegistry registry;
@@ -127,6 +135,8 @@ int main(int argc, char **argv) {
   for (StringRef argument : llvm::ArrayRef(argv + 1, argc - 1)) {
     if (argument.consume_front("--stop-after="))
       options.last = argument;
+    else if (argument == "--list-rows")
+      return listRows();
     else if (argument == "--print-calls")
       options.printCalls = true;
     else if (argument == "--mlir-print-debuginfo")

@@ -8,6 +8,7 @@
 
 #include "kernels/aten_kernel.h"
 #include "kernels/clean_thread_state.h"
+#include "kernels/placement.h"
 #include "parallel.h"
 #include "raise.h"
 
@@ -30,7 +31,10 @@ Result<std::unique_ptr<Kernel>> resolveKernel(const Graph &call) {
 
 void installHostServices() {
   static std::once_flag once;
-  std::call_once(once, [] { setHostServices({resolveKernel, parallelFor}); });
+  std::call_once(once, [] {
+    installPlacement();
+    setHostServices({resolveKernel, parallelFor});
+  });
 }
 
 } // namespace ltc::backend

@@ -9,6 +9,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <dlfcn.h>
 
 namespace ltc::backend {
@@ -69,9 +70,23 @@ void runPiece(void *data) {
     loop.body(begin, std::min(loop.n, begin + size), loop.argument);
 }
 
+/// What noteThreadCount() saw last; 0 before the first.
+std::atomic<int> wantedThreads{0};
+
 } // namespace
 
-void followThreadCount() { at::init_num_threads(); }
+void noteThreadCount() {
+  wantedThreads.store(at::get_num_threads(), std::memory_order_relaxed);
+}
+
+void followThreadCount() {
+  static thread_local int followed = -1;
+  int wanted = wantedThreads.load(std::memory_order_relaxed);
+  if (followed == wanted)
+    return;
+  followed = wanted;
+  at::init_num_threads();
+}
 
 void parallelFor(int64_t n, int64_t grain,
                  void (*body)(int64_t, int64_t, void *), void *argument) {

@@ -9,6 +9,7 @@
 #include "ltc/trace.h"
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/collect.h"
+#include "ltc_backend/parallel.h"
 #include "ltc_backend/raise.h"
 
 #include <torch/csrc/lazy/core/metrics.h>
@@ -131,6 +132,7 @@ void sync(int64_t device, bool wait) {
     if (!executable) {
       failure = executable.takeError();
     } else {
+      noteThreadCount();
       auto launched =
           target.launch(*executable, std::move(collection.arguments));
       if (launched)

@@ -10,6 +10,9 @@
 #include "../parallel.h"
 #include "../raise.h"
 #include "clean_thread_state.h"
+#include "placement.h"
+
+#include "ltc/metrics.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 
@@ -124,6 +127,14 @@ void AtenKernel::settle(Views results) {
   }
 }
 
+/// True when `value` is the result's own memory, laid out as it should be.
+static bool isInPlace(const at::Tensor &value, const KernelView &result) {
+  return value.const_data_ptr() == result.data &&
+         value.scalar_type() == toScalarType(result.dtype) &&
+         value.strides() == at::IntArrayRef(result.strides, result.rank) &&
+         !value.is_neg() && !value.is_conj();
+}
+
 /// Dense to dense of the same type, where a plain copy beats ATen's dispatch
 /// and its threads; larger ones are left to those.
 static bool copyBytes(const at::Tensor &value, const KernelView &result) {
@@ -144,10 +155,12 @@ void AtenKernel::store(const at::Tensor &value, Views results, size_t number) {
   TORCH_CHECK(value.sizes() == wanted, "result ", number, " has shape ",
               value.sizes(), ", but was recorded as ",
               describe(results[number]));
-  if (copyBytes(value, results[number]))
+  if (isInPlace(value, results[number]))
     return;
-  TensorSlot destination;
-  destination.point(results[number]).copy_(value);
+  static Counter &copies = counter("execute.result_copies");
+  copies.add();
+  if (!copyBytes(value, results[number]))
+    borrow(results[number]).copy_(value);
 }
 
 /// Every defined tensor that the operator returned, in order.
@@ -163,12 +176,30 @@ static std::vector<at::Tensor> definedTensors(const Stack &returned) {
   return tensors;
 }
 
+/// Moves values out of the way that lie in the memory of a result other than
+/// their own, or are laid out in another way there.
+static void untangle(std::vector<at::Tensor> &returned,
+                     std::span<const KernelView> results) {
+  for (size_t i = 0; i < returned.size(); ++i) {
+    if (isInPlace(returned[i], results[i]))
+      continue;
+    for (const KernelView &result : results)
+      if (result.data && returned[i].storage().data() == result.data)
+        returned[i] = returned[i].clone();
+  }
+}
+
 void AtenKernel::callFunctional(Views results) {
-  plan.op.callBoxed(&stack);
-  std::vector<at::Tensor> returned = definedTensors(stack);
+  std::vector<at::Tensor> returned;
+  {
+    Placement placement(results);
+    plan.op.callBoxed(&stack);
+    returned = definedTensors(stack);
+  }
   TORCH_CHECK(returned.size() == results.size(), "the operator returned ",
               returned.size(), " tensors where ", results.size(),
               " were recorded");
+  untangle(returned, results);
   for (size_t i = 0; i < results.size(); ++i)
     store(returned[i], results, i);
 }

@@ -54,6 +54,9 @@ static std::optional<IValue> numberForTensor(const Attribute &attribute) {
     return wrappedNumber(*integer);
   if (auto *real = std::get_if<double>(&attribute))
     return wrappedNumber(*real);
+  auto *parts = std::get_if<std::vector<double>>(&attribute);
+  if (parts && parts->size() == 2)
+    return wrappedNumber(c10::complex<double>((*parts)[0], (*parts)[1]));
   return std::nullopt;
 }
 

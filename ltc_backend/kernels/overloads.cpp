@@ -69,18 +69,13 @@ static bool sameArguments(const std::vector<const c10::Argument *> &a,
 /// The out variants of losses use the result for the loss of each element and
 /// resize it, with a warning; binary_cross_entropy even returns another value.
 static bool resizesOut(const c10::FunctionSchema &schema) {
-  return std::ranges::any_of(schema.arguments(), [](const c10::Argument &a) {
-    return a.name() == "reduction";
-  });
+  return schema.argumentIndexWithName("reduction").has_value();
 }
 
 std::optional<OperatorHandle> nativeOut(const OperatorHandle &op) {
   if (resizesOut(op.schema()))
     return std::nullopt;
   const auto &name = op.operator_name();
-  // A loss that is reduced grows its result and shrinks it again.
-  if (op.schema().argumentIndexWithName("reduction"))
-    return std::nullopt;
   auto wanted = withoutOuts(op.schema());
   for (const std::string &overload : overloadsOf(name.name)) {
     auto sibling =

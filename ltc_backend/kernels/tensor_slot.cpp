@@ -9,6 +9,7 @@
 #include "../convert.h"
 
 #include <ATen/EmptyTensor.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/TensorImpl.h>
 
 namespace ltc::backend {
@@ -20,21 +21,22 @@ static at::IntArrayRef stridesOf(const KernelView &view) {
   return {view.strides, view.rank};
 }
 
-void TensorSlot::make(const KernelView &view) {
-  // Not resizable: a kernel that tries to grow a result fails loudly.
-  at::Storage storage(at::Storage::use_byte_size_t(), 0,
-                      at::DataPtr(view.data, at::kCPU), nullptr, false);
-  tensor = at::detail::make_tensor<at::TensorImpl>(
-      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
-      c10::scalarTypeToTypeMeta(toScalarType(view.dtype)));
-  reshape(view);
-}
-
-void TensorSlot::reshape(const KernelView &view) {
+static void reshape(const at::Tensor &tensor, const KernelView &view) {
   at::TensorImpl *impl = tensor.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(sizesOf(view), stridesOf(view));
   impl->unsafe_storage().set_nbytes(at::detail::computeStorageNbytes(
       sizesOf(view), stridesOf(view), impl->itemsize()));
+}
+
+at::Tensor borrow(const KernelView &view) {
+  at::Storage storage(at::Storage::use_byte_size_t(), 0,
+                      at::DataPtr(view.data, at::kCPU), c10::GetCPUAllocator(),
+                      /*resizable=*/true);
+  auto tensor = at::detail::make_tensor<at::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+      c10::scalarTypeToTypeMeta(toScalarType(view.dtype)));
+  reshape(tensor, view);
+  return tensor;
 }
 
 const at::Tensor &TensorSlot::point(const KernelView &view) {
@@ -45,11 +47,11 @@ const at::Tensor &TensorSlot::point(const KernelView &view) {
               tensor.storage_offset() == 0 &&
               tensor.scalar_type() == toScalarType(view.dtype);
   if (!ours) {
-    make(view);
+    tensor = borrow(view);
     return tensor;
   }
   if (tensor.sizes() != sizesOf(view) || tensor.strides() != stridesOf(view))
-    reshape(view);
+    reshape(tensor, view);
   tensor.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(
       at::DataPtr(view.data, at::kCPU));
   return tensor;

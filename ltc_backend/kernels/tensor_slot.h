@@ -12,6 +12,10 @@
 
 namespace ltc::backend {
 
+/// A tensor over the memory of `view`, which it does not own. A kernel that
+/// resizes it gets memory of its own for it.
+at::Tensor borrow(const KernelView &view);
+
 /// One operand or result of a kernel as a tensor that owns no memory. It is
 /// made once and pointed at other memory for each run, which costs some 10 ns
 /// where a new tensor costs 200. One thread at a time.
@@ -23,9 +27,6 @@ public:
   bool isStill(const KernelView &view) const;
 
 private:
-  void make(const KernelView &view);
-  void reshape(const KernelView &view);
-
   at::Tensor tensor;
 };
 

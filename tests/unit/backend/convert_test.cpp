@@ -82,8 +82,7 @@ TEST(ConvertAttribute, EveryKindOfArgument) {
   expectRoundTrip(2.5, alpha, 2.5);
   expectRoundTrip(int64_t(2), alpha, int64_t(2));
   expectRoundTrip(true, alpha, true);
-  expectRoundTrip(c10::complex<double>(1, 2), alpha,
-                  std::vector<double>{1, 2});
+  expectRoundTrip(c10::complex<double>(1, 2), alpha, std::vector<double>{1, 2});
   expectRoundTrip(c10::complex<double>(1, 2), alpha, std::vector<double>{1, 2});
 }
 

@@ -84,6 +84,7 @@ KernelCall::KernelCall(const std::string &call, std::vector<Operand> operands,
 }
 
 Status KernelCall::run() {
+  installHostServices();
   if (!kernel) {
     Result<Graph> graph = Graph::parse(text);
     if (!graph)

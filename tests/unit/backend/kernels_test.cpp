@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "kernel_call.h"
 
+#include "ltc/metrics.h"
 #include "ltc_backend/convert.h"
 
 using namespace ltc;
@@ -249,6 +250,38 @@ TEST(Kernels, ViewsSeeDenseValuesWhateverTheStrides) {
   EXPECT_TRUE(
       same(runCall("aten::view(self=%0, size=[12])", {x}, {x.reshape({12})}),
            {x.reshape({12})}));
+}
+
+/// Results of equal shape take each other's memory, and a result that is a
+/// transposed view (heads == length) lies in its own in another layout.
+TEST(Kernels, ResultsThatATenAllocatesInTheWrongPlace) {
+  at::Tensor q = randn({2, 4, 4, 8}), k = randn({2, 4, 4, 8}),
+             v = randn({2, 4, 4, 8}), g = randn({2, 4, 4, 8});
+  auto [out, lse] = at::_scaled_dot_product_flash_attention_for_cpu(q, k, v);
+  at::Tensor dense = at::empty(out.sizes()), denseLse = at::empty(lse.sizes());
+  EXPECT_TRUE(same(runCall("aten::_scaled_dot_product_flash_attention_for_cpu("
+                           "query=%0, key=%1, value=%2, dropout_p=0.0)",
+                           {q, k, v}, {dense, denseLse}),
+                   {out, lse}));
+  auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+      g, q, k, v, out, lse, 0.0, false);
+  EXPECT_TRUE(
+      same(runCall("aten::_scaled_dot_product_flash_attention_for_cpu_backward("
+                   "grad_out=%0, query=%1, key=%2, value=%3, out=%4, "
+                   "logsumexp=%5, dropout_p=0.0, is_causal=false)",
+                   {g, q, k, v, out, lse}, {dense, dense, dense}),
+           {dq, dk, dv}));
+}
+
+TEST(Kernels, ConvolutionAllocatesInTheResult) {
+  at::Tensor x = randn({2, 3, 8, 8}), w = randn({4, 3, 3, 3}), b = randn({4});
+  KernelCall kernel(convolution, {x, w, b}, {at::empty({2, 4, 8, 8})});
+  ASSERT_TRUE(kernel.run());
+  Counter &copies = counter("execute.result_copies");
+  int64_t before = copies.get();
+  ASSERT_TRUE(kernel.run());
+  EXPECT_EQ(copies.get(), before);
+  EXPECT_TRUE(same(kernel.results[0], at::conv2d(x, w, b, 1, 1)));
 }
 
 TEST(Kernels, ZerosThatATenNeverStores) {

@@ -88,11 +88,15 @@ TEST(ParallelFor, SharesTheTeamOfAtensKernels) {
 
 TEST(ParallelFor, AnotherThreadFollowsTheNumber) {
   at::set_num_threads(2);
+  noteThreadCount();
   size_t before = 0, after = 0;
   std::thread([&] {
     Visits visits;
     before = loop(visits, 300, 1).threads.size();
-    std::thread([] { at::set_num_threads(3); }).join();
+    std::thread([] {
+      at::set_num_threads(3);
+      noteThreadCount();
+    }).join();
     Visits more;
     after = loop(more, 300, 1).threads.size();
   }).join();

@@ -1,0 +1,50 @@
+//===- placement.h - Lets ATen allocate where a result belongs --*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Convolutions, attention and others return tensors that they allocate with
+// at::empty. Between allocation and return nobody cares where that memory is,
+// so it may be the result's own: this saves the copy and the page faults of
+// fresh memory. A dispatch key that PyTorch keeps for modes, and that is on
+// for the calling thread only, brings at::empty here.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/kernels.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+namespace ltc::backend {
+
+/// Registers with the dispatcher. Once, before the first kernel runs.
+void installPlacement();
+
+/// While it lives, at::empty on this thread hands out the memory of each dense
+/// result once, to the first that asks for its shape and type. That may be a
+/// temporary or another result: compare addresses afterwards.
+class Placement {
+public:
+  explicit Placement(std::span<const KernelView> results);
+  ~Placement();
+  Placement(const Placement &) = delete;
+  Placement &operator=(const Placement &) = delete;
+
+  /// The result's memory as a tensor, or undefined. `dtype` and sizes must
+  /// agree, and it must be free.
+  at::Tensor take(at::IntArrayRef sizes, at::ScalarType dtype);
+  /// The placement in force on this thread, or nullptr.
+  static Placement *current();
+
+private:
+  std::span<const KernelView> results;
+  uint64_t taken = 0; ///< a bit for each of the first 64 results
+  Placement *outer;
+  std::optional<c10::impl::IncludeDispatchKeyGuard> key;
+};
+
+} // namespace ltc::backend

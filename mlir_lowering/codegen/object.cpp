@@ -58,7 +58,12 @@ void setAttributes(llvm::Module &module, const llvm::TargetMachine &machine,
     function.addFnAttr("min-legal-vector-width", width);
     function.addFnAttr("no-trapping-math", "true");
     function.addFnAttr(llvm::Attribute::NoUnwind);
-    if (function.getName() != kEntry)
+    // The entry point is one long block that runs once: optimising it, or
+    // copying kernels into it, costs half of the compile time for nothing.
+    function.addFnAttr(llvm::Attribute::NoInline);
+    if (function.getName() == kEntry)
+      function.addFnAttr(llvm::Attribute::OptimizeNone);
+    else
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
   }
 }

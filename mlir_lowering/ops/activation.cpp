@@ -30,14 +30,13 @@ static Value geluBackward(Scalar s, const Elements &x) {
     Value inner = s.mul(s.add(self, s.mul(cubed, kTanhCubic)), kTanhScale);
     Value tanh = s.tanh(inner);
     Value left = s.mul(self, 0.5), right = s.add(tanh, 1.0);
-    Value slope =
-        s.mul(s.add(s.mul(squared, 3 * kTanhCubic), 1.0), kTanhScale);
+    Value slope = s.mul(s.add(s.mul(squared, 3 * kTanhCubic), 1.0), kTanhScale);
     Value curve = s.mul(s.mul(left, s.sub(1.0, s.square(tanh))), slope);
     return s.mul(grad, s.add(s.mul(right, 0.5), curve));
   }
   Value cdf = s.mul(s.add(s.erf(s.mul(self, M_SQRT1_2)), 1.0), 0.5);
-  Value pdf = s.mul(s.exp(s.mul(s.square(self), -0.5)),
-                    M_2_SQRTPI * M_SQRT1_2 * 0.5);
+  Value pdf =
+      s.mul(s.exp(s.mul(s.square(self), -0.5)), M_2_SQRTPI * M_SQRT1_2 * 0.5);
   return s.mul(grad, s.add(cdf, s.mul(self, pdf)));
 }
 
@@ -85,9 +84,8 @@ static Value logSoftmaxBackward(Emit &e, const OpCall &op) {
 
 /// min(0, x) - log1p(exp(-|x|)); the second result keeps exp(-|x|).
 static Values logSigmoid(Emit &e, const OpCall &op) {
-  Value z = e.map(e.widen(op["self"]), [](Scalar s, Value x) {
-    return s.exp(s.neg(s.abs(x)));
-  });
+  Value z = e.map(e.widen(op["self"]),
+                  [](Scalar s, Value x) { return s.exp(s.neg(s.abs(x))); });
   Value y = e.map(e.widen(op["self"]), z, [](Scalar s, Value x, Value z) {
     return s.sub(s.min(x, 0.0), s.log1p(z));
   });
@@ -102,9 +100,9 @@ static std::pair<Value, Value> halves(Emit &e, Value x, int64_t dim) {
 
 static Value glu(Emit &e, const OpCall &op) {
   auto [value, gate] = halves(e, op["self"], op.dim("dim", -1));
-  Value y = e.map(e.widen(value), e.widen(gate), [](Scalar s, Value v, Value g) {
-    return s.mul(v, s.sigmoid(g));
-  });
+  Value y =
+      e.map(e.widen(value), e.widen(gate),
+            [](Scalar s, Value v, Value g) { return s.mul(v, s.sigmoid(g)); });
   return e.narrow(y, op.result());
 }
 
@@ -112,16 +110,15 @@ static Value gluBackward(Emit &e, const OpCall &op) {
   int64_t dim = op.dim("dim", -1, op["self"]);
   auto [value, gate] = halves(e, op["self"], dim);
   Value grad = e.widen(op["grad_output"]);
-  Value gateSigmoid = e.map(e.widen(gate), [](Scalar s, Value g) {
-    return s.sigmoid(g);
-  });
+  Value gateSigmoid =
+      e.map(e.widen(gate), [](Scalar s, Value g) { return s.sigmoid(g); });
   Value byValue = e.mul(grad, gateSigmoid);
   Value byGate = e.map(byValue, gateSigmoid, e.widen(value),
                        [](Scalar s, Value d, Value g, Value v) {
                          return s.mul(s.mul(d, s.sub(1.0, g)), v);
                        });
-  return e.concat({e.narrow(byValue, op.result()),
-                   e.narrow(byGate, op.result())}, dim);
+  return e.concat(
+      {e.narrow(byValue, op.result()), e.narrow(byGate, op.result())}, dim);
 }
 
 static bool hasStaticSplit(const OpCall &op) {
@@ -129,13 +126,13 @@ static bool hasStaticSplit(const OpCall &op) {
 }
 
 static Values preluBackward(Emit &e, const OpCall &op) {
-  Values grads = e.mapMany(
-      {op["grad_output"], op["self"], op["weight"]},
-      [](Scalar s, llvm::ArrayRef<Value> v) -> Values {
-        Value positive = s.gt(v[1], 0.0);
-        return {s.select(positive, v[0], s.mul(v[2], v[0])),
-                s.select(positive, 0.0, s.mul(v[1], v[0]))};
-      });
+  Values grads =
+      e.mapMany({op["grad_output"], op["self"], op["weight"]},
+                [](Scalar s, llvm::ArrayRef<Value> v) -> Values {
+                  Value positive = s.gt(v[1], 0.0);
+                  return {s.select(positive, v[0], s.mul(v[2], v[0])),
+                          s.select(positive, 0.0, s.mul(v[1], v[0]))};
+                });
   return {e.narrow(grads[0], op.result(0)), e.narrow(grads[1], op.result(1))};
 }
 
@@ -175,15 +172,21 @@ static void addRelus(OpTable &t) {
                                                 s.mul(alpha, scale))),
                     s.mul(self, scale));
   });
+  t.pointwise("aten::celu", [](Scalar s, Value x, Value alpha) {
+    if (!alpha)
+      alpha = 1.0;
+    Value below = s.mul(s.expm1(s.div(x, alpha)), alpha);
+    return s.select(s.lt(x, 0.0), below, x);
+  });
   t.pointwise("aten::elu_backward", [](Scalar s, const Elements &x) {
     Value grad = x["grad_output"], y = x["self_or_result"];
     Value one = s.number(1.0, grad.dtype());
     Value negative = s.mul(s.mul(one, x["alpha"]), x["scale"]);
     Value outer = s.mul(grad, x["input_scale"]);
-    Value below = x.op.flag("is_result")
-                      ? s.mul(outer, s.add(y, negative))
-                      : s.mul(s.mul(outer, negative),
-                              s.exp(s.mul(y, x["input_scale"])));
+    Value below =
+        x.op.flag("is_result")
+            ? s.mul(outer, s.add(y, negative))
+            : s.mul(s.mul(outer, negative), s.exp(s.mul(y, x["input_scale"])));
     return s.select(s.le(y, 0.0), below, s.mul(grad, x["scale"]));
   });
 }
@@ -191,8 +194,9 @@ static void addRelus(OpTable &t) {
 static void addSmooth(OpTable &t) {
   t.pointwise("aten::gelu", gelu);
   t.pointwise("aten::gelu_backward", geluBackward);
-  t.pointwise("aten::silu",
-              [](Scalar s, Value x) { return s.div(x, s.add(s.exp(s.neg(x)), 1.0)); });
+  t.pointwise("aten::silu", [](Scalar s, Value x) {
+    return s.div(x, s.add(s.exp(s.neg(x)), 1.0));
+  });
   t.pointwise("aten::silu_backward", [](Scalar s, Value grad, Value x) {
     Value sigmoid = s.sigmoid(x);
     Value slope = s.add(s.mul(x, s.sub(1.0, sigmoid)), 1.0);
@@ -228,14 +232,14 @@ static void addSmooth(OpTable &t) {
       .when([](const OpCall &op) {
         return op.result(0).type == op.result(1).type;
       });
-  t.pointwise("aten::log_sigmoid_backward",
-              [](Scalar s, Value grad, Value x, Value z) {
-                Value negative = s.lt(x, 0.0);
-                Value limit = s.select(negative, 1.0, s.number(0.0, x.dtype()));
-                Value sign = s.select(negative, 1.0, s.number(-1.0, x.dtype()));
-                Value slope = s.sub(limit, s.mul(sign, s.div(z, s.add(z, 1.0))));
-                return s.mul(grad, slope);
-              });
+  t.pointwise(
+      "aten::log_sigmoid_backward", [](Scalar s, Value grad, Value x, Value z) {
+        Value negative = s.lt(x, 0.0);
+        Value limit = s.select(negative, 1.0, s.number(0.0, x.dtype()));
+        Value sign = s.select(negative, 1.0, s.number(-1.0, x.dtype()));
+        Value slope = s.sub(limit, s.mul(sign, s.div(z, s.add(z, 1.0))));
+        return s.mul(grad, slope);
+      });
 }
 
 static void addHardAndShrink(OpTable &t) {
@@ -251,12 +255,11 @@ static void addHardAndShrink(OpTable &t) {
   });
   t.pointwise("aten::hardswish_backward", [](Scalar s, Value grad, Value x) {
     Value middle = s.mul(grad, s.add(s.div(x, 3.0), 0.5));
-    return s.select(s.le(x, -3.0), 0.0,
-                    s.select(s.lt(x, 3.0), middle, grad));
+    return s.select(s.le(x, -3.0), 0.0, s.select(s.lt(x, 3.0), middle, grad));
   });
   t.pointwise("aten::softshrink", [](Scalar s, Value x, Value lambda) {
-    Value low = s.select(s.lt(x, s.neg(lambda)), s.add(x, lambda),
-                         s.mul(x, 0.0));
+    Value low =
+        s.select(s.lt(x, s.neg(lambda)), s.add(x, lambda), s.mul(x, 0.0));
     return s.select(s.gt(x, lambda), s.sub(x, lambda), low);
   });
   t.pointwise("aten::hardshrink", [](Scalar s, Value x, Value lambda) {

@@ -36,8 +36,7 @@ static void addComparisons(OpTable &t) {
   });
   t.pointwise("aten::signbit", [](Scalar s, Value x) {
     // Of -0.0 and -NaN as well: only the sign is copied.
-    return isFloat(x.dtype()) ? s.lt(s.copysign(infinity, x), 0.0)
-                              : s.lt(x, 0);
+    return isFloat(x.dtype()) ? s.lt(s.copysign(infinity, x), 0.0) : s.lt(x, 0);
   });
 }
 

@@ -18,18 +18,35 @@ static Value arange(Emit &e, const OpCall &op) {
   Value start = op.has("start") ? op["start"] : Value(0);
   Value step = op.has("step") ? op["step"] : Value(1);
   DType wide = isFloat(dtype) ? DType::F64 : DType::I64;
-  Value x = e.generate(e.shape(op.result()),
-                       [&](Scalar s, llvm::ArrayRef<Value> at) {
-                         return s.add(s.mul(s.cast(at[0], wide), step), start);
-                       });
+  Value x =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        return s.add(s.mul(s.cast(at[0], wide), step), start);
+      });
+  return e.narrow(x, op.result());
+}
+
+/// From both ends to the middle, so that the last point is exact.
+static Value linspace(Emit &e, const OpCall &op) {
+  int64_t steps = op.integer("steps"), last = steps - 1;
+  double start = op.real("start"), end = op.real("end");
+  double step = last > 0 ? (end - start) / double(last) : 0;
+  DType dtype = computeDType(op.result().dtype);
+  Value x =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        auto along = [&](Value i, double from, double by) {
+          return s.add(s.mul(s.cast(i, dtype), by), from);
+        };
+        return s.select(s.lt(at[0], steps / 2), along(at[0], start, step),
+                        along(s.sub(last, at[0]), end, -step));
+      });
   return e.narrow(x, op.result());
 }
 
 static Value eye(Emit &e, const OpCall &op) {
-  Value x = e.generate(e.shape(op.result()),
-                       [&](Scalar s, llvm::ArrayRef<Value> at) {
-                         return s.eq(at[0], at[1]);
-                       });
+  Value x =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        return s.eq(at[0], at[1]);
+      });
   return e.narrow(x, op.result());
 }
 
@@ -54,14 +71,16 @@ static bool isStaticResult(const OpCall &op) {
 }
 
 void addCreateOps(OpTable &t) {
-  t.structured({"aten::full", "aten::full_like", "aten::new_full", "aten::fill.Scalar"},
-               [](Emit &e, const OpCall &op) {
-                 return filled(e, op, op.has("fill_value") ? op["fill_value"]
-                                                           : op["value"]);
-               })
+  t.structured(
+       {"aten::full", "aten::full_like", "aten::new_full", "aten::fill.Scalar"},
+       [](Emit &e, const OpCall &op) {
+         return filled(e, op,
+                       op.has("fill_value") ? op["fill_value"] : op["value"]);
+       })
       .when(isStaticResult);
-  t.structured({"aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::zero"},
-               [](Emit &e, const OpCall &op) { return filled(e, op, 0); })
+  t.structured(
+       {"aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::zero"},
+       [](Emit &e, const OpCall &op) { return filled(e, op, 0); })
       .when(isStaticResult);
   t.structured({"aten::ones", "aten::ones_like", "aten::new_ones"},
                [](Emit &e, const OpCall &op) { return filled(e, op, 1); })
@@ -72,9 +91,17 @@ void addCreateOps(OpTable &t) {
   t.structured("aten::fill.Tensor", [](Emit &e, const OpCall &op) {
     return e.expand(e.narrow(op["value"], op.result()), e.shape(op["self"]));
   });
-  t.structured({"aten::arange", "aten::arange.start", "aten::arange.start_step"},
-               arange);
+  t.structured(
+      {"aten::arange", "aten::arange.start", "aten::arange.start_step"},
+      arange);
+  t.structured("aten::linspace", linspace).when([](const OpCall &op) {
+    return isFloat(op.result().dtype);
+  });
   t.structured({"aten::eye", "aten::eye.m"}, eye);
+  // In-place copies: the values of one, the dtype and shape of the other.
+  t.structured("aten::copy", [](Emit &e, const OpCall &op) {
+    return e.expand(e.narrow(op["src"], op.result()), e.shape(op["self"]));
+  });
   addTriangle(t, "aten::tril", /*lower=*/true);
   addTriangle(t, "aten::triu", /*lower=*/false);
 }

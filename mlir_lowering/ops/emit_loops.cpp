@@ -134,7 +134,8 @@ Values Emit::reduce(ArrayRef<Value> operands, Dims dims, bool keepdim,
   LoopNest nest(broadcastShape(operands));
   SmallVector<bool> reduced(nest.rank());
   for (int64_t dim : dims)
-    reduced[dim] = true;
+    if (dim < int64_t(nest.rank())) // a scalar has a dimension 0 to reduce
+      reduced[dim] = true;
   Shape kept;
   SmallVector<AffineExpr> keptExprs;
   SmallVector<utils::IteratorType> kinds;

@@ -52,6 +52,8 @@ Value Emit::count(Value x, Dims dims) {
   int64_t known = 1;
   mlir::Value unknown;
   for (int64_t dim : dims) {
+    if (dim >= x.rank()) // a scalar's dimension 0
+      continue;
     if (x.size(dim) != kUnknown) {
       known *= x.size(dim);
       continue;

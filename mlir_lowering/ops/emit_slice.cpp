@@ -26,6 +26,11 @@ static int64_t clampSlice(int64_t size, int64_t &start, int64_t stop,
   return std::max<int64_t>(0, (clamp(stop) - start + step - 1) / step);
 }
 
+static bool isEmpty(const Shape &shape) {
+  return llvm::any_of(
+      shape, [](OpFoldResult size) { return getConstantIntValue(size) == 0; });
+}
+
 struct SliceBounds {
   Shape offsets, sizes, strides;
 };
@@ -68,6 +73,8 @@ Value Emit::slice(Value x, int64_t dim, int64_t start, int64_t stop,
   SliceBounds at = sliceBounds(*this, x, dim, start, stop, step);
   if (at.sizes == shape(x))
     return x;
+  if (isEmpty(at.sizes)) // MLIR allows no slice at the very end
+    return empty(at.sizes, x.dtype());
   return {tensor::ExtractSliceOp::create(b, x.ir(), at.offsets, at.sizes,
                                          at.strides),
           x.dtype()};
@@ -79,6 +86,8 @@ Value Emit::insertSlice(Value x, Value part, int64_t dim, int64_t start,
   part = cast(part, x.dtype());
   if (at.sizes == shape(x))
     return part;
+  if (isEmpty(at.sizes))
+    return x;
   return {tensor::InsertSliceOp::create(b, part.ir(), x.ir(), at.offsets,
                                         at.sizes, at.strides),
           x.dtype()};
@@ -107,6 +116,8 @@ Value Emit::concat(ArrayRef<Value> parts, int64_t dim) {
   Shape offsets(total.size(), b.getIndexAttr(0));
   Shape strides(total.size(), b.getIndexAttr(1));
   for (auto [index, part] : llvm::enumerate(parts)) {
+    if (isEmpty(shape(part)))
+      continue;
     offsets[dim] = index ? ends[index - 1] : OpFoldResult(b.getIndexAttr(0));
     joined = {tensor::InsertSliceOp::create(b, part.ir(), joined.ir(), offsets,
                                             shape(part), strides),
@@ -135,9 +146,11 @@ Value Emit::pad(Value x, Dims low, Dims high, Value value) {
                  arith::ConstantIndexOp::create(b, more).getResult())
                  .getResult();
   }
-  return {tensor::InsertSliceOp::create(b, inner.ir(),
-                                        full(total, x.dtype(), value).ir(),
-                                        offsets, shape(inner), strides),
+  Value around = full(total, x.dtype(), value);
+  if (isEmpty(shape(inner)))
+    return around;
+  return {tensor::InsertSliceOp::create(b, inner.ir(), around.ir(), offsets,
+                                        shape(inner), strides),
           x.dtype()};
 }
 

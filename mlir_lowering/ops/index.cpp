@@ -28,8 +28,6 @@ static Value embedding(Emit &e, const OpCall &op) {
 static Value gather(Emit &e, const OpCall &op) {
   Value x = op["self"], index = op["index"];
   int64_t dim = op.dim("dim");
-  if (x.rank() == 0)
-    return e.expand(x, e.shape(index));
   Value picked =
       e.generate(e.shape(index), [&](Scalar s, llvm::ArrayRef<Value> at) {
         Values from(at);
@@ -135,7 +133,10 @@ static Value take(Emit &e, const OpCall &op) {
 
 void addIndexOps(OpTable &t) {
   t.structured("aten::embedding", embedding);
-  t.structured("aten::gather", gather);
+  t.structured("aten::gather", gather).when([](const OpCall &op) {
+    // A scalar stands for a vector of one element, on either side.
+    return op["self"].rank() > 0 && op["index"].rank() == op["self"].rank();
+  });
   t.structured("aten::index_select", indexSelect).when([](const OpCall &op) {
     return op["self"].rank() > 0;
   });

@@ -34,8 +34,9 @@ template <typename Loss, typename Slope>
 static void addLoss(OpTable &t, const char *name, const char *backward,
                     Loss loss, Slope slope) {
   t.structured(name, [loss](Emit &e, const OpCall &op) {
-    Value losses = e.map(e.widen(op["self"]), e.widen(op["target"]),
-                         [&](Scalar s, Value x, Value y) { return loss(s, op, x, y); });
+    Value losses =
+        e.map(e.widen(op["self"]), e.widen(op["target"]),
+              [&](Scalar s, Value x, Value y) { return loss(s, op, x, y); });
     return reduced(e, op, losses);
   });
   t.structured(backward, [slope](Emit &e, const OpCall &op) {
@@ -58,7 +59,8 @@ static Value mseSlope(Scalar s, const OpCall &, Value x, Value y) {
 }
 
 static Value smoothL1(Scalar s, const OpCall &op, Value x, Value y) {
-  Value z = s.abs(s.sub(x, y)), beta = s.cast(s.number(0.0, z.dtype()), z.dtype());
+  Value z = s.abs(s.sub(x, y)),
+        beta = s.cast(s.number(0.0, z.dtype()), z.dtype());
   beta = s.add(beta, op["beta"]);
   Value inner = s.div(s.mul(s.mul(0.5, z), z), beta);
   return s.select(s.lt(z, beta), inner, s.sub(z, s.mul(0.5, beta)));
@@ -69,7 +71,8 @@ static Value smoothL1Slope(Scalar s, const OpCall &op, Value x, Value y) {
 }
 
 static Value huber(Scalar s, const OpCall &op, Value x, Value y) {
-  Value z = s.abs(s.sub(x, y)), delta = s.add(s.number(0.0, z.dtype()), op["delta"]);
+  Value z = s.abs(s.sub(x, y)),
+        delta = s.add(s.number(0.0, z.dtype()), op["delta"]);
   return s.select(s.lt(z, delta), s.mul(s.mul(0.5, z), z),
                   s.mul(delta, s.sub(z, s.mul(0.5, delta))));
 }
@@ -82,7 +85,8 @@ static Value huberSlope(Scalar s, const OpCall &op, Value x, Value y) {
 static int64_t classDim(Value x) { return x.rank() == 1 ? 0 : 1; }
 
 /// Where a sample's class is read: the class put into the target's position.
-static Values classPosition(llvm::ArrayRef<Value> sample, int64_t dim, Value c) {
+static Values classPosition(llvm::ArrayRef<Value> sample, int64_t dim,
+                            Value c) {
   Values at(sample);
   at.insert(at.begin() + dim, c);
   return at;
@@ -107,7 +111,8 @@ static Values nllLoss(Emit &e, const OpCall &op) {
   Value x = op["self"], targets = op["target"];
   int64_t dim = classDim(x);
   auto perSample = [&](bool wantsWeight) {
-    return e.generate(e.shape(targets), [&](Scalar s, llvm::ArrayRef<Value> at) {
+    return e.generate(e.shape(targets), [&](Scalar s,
+                                            llvm::ArrayRef<Value> at) {
       Target target(s, op, s.load(targets, at), dim);
       if (wantsWeight)
         return target.weight;
@@ -149,9 +154,10 @@ static Value nllLossBackward(Emit &e, const OpCall &op) {
 static Value binaryCrossEntropy(Emit &e, const OpCall &op) {
   Value losses = e.map(e.widen(op["self"]), e.widen(op["target"]),
                        [](Scalar s, Value x, Value y) {
-    Value on = s.max(s.log(x), -100.0), off = s.max(s.log1p(s.neg(x)), -100.0);
-    return s.sub(s.mul(s.sub(y, 1.0), off), s.mul(y, on));
-  });
+                         Value on = s.max(s.log(x), -100.0),
+                               off = s.max(s.log1p(s.neg(x)), -100.0);
+                         return s.sub(s.mul(s.sub(y, 1.0), off), s.mul(y, on));
+                       });
   if (op.has("weight"))
     losses = e.mul(losses, op["weight"]);
   return reduced(e, op, losses);
@@ -161,9 +167,9 @@ static Value binaryCrossEntropyBackward(Emit &e, const OpCall &op) {
   Value x = e.widen(op["self"]), y = e.widen(op["target"]);
   Value dx = e.map(x, y, e.widen(op["grad_output"]),
                    [](Scalar s, Value x, Value y, Value g) {
-    Value bound = s.max(s.mul(s.sub(1.0, x), x), 1e-12);
-    return s.div(s.mul(g, s.sub(x, y)), bound);
-  });
+                     Value bound = s.max(s.mul(s.sub(1.0, x), x), 1e-12);
+                     return s.div(s.mul(g, s.sub(x, y)), bound);
+                   });
   if (op.has("weight"))
     dx = e.mul(dx, op["weight"]);
   if (op.integer("reduction", Mean) == Mean)
@@ -178,13 +184,15 @@ static Value binaryCrossEntropyWithLogits(Emit &e, const OpCall &op) {
     return s.add(s.log1p(s.exp(s.neg(s.abs(x)))), s.max(s.neg(x), 0.0));
   });
   if (op.has("pos_weight")) {
-    Value weight = e.map(e.widen(op["pos_weight"]), y, [](Scalar s, Value p, Value y) {
-      return s.add(s.mul(s.sub(p, 1.0), y), 1.0);
-    });
+    Value weight =
+        e.map(e.widen(op["pos_weight"]), y, [](Scalar s, Value p, Value y) {
+          return s.add(s.mul(s.sub(p, 1.0), y), 1.0);
+        });
     softplus = e.mul(softplus, weight);
   }
   Value losses = e.add(
-      e.map(x, y, [](Scalar s, Value x, Value y) { return s.mul(s.sub(1.0, y), x); }),
+      e.map(x, y,
+            [](Scalar s, Value x, Value y) { return s.mul(s.sub(1.0, y), x); }),
       softplus);
   if (op.has("weight"))
     losses = e.mul(losses, op["weight"]);
@@ -195,12 +203,14 @@ void addLossOps(OpTable &t) {
   addLoss(t, "aten::mse_loss", "aten::mse_loss_backward", mse, mseSlope);
   addLoss(t, "aten::smooth_l1_loss", "aten::smooth_l1_loss_backward", smoothL1,
           smoothL1Slope);
-  addLoss(t, "aten::huber_loss", "aten::huber_loss_backward", huber, huberSlope);
+  addLoss(t, "aten::huber_loss", "aten::huber_loss_backward", huber,
+          huberSlope);
   t.structured({"aten::nll_loss_forward", "aten::nll_loss2d_forward"}, nllLoss);
   t.structured({"aten::nll_loss_backward", "aten::nll_loss2d_backward"},
                nllLossBackward);
   t.structured("aten::binary_cross_entropy", binaryCrossEntropy);
-  t.structured("aten::binary_cross_entropy_backward", binaryCrossEntropyBackward);
+  t.structured("aten::binary_cross_entropy_backward",
+               binaryCrossEntropyBackward);
   t.structured("aten::binary_cross_entropy_with_logits",
                binaryCrossEntropyWithLogits);
 }

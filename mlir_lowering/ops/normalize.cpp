@@ -18,7 +18,8 @@ static llvm::SmallVector<int64_t> dimsFrom(int64_t begin, int64_t end) {
 }
 
 static Value reciprocalRoot(Emit &e, Value variance, Value eps) {
-  return e.map(variance, [&](Scalar s, Value v) { return s.rsqrt(s.add(v, eps)); });
+  return e.map(variance,
+               [&](Scalar s, Value v) { return s.rsqrt(s.add(v, eps)); });
 }
 
 /// The gradients that output_mask asks for: the call has just these results.
@@ -66,8 +67,8 @@ static Values layerNormBackward(Emit &e, const OpCall &op) {
     Value g = op.has("weight") ? e.mul(dy, op["weight"]) : dy;
     Value shift = e.reduceMean(g, inner);
     Value tilt = e.reduceMean(e.mul(g, normal), inner);
-    results.give(e, e.mul(e.sub(e.sub(g, shift), e.mul(normal, tilt)),
-                          op["rstd"]));
+    results.give(
+        e, e.mul(e.sub(e.sub(g, shift), e.mul(normal, tilt)), op["rstd"]));
   }
   if (results.wants(1))
     results.give(e, e.reduceSum(e.mul(dy, normal), outer, /*keepdim=*/false));
@@ -126,10 +127,10 @@ static Values batchNormTraining(Emit &e, const OpCall &op) {
     return s.mul(v, s.div(n, s.sub(n, 1.0)));
   });
   Value momentum = op["momentum"];
-  results.push_back(e.narrow(
-      follow(e, op["running_mean"], flatMean, momentum), op.result(3)));
-  results.push_back(e.narrow(
-      follow(e, op["running_var"], unbiased, momentum), op.result(4)));
+  results.push_back(e.narrow(follow(e, op["running_mean"], flatMean, momentum),
+                             op.result(3)));
+  results.push_back(
+      e.narrow(follow(e, op["running_var"], unbiased, momentum), op.result(4)));
   return results;
 }
 
@@ -143,8 +144,8 @@ static Values batchNormInference(Emit &e, const OpCall &op) {
   for (size_t i : {1, 2}) // eager saves nothing: tensors without elements
     results.push_back(e.full(e.shape(op.result(i)), op.result(i).dtype, 0));
   for (size_t i = 3; i < op.resultCount(); ++i)
-    results.push_back(e.narrow(op[i == 3 ? "running_mean" : "running_var"],
-                               op.result(i)));
+    results.push_back(
+        e.narrow(op[i == 3 ? "running_mean" : "running_var"], op.result(i)));
   return results;
 }
 
@@ -161,8 +162,9 @@ static Values batchNormBackward(Emit &e, const OpCall &op) {
   bool train = op.flag("train");
   auto dims = batchDims(x);
   Value mean = e.widen(op[train ? "save_mean" : "running_mean"]);
-  Value invstd = train ? e.widen(op["save_invstd"])
-                       : reciprocalRoot(e, e.widen(op["running_var"]), op["eps"]);
+  Value invstd = train
+                     ? e.widen(op["save_invstd"])
+                     : reciprocalRoot(e, e.widen(op["running_var"]), op["eps"]);
   mean = overChannels(e, mean, x);
   invstd = overChannels(e, invstd, x);
   Value centered = e.sub(x, mean);

@@ -16,7 +16,7 @@ const OpTable &OpTable::get() {
     for (auto *addFamily :
          {addPointwiseOps, addActivationOps, addCompareOps, addReduceOps,
           addNormalizeOps, addReshapeOps, addIndexOps, addJoinOps, addCreateOps,
-          addRandomOps, addPoolOps, addLossOps})
+          addRandomOps, addPoolOps, addResizeOps, addLossOps})
       addFamily(t);
     return t;
   }();

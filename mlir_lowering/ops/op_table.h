@@ -157,6 +157,7 @@ void addJoinOps(OpTable &t);
 void addCreateOps(OpTable &t);
 void addRandomOps(OpTable &t);
 void addPoolOps(OpTable &t);
+void addResizeOps(OpTable &t);
 void addLossOps(OpTable &t);
 
 } // namespace ltc::compiler

@@ -56,6 +56,13 @@ static Value power(Scalar s, Value x, Value exponent) {
   return s.pow(x, exponent);
 }
 
+/// Integers only with a literal exponent that is not negative.
+static bool hasPower(const OpCall &op) {
+  Value exponent = op.arguments[1].value;
+  return isFloat(op.result().dtype) ||
+         (exponent.isLiteral() && exponent.asReal() >= 0);
+}
+
 /// The form that is exact at both ends, as eager computes it.
 static Value lerp(Scalar s, Value from, Value to, Value weight) {
   Value distance = s.sub(to, from);
@@ -80,8 +87,7 @@ static Value logAddExp(Scalar s, Value x, Value y) {
 
 /// x * log(y), 0 where x is 0 unless y is NaN.
 static Value xLogY(Scalar s, Value x, Value y) {
-  Value zeroOrProduct =
-      s.select(s.eq(x, 0), 0, s.mul(x, s.log(y)));
+  Value zeroOrProduct = s.select(s.eq(x, 0), 0, s.mul(x, s.log(y)));
   return s.select(s.isNan(y), y, zeroOrProduct);
 }
 
@@ -92,17 +98,24 @@ static Value nanToNum(Scalar s, const Elements &x) {
   // The largest finite number of the stored type, not of the wider arithmetic.
   double largest = 0;
   switch (x.op.result().dtype) {
-  case DType::F16: largest = 65504; break;
-  case DType::BF16: largest = 3.3895313892515355e38; break;
-  case DType::F32: largest = 3.4028234663852886e38; break;
-  default: largest = 1.7976931348623157e308; break;
+  case DType::F16:
+    largest = 65504;
+    break;
+  case DType::BF16:
+    largest = 3.3895313892515355e38;
+    break;
+  case DType::F32:
+    largest = 3.4028234663852886e38;
+    break;
+  default:
+    largest = 1.7976931348623157e308;
+    break;
   }
   Value nan = x["nan"] ? x["nan"] : Value(0.0);
   Value high = x["posinf"] ? x["posinf"] : Value(largest);
   Value low = x["neginf"] ? x["neginf"] : Value(-largest);
   Value infinite = s.select(s.gt(self, 0.0), high, low);
-  return s.select(s.isNan(self), nan,
-                  s.select(s.isInf(self), infinite, self));
+  return s.select(s.isNan(self), nan, s.select(s.isInf(self), infinite, self));
 }
 
 static Value roundDecimals(Scalar s, const Elements &x) {
@@ -133,7 +146,8 @@ static void addArithmetic(OpTable &t) {
               [](Scalar s, Value x, Value y) { return s.fmod(x, y); });
   t.pointwise({"aten::pow.Tensor_Tensor", "aten::pow.Tensor_Scalar",
                "aten::pow.Scalar"},
-              power);
+              power)
+      .when(hasPower);
   t.pointwise({"aten::maximum", "aten::max.other"},
               [](Scalar s, Value x, Value y) { return s.max(x, y); });
   t.pointwise({"aten::minimum", "aten::min.other"},
@@ -223,6 +237,21 @@ static void addSpecial(OpTable &t) {
   t.pointwise({"aten::xlogy.Tensor", "aten::xlogy.Scalar_Self",
                "aten::xlogy.Scalar_Other"},
               xLogY);
+  t.pointwise({"aten::special_xlog1py", "aten::special_xlog1py.self_scalar",
+               "aten::special_xlog1py.other_scalar"},
+              [](Scalar s, Value x, Value y) {
+                Value product = s.mul(x, s.log1p(y));
+                return s.select(s.isNan(y), y,
+                                s.select(s.eq(x, 0), 0, product));
+              });
+  t.pointwise("aten::special_entr", [](Scalar s, Value x) {
+    Value positive = s.neg(s.mul(x, s.log(x)));
+    Value edge = s.select(s.lt(x, 0), -HUGE_VAL, s.number(0, x.dtype()));
+    return s.select(s.logicalOr(s.gt(x, 0), s.isNan(x)), positive, edge);
+  });
+  t.pointwise("aten::ldexp.Tensor", [](Scalar s, Value x, Value power) {
+    return s.mul(x, s.exp2(power));
+  });
   t.pointwise("aten::logit", [](Scalar s, Value x, Value eps) {
     if (eps)
       x = clamp(s, x, eps, s.sub(1.0, eps));

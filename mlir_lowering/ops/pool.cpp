@@ -219,17 +219,6 @@ static Value averagePoolBackward(Emit &e, const OpCall &op) {
   return e.narrow(dx, op.result());
 }
 
-/// Output size 1x1: a mean over the two last dimensions.
-static Value globalAveragePool(Emit &e, const OpCall &op) {
-  Value x = op["self"];
-  return e.narrow(e.reduceMean(x, {x.rank() - 2, x.rank() - 1}), op.result());
-}
-
-static bool isGlobal(const OpCall &op) {
-  return llvm::all_of(op.integers("output_size"),
-                      [](int64_t size) { return size == 1; });
-}
-
 static bool isSmallFloatWindow(const OpCall &op) {
   int64_t taps = 1;
   auto kernel = op.integers("kernel_size");
@@ -258,7 +247,6 @@ void addPoolOps(OpTable &t) {
   t.structured("aten::avg_pool2d", averagePool).when(isSmallFloatWindow);
   t.structured("aten::avg_pool2d_backward", averagePoolBackward)
       .when(isSmallFloatWindow);
-  t.structured("aten::_adaptive_avg_pool2d", globalAveragePool).when(isGlobal);
 }
 
 } // namespace ltc::compiler

@@ -152,9 +152,10 @@ static Value vectorNorm(Emit &e, const OpCall &op) {
   else if (p == 2)
     y = e.sqrt(e.reduceSum(e.square(x), dims, keepdim));
   else
-    y = e.map(e.reduceSum(e.map(x, [p](Scalar s, Value v) { return s.pow(v, p); }),
-                          dims, keepdim),
-              [p](Scalar s, Value v) { return s.pow(v, 1 / p); });
+    y = e.map(
+        e.reduceSum(e.map(x, [p](Scalar s, Value v) { return s.pow(v, p); }),
+                    dims, keepdim),
+        [p](Scalar s, Value v) { return s.pow(v, 1 / p); });
   return e.narrow(y, op.result());
 }
 

@@ -121,22 +121,88 @@ static Values unbind(Emit &e, const OpCall &op) {
   return parts;
 }
 
+namespace {
+/// The diagonal of two dimensions, which stands last in the op's other tensor.
+struct Diagonal {
+  int64_t offset, dim1, dim2;
+  Diagonal(const OpCall &op, int64_t rank, int64_t first, int64_t second)
+      : offset(op.integer("offset")), dim1(op.integer("dim1", first)),
+        dim2(op.integer("dim2", second)) {
+    dim1 += dim1 < 0 ? rank : 0;
+    dim2 += dim2 < 0 ? rank : 0;
+  }
+  /// Where the diagonal's element `at` lies.
+  Values inMatrix(Scalar s, llvm::ArrayRef<Value> at, int64_t rank) const {
+    Values from;
+    for (int64_t dim = 0, next = 0; dim < rank; ++dim)
+      if (dim == dim1)
+        from.push_back(s.add(at.back(), std::max<int64_t>(-offset, 0)));
+      else if (dim == dim2)
+        from.push_back(s.add(at.back(), std::max<int64_t>(offset, 0)));
+      else
+        from.push_back(at[next++]);
+    return from;
+  }
+  Value holds(Scalar s, llvm::ArrayRef<Value> at) const {
+    return s.eq(s.sub(at[dim2], at[dim1]), offset);
+  }
+  /// Which element of the diagonal lies at `at`.
+  Values inDiagonal(Scalar s, llvm::ArrayRef<Value> at) const {
+    Values from;
+    for (auto [dim, index] : llvm::enumerate(at))
+      if (int64_t(dim) != dim1 && int64_t(dim) != dim2)
+        from.push_back(index);
+    from.push_back(s.min(at[dim1], at[dim2]));
+    return from;
+  }
+};
+} // namespace
+
 static Value diagonal(Emit &e, const OpCall &op) {
   Value x = op["self"];
-  int64_t offset = op.integer("offset");
-  int64_t dim1 = op.dim("dim1", 0), dim2 = op.dim("dim2", 1);
+  Diagonal d(op, x.rank(), 0, 1);
   Value y =
       e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
-        Value along = at.back();
-        Values from;
-        size_t next = 0;
-        for (int64_t dim = 0; dim < x.rank(); ++dim)
-          if (dim == dim1)
-            from.push_back(s.add(along, std::max<int64_t>(-offset, 0)));
-          else if (dim == dim2)
-            from.push_back(s.add(along, std::max<int64_t>(offset, 0)));
-          else
-            from.push_back(at[next++]);
+        return s.load(x, d.inMatrix(s, at, x.rank()));
+      });
+  return e.narrow(y, op.result());
+}
+
+/// `diagonal` put into `around`, or into zeros.
+static Value withDiagonal(Emit &e, const OpCall &op, const Diagonal &d,
+                          Value diagonal, Value around) {
+  Value y =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        Value holds = d.holds(s, at);
+        Value outside = around ? s.load(around, at) : Value(0);
+        return s.loadIf(holds, diagonal, d.inDiagonal(s, at), outside);
+      });
+  return e.narrow(y, op.result());
+}
+
+static Value diagonalEmbed(Emit &e, const OpCall &op) {
+  Diagonal d(op, op.result().type.getRank(), -2, -1);
+  return withDiagonal(e, op, d, op["self"], Value());
+}
+
+static Value diagonalBackward(Emit &e, const OpCall &op) {
+  Diagonal d(op, op.result().type.getRank(), 0, 1);
+  return withDiagonal(e, op, d, op["grad_output"], Value());
+}
+
+static Value diagonalScatter(Emit &e, const OpCall &op) {
+  Diagonal d(op, op.result().type.getRank(), 0, 1);
+  return withDiagonal(e, op, d, op["src"], op["self"]);
+}
+
+/// Windows along a dimension, each in a new last dimension.
+static Value unfold(Emit &e, const OpCall &op) {
+  Value x = op["self"];
+  int64_t dim = op.dim("dimension"), step = op.integer("step");
+  Value y =
+      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        Values from(at.drop_back());
+        from[dim] = s.add(s.mul(at[dim], step), at.back());
         return s.load(x, from);
       });
   return e.narrow(y, op.result());
@@ -231,6 +297,19 @@ void addReshapeOps(OpTable &t) {
   t.structured({"aten::expand", "aten::expand_copy"}, expand).anyDType();
   t.structured({"aten::diagonal", "aten::diagonal_copy"}, diagonal)
       .when(hasStaticDim);
+  t.structured("aten::diag_embed", diagonalEmbed).when(hasElements);
+  t.structured("aten::diagonal_backward", diagonalBackward)
+      .when([](const OpCall &op) {
+        return op["grad_output"].tensorType().getNumElements() > 0;
+      });
+  t.structured("aten::diagonal_scatter", diagonalScatter)
+      .when([](const OpCall &op) {
+        return hasElements(op) && op["src"].tensorType().getNumElements() > 0;
+      });
+  t.structured({"aten::unfold", "aten::unfold_copy"}, unfold)
+      .when([](const OpCall &op) {
+        return hasElements(op) && op["self"].rank() > 0;
+      });
   t.structured("aten::repeat", repeat).when(hasElements);
   t.structured("aten::flip", flip);
   t.structured("aten::roll", roll).when(hasElements);

@@ -185,10 +185,18 @@ Value Scalar::remainder(Value x, Value y) {
 }
 
 Value Scalar::pow(Value x, Value y) {
+  Value exponent = y;
   DType dtype = unify(x, y);
   if (isFloat(dtype))
     return {mlir::math::PowFOp::create(b, x.ir(), y.ir()), dtype};
-  return {mlir::math::IPowIOp::create(b, x.ir(), y.ir()), dtype};
+  assert(exponent.isLiteral() && "an integer power needs a literal exponent");
+  Value result = number(1, dtype);
+  for (int64_t bits = exponent.asInteger(); bits > 0; bits >>= 1) {
+    if (bits & 1)
+      result = mul(result, x);
+    x = square(x);
+  }
+  return result;
 }
 
 Value Scalar::neg(Value x) {

@@ -46,6 +46,7 @@ public:
   Value remainder(Value x, Value y);
   /// Sign of the dividend, as C's fmod.
   Value fmod(Value x, Value y);
+  /// Of integers only with a literal exponent, not negative.
   Value pow(Value x, Value y);
   Value neg(Value x);
   Value abs(Value x);

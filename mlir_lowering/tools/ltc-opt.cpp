@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 //   ltc-opt graph.ltc --stop-after=lower    a dumped graph, printed as MLIR
+//           --cpu=x86-64-v3:+avx2,+fma    for another CPU than this machine's
 //           --print-calls                   its library calls, as graphs
 //           --mlir-print-debuginfo          with the user's lines
 //   ltc-opt --list-rows                     the ops that have a lowering
@@ -86,6 +87,7 @@ static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
 
 struct Options {
   StringRef path = "-", last;
+  ltc::Target target; ///< empty: this machine
   bool printCalls = false, printLocations = false;
 };
 
@@ -113,10 +115,12 @@ static int runStagesOf(const Options &options) {
                      .Default(std::nullopt);
     if (!stage) {
       llvm::errs() << "--stop-after= takes import, lower, optimize or codegen, "
-                      "not '" << last << "'\n";
+                      "not '"
+                   << last << "'\n";
       return 1;
     }
-    if (ltc::Status status = ltc::compiler::runStages(*module, *stage, {});
+    if (ltc::Status status =
+            ltc::compiler::runStages(*module, *stage, options.target);
         !status) {
       llvm::errs() << status.error().str() << '\n';
       return 1;
@@ -135,6 +139,9 @@ int main(int argc, char **argv) {
   for (StringRef argument : llvm::ArrayRef(argv + 1, argc - 1)) {
     if (argument.consume_front("--stop-after="))
       options.last = argument;
+    else if (argument.consume_front("--cpu="))
+      std::tie(options.target.cpu, options.target.features) =
+          std::pair<std::string, std::string>(argument.split(':'));
     else if (argument == "--list-rows")
       return listRows();
     else if (argument == "--print-calls")

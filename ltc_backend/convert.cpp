@@ -8,94 +8,37 @@
 
 #include <ATen/core/jit_type.h>
 
+#include <array>
+
 namespace ltc::backend {
 
 using c10::IValue;
 using c10::TypeKind;
 
-std::optional<DType> toDType(at::ScalarType type) {
-  switch (type) {
-  case at::kBool:
-    return DType::Bool;
-  case at::kByte:
-    return DType::U8;
-  case at::kChar:
-    return DType::I8;
-  case at::kShort:
-    return DType::I16;
-  case at::kInt:
-    return DType::I32;
-  case at::kLong:
-    return DType::I64;
-  case at::kHalf:
-    return DType::F16;
-  case at::kBFloat16:
-    return DType::BF16;
-  case at::kFloat:
-    return DType::F32;
-  case at::kDouble:
-    return DType::F64;
-  case at::kComplexFloat:
-    return DType::C64;
-  case at::kComplexDouble:
-    return DType::C128;
-  case at::kUInt16:
-    return DType::U16;
-  case at::kUInt32:
-    return DType::U32;
-  case at::kUInt64:
-    return DType::U64;
-  case at::kFloat8_e4m3fn:
-    return DType::F8E4M3FN;
-  case at::kFloat8_e5m2:
-    return DType::F8E5M2;
-  case at::kComplexHalf:
-    return DType::C32;
-  default:
-    return std::nullopt;
-  }
-}
+/// In the order of DType.
+static constexpr std::array kScalarTypes = {
+    at::kBool,        at::kByte,        at::kChar,         at::kShort,
+    at::kInt,         at::kLong,        at::kHalf,         at::kBFloat16,
+    at::kFloat,       at::kDouble,      at::kComplexFloat, at::kComplexDouble,
+    at::kUInt16,      at::kUInt32,      at::kUInt64,       at::kFloat8_e4m3fn,
+    at::kFloat8_e5m2, at::kComplexHalf,
+};
+static_assert(kScalarTypes.size() == size_t(DType::C32) + 1);
 
-at::ScalarType toScalarType(DType dtype) {
-  switch (dtype) {
-  case DType::Bool:
-    return at::kBool;
-  case DType::U8:
-    return at::kByte;
-  case DType::I8:
-    return at::kChar;
-  case DType::I16:
-    return at::kShort;
-  case DType::I32:
-    return at::kInt;
-  case DType::I64:
-    return at::kLong;
-  case DType::F16:
-    return at::kHalf;
-  case DType::BF16:
-    return at::kBFloat16;
-  case DType::F32:
-    return at::kFloat;
-  case DType::F64:
-    return at::kDouble;
-  case DType::C64:
-    return at::kComplexFloat;
-  case DType::C128:
-    return at::kComplexDouble;
-  case DType::U16:
-    return at::kUInt16;
-  case DType::U32:
-    return at::kUInt32;
-  case DType::U64:
-    return at::kUInt64;
-  case DType::F8E4M3FN:
-    return at::kFloat8_e4m3fn;
-  case DType::F8E5M2:
-    return at::kFloat8_e5m2;
-  case DType::C32:
-    return at::kComplexHalf;
-  }
-  return at::ScalarType::Undefined;
+at::ScalarType toScalarType(DType dtype) { return kScalarTypes[size_t(dtype)]; }
+
+std::optional<DType> toDType(at::ScalarType type) {
+  constexpr uint8_t kNone = 0xff;
+  static constexpr auto table = [] {
+    std::array<uint8_t, size_t(at::ScalarType::NumOptions)> table{};
+    table.fill(kNone);
+    for (size_t i = 0; i < kScalarTypes.size(); ++i)
+      table[size_t(kScalarTypes[i])] = uint8_t(i);
+    return table;
+  }();
+  if (size_t(type) >= table.size() || table[size_t(type)] == kNone)
+    return std::nullopt;
+  return DType(table[size_t(type)]);
 }
 
 /// The type under any number of optionals. Types are held by the schema.

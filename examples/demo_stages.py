@@ -25,9 +25,9 @@ STAGES = [
         r"scf\.|ltc\.call|memref\.(load|store)|vector\.",
     ),
     (
-        ".codegen.mlir",
+        ".codegen.ll",
         "codegen: what LLVM gets",
-        r"llvm\.(call|fmul|fadd|load|store|intr|br|cond_br)",
+        r"<\d+ x float>|call |getelementptr",
     ),
 ]
 

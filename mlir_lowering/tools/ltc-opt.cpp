@@ -155,6 +155,7 @@ int main(int argc, char **argv) {
     return runStagesOf(options);
   DialectRegistry registry;
   registerEverything(registry);
+  registerStages(registry); // to read what the stages print
   return asMainReturnCode(
       MlirOptMain(argc, argv, "torch_ltc optimizer driver\n", registry));
 }

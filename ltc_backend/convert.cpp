@@ -28,7 +28,7 @@ static_assert(kScalarTypes.size() == size_t(DType::C32) + 1);
 at::ScalarType toScalarType(DType dtype) { return kScalarTypes[size_t(dtype)]; }
 
 std::optional<DType> toDType(at::ScalarType type) {
-  constexpr uint8_t kNone = 0xff;
+  static constexpr uint8_t kNone = 0xff;
   static constexpr auto table = [] {
     std::array<uint8_t, size_t(at::ScalarType::NumOptions)> table{};
     table.fill(kNone);

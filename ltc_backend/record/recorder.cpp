@@ -46,8 +46,11 @@ private:
   void read(const ArgumentInfo &argument, const IValue &value) {
     switch (argument.kind) {
     case ArgumentKind::Placement:
-      if (value.isDevice() && value.toDevice().has_index() && device < 0)
+      if (value.isDevice() && value.toDevice().has_index() && device < 0) {
         device = value.toDevice().index();
+        if (device != 0)
+          checkOrdinal(device);
+      }
       return;
     case ArgumentKind::Tensor:
       return readTensor(value);

@@ -1,4 +1,5 @@
-//===- record/shape_rule.cpp - Result shapes from PyTorch's meta kernels -*- C++ -*-===//
+//===- record/shape_rule.cpp - Result shapes from PyTorch's meta kernels -*- C++
+//-*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,60 +22,86 @@ using c10::IValue;
 /// one that describes what another device returns: the CPU kernel shows them,
 /// once for each shape, on zeros.
 static bool hasMisleadingMeta(const OpInfo &info) {
-  static const auto *names = new std::set<std::string>{
-      "aten::_batch_norm_with_update_functional",
-      "aten::_ctc_loss",
-      "aten::_ctc_loss_backward",
-      "aten::_embedding_bag",
-      "aten::_embedding_bag_forward_only",
-      "aten::_histogramdd_bin_edges",
-      "aten::_histogramdd_from_bin_cts",
-      "aten::_native_batch_norm_legit",
-      "aten::_native_batch_norm_legit.no_stats",
-      "aten::_native_batch_norm_legit_functional",
-      "aten::_native_batch_norm_legit_no_training",
-      "aten::fractional_max_pool3d_backward",
-      "aten::geqrf",
-      "aten::histogram.bin_ct",
-      "aten::multi_margin_loss_backward",
-      "aten::multilabel_margin_loss_backward",
-      "aten::native_batch_norm",
-      "aten::native_layer_norm"};
+  static const auto *names =
+      new std::set<std::string>{"aten::_batch_norm_with_update_functional",
+                                "aten::_ctc_loss",
+                                "aten::_ctc_loss_backward",
+                                "aten::_embedding_bag",
+                                "aten::_embedding_bag_forward_only",
+                                "aten::_histogramdd_bin_edges",
+                                "aten::_histogramdd_from_bin_cts",
+                                "aten::_native_batch_norm_legit",
+                                "aten::_native_batch_norm_legit.no_stats",
+                                "aten::_native_batch_norm_legit_functional",
+                                "aten::_native_batch_norm_legit_no_training",
+                                "aten::fractional_max_pool3d_backward",
+                                "aten::geqrf",
+                                "aten::histogram.bin_ct",
+                                "aten::multi_margin_loss_backward",
+                                "aten::multilabel_margin_loss_backward",
+                                "aten::native_batch_norm",
+                                "aten::native_layer_norm"};
   return names->count(info.name);
 }
 
-static at::Tensor standIn(const at::Tensor &tensor, c10::DeviceType device) {
+/// Tensors that a kernel may be asked about shapes with.
+struct StandIn {
+  c10::DeviceType device;
+  at::Tensor (*make)(at::IntArrayRef sizes, at::ScalarType type);
+};
+static constexpr StandIn onMeta = {
+    c10::kMeta, [](at::IntArrayRef sizes, at::ScalarType type) -> at::Tensor {
+      return at::detail::empty_meta(sizes, type);
+    }};
+static constexpr StandIn onCpu = {
+    c10::kCPU, [](at::IntArrayRef sizes, at::ScalarType type) {
+      return at::zeros(sizes, type);
+    }};
+/// One element of memory, whatever the size.
+static constexpr StandIn onCpuFlat = {
+    c10::kCPU, [](at::IntArrayRef sizes, at::ScalarType type) {
+      return at::zeros({}, type).expand(sizes);
+    }};
+
+static at::Tensor replace(const at::Tensor &tensor, const StandIn &by) {
   // Meta kernels read the value and the weak dtype of a wrapped number.
   if (!tensor.defined() || tensor.unsafeGetTensorImpl()->is_wrapped_number())
     return tensor;
-  if (device == c10::kCPU)
-    return at::zeros(tensor.sizes(), tensor.scalar_type());
-  return at::detail::empty_meta(tensor.sizes(), tensor.scalar_type());
+  return by.make(tensor.sizes(), tensor.scalar_type());
 }
 
-static IValue standIn(const IValue &value, ArgumentKind kind,
-                      c10::DeviceType device) {
+static IValue replace(const IValue &value, ArgumentKind kind,
+                      const StandIn &by) {
   if (value.isTensor())
-    return standIn(value.toTensor(), device);
+    return replace(value.toTensor(), by);
   if (kind == ArgumentKind::TensorList && value.isList()) {
     if (value.isTensorList()) {
       c10::List<at::Tensor> list;
       for (const at::Tensor &tensor : value.toTensorVector())
-        list.push_back(standIn(tensor, device));
+        list.push_back(replace(tensor, by));
       return list;
     }
     c10::List<std::optional<at::Tensor>> list;
     for (const IValue &element : value.toListRef())
       list.push_back(element.isTensor() && element.toTensor().defined()
-                         ? std::optional(standIn(element.toTensor(), device))
+                         ? std::optional(replace(element.toTensor(), by))
                          : std::nullopt);
     return list;
   }
   if (value.isDevice())
-    return c10::Device(device);
+    return c10::Device(by.device);
   if (value.isGenerator())
     return IValue();
   return value;
+}
+
+static torch::jit::Stack replaceAll(const OpInfo &info,
+                                    c10::ArrayRef<IValue> arguments,
+                                    const StandIn &by) {
+  torch::jit::Stack stack;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    stack.push_back(replace(arguments[i], info.arguments[i].kind, by));
+  return stack;
 }
 
 /// True for what a meta kernel says when it cannot know a shape without values.
@@ -158,9 +185,8 @@ static bool addArgument(Node &node, const ArgumentInfo &info,
     }
     std::vector<ValueId> ids;
     for (const IValue &element : value.toListRef())
-      ids.push_back(element.isTensor() && element.toTensor().defined()
-                        ? 0
-                        : kNoValue);
+      ids.push_back(
+          element.isTensor() && element.toTensor().defined() ? 0 : kNoValue);
     node.arguments.push_back({info.name, std::move(ids)});
     return true;
   }
@@ -188,8 +214,6 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
   call->op = &info;
   call->prototype.op = info.name;
   const auto &schema = info.handle.schema().arguments();
-  c10::DeviceType device = hasMisleadingMeta(info) ? c10::kCPU : c10::kMeta;
-  torch::jit::Stack stack;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!addArgument(call->prototype, info.arguments[i], schema[i],
                      arguments[i])) {
@@ -197,12 +221,24 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
                "', whose value a graph cannot hold";
       return nullptr;
     }
-    stack.push_back(standIn(arguments[i], info.arguments[i].kind, device));
   }
   if (info.random)
     call->prototype.arguments.push_back({"seed", ValueId(0)});
-  if (!runMeta(info, stack, reason))
-    return nullptr;
+  bool misleads = hasMisleadingMeta(info);
+  torch::jit::Stack stack =
+      replaceAll(info, arguments, misleads ? onCpu : onMeta);
+  try {
+    if (!runMeta(info, stack, reason))
+      return nullptr;
+  } catch (const std::exception &) {
+    // Meta kernels have words of their own for what is wrong; users know those
+    // of the CPU kernel, so let it complain first.
+    torch::jit::Stack again = replaceAll(info, arguments, onCpuFlat);
+    std::string ignored;
+    if (!misleads)
+      runMeta(info, again, ignored);
+    throw;
+  }
   for (const IValue &value : stack)
     if (!addReturn(*call, value, reason))
       return nullptr;

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch's own lazy interface, ``torch._lazy``, in front of this backend.
 
-It reaches the backend by C functions that fail when there is none yet. Those
-that a script may call before its first lazy tensor start ours first.
+Its C functions fail when there is no backend yet, and some reach around the
+executor, which only knows PyTorch's way to compile. These are the versions that
+do the same through ours, starting it if need be.
 """
 
 import functools
@@ -15,32 +16,40 @@ import torch._C._lazy_ts_backend
 
 from torch_ltc import startup
 
-_NEED_BACKEND = ("_mark_step", "_wait_device_ops")
-_stock = {}
-
 
 def redirect():
-    """Put the starting versions in place, and ours for the TorchScript backend."""
-    for name in _NEED_BACKEND:
-        _stock[name] = getattr(torch._C._lazy, name)
-        setattr(torch._C._lazy, name, _starting(name))
+    """Put our versions in place, also of the TorchScript backend's start."""
+    core = torch._C._lazy
+    core._mark_step = _starting(core._mark_step)
+    core._wait_device_ops = _wait_device_ops
+    core._sync_multi = _sync_multi
     torch._C._lazy_ts_backend._init = _no_torchscript
 
 
-def restore():
-    """Put PyTorch's functions back, once there is a backend."""
-    while _stock:
-        name, function = _stock.popitem()
-        setattr(torch._C._lazy, name, function)
-
-
-def _starting(name):
-    @functools.wraps(_stock[name])
+def _starting(stock):
+    @functools.wraps(stock)
     def function(*args, **kwargs):
         startup.start()
-        return getattr(torch._C._lazy, name)(*args, **kwargs)
+        return stock(*args, **kwargs)
 
     return function
+
+
+def _ordinals(devices):
+    """Return the numbers of the named devices, of all if there are none."""
+    if not devices:
+        return range(startup.start().device_count())
+    return [torch.device(device).index or 0 for device in devices]
+
+
+def _wait_device_ops(devices=()):
+    for ordinal in _ordinals(devices):
+        startup.start().synchronize(ordinal)
+
+
+def _sync_multi(tensors, devices=(), wait=True, sync_ltc_data=True):
+    for ordinal in {t.device.index for t in tensors if t.device.type == "lazy"}:
+        startup.start().mark_step(ordinal, wait)
 
 
 def _no_torchscript():

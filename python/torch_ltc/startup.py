@@ -80,14 +80,13 @@ def start():
         if _first_kernel is None:
             raise RuntimeError(f"torch_ltc: device='lazy' is off: {_obstacle()}")
         c = importlib.import_module("torch_ltc._C")
-        from torch_ltc import errors, lazy_core, optimizer, serialization
+        from torch_ltc import errors, optimizer, serialization
 
         _first_kernel._destroy()
         _first_kernel = None
         folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
         _skip_reference_kernels()
         c.initialize(errors.make, _code_folders(folders))
-        lazy_core.restore()
         serialization.register_reduction()
         optimizer.register()
         os.register_at_fork(after_in_child=_after_fork)

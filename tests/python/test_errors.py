@@ -52,16 +52,11 @@ WRONG_SHAPES = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_SHAPES.values(), ids=WRONG_SHAPES)
-def test_wrong_shapes_are_raised_at_the_op(counts, wrong):
-    error = raised_by(wrong, "lazy")
-    assert type(error) is type(raised_by(wrong, "cpu"))
+def test_wrong_shapes_are_raised_at_the_op_in_eagers_words(counts, wrong):
+    error, eager = raised_by(wrong, "lazy"), raised_by(wrong, "cpu")
+    assert type(error) is type(eager)
+    assert str(error) == str(eager)
     assert counts["execute.launches"] == 0
-
-
-@pytest.mark.parametrize("name", ["matmul", "linear", "view", "add_", "select", "conv"])
-def test_wrong_shapes_are_said_in_eagers_words(name):
-    wrong = WRONG_SHAPES[name]
-    assert str(raised_by(wrong, "lazy")) == str(raised_by(wrong, "cpu"))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +148,6 @@ INDEXING = {
     "gather": lambda x, i: x.gather(0, i[:, None]),
     "index": lambda x, i: x[i],
     "embedding": lambda x, i: F.embedding(i, x),
-    "take_along_dim": lambda x, i: x.take_along_dim(i[:, None], 0),
 }
 
 
@@ -186,16 +180,26 @@ def test_error_in_backward_names_the_line_of_backward():
 # Memory.
 
 
-def test_out_of_memory_leaves_the_device_usable():
-    x = torch.ones(1024, device="lazy") + 1
-    torch.lazy.synchronize()
-    limit = torch.lazy.memory_allocated() + (1 << 20)
-    with settings.scope(memory_limit_bytes=limit):
-        with pytest.raises(torch.OutOfMemoryError) as caught:
-            (torch.ones(1 << 20, device="lazy") * 2).cpu()
-        assert isinstance(caught.value, torch_ltc.OutOfMemoryError)
-        assert (x + 1).sum().item() == 3 * 1024
-    assert (torch.ones(1 << 20, device="lazy") * 2).sum().item() == 2 << 20
+def test_out_of_memory_leaves_the_device_usable(run_python):
+    done = run_python(
+        """
+import torch, torch_ltc
+x = torch.ones(1024, device="lazy") + 1
+torch.lazy.synchronize()
+for _ in range(2):
+    try:
+        (torch.ones(1 << 20, device="lazy") * 2).cpu()
+    except torch.OutOfMemoryError as error:
+        print(isinstance(error, torch_ltc.OutOfMemoryError), error.code)
+    print((x + 1).sum().item())
+del x
+torch.lazy.synchronize()
+print(torch.lazy.memory_allocated())
+""",
+        LTC_MEMORY_LIMIT_BYTES=str(1 << 20),
+    )
+    told = ["True out of memory", "3072.0"]
+    assert done.stdout.splitlines() == [*told, *told, "0"]
 
 
 # Ops without a shape before they run.

@@ -22,6 +22,8 @@ struct OpenMP {
   void (*parallel)(void (*)(void *), void *, unsigned, unsigned) = nullptr;
   int (*threadNumber)() = nullptr;
   int (*threadCount)() = nullptr;
+  void (*setThreads)(int) = nullptr;
+  int (*setThreadsOfMkl)(int) = nullptr; ///< null without MKL; 0 undoes
 
   OpenMP() {
     Dl_info info;
@@ -34,6 +36,8 @@ struct OpenMP {
     find(torch, "GOMP_parallel", parallel);
     find(torch, "omp_get_thread_num", threadNumber);
     find(torch, "omp_get_num_threads", threadCount);
+    find(torch, "omp_set_num_threads", setThreads);
+    find(torch, "MKL_Set_Num_Threads_Local", setThreadsOfMkl);
     dlclose(torch);
   }
   explicit operator bool() const {
@@ -73,19 +77,30 @@ void runPiece(void *data) {
 /// What noteThreadCount() saw last; 0 before the first.
 std::atomic<int> wantedThreads{0};
 
+thread_local bool isAlone = false;
+
 } // namespace
 
 void noteThreadCount() {
   wantedThreads.store(at::get_num_threads(), std::memory_order_relaxed);
 }
 
+void stayAlone(bool alone) { isAlone = alone; }
+
 void followThreadCount() {
   static thread_local int followed = -1;
-  int wanted = wantedThreads.load(std::memory_order_relaxed);
+  int wanted = isAlone ? 1 : wantedThreads.load(std::memory_order_relaxed);
   if (followed == wanted)
     return;
   followed = wanted;
-  at::init_num_threads();
+  const OpenMP &openMP = OpenMP::get();
+  // torch asks MKL how many threads there are, so MKL must know first.
+  if (openMP.setThreadsOfMkl)
+    openMP.setThreadsOfMkl(isAlone ? 1 : 0);
+  if (isAlone && openMP.setThreads)
+    openMP.setThreads(1);
+  else
+    at::init_num_threads();
 }
 
 void parallelFor(int64_t n, int64_t grain,

@@ -30,4 +30,8 @@ LTC_API void noteThreadCount();
 /// then drops what it keeps for the thread.
 LTC_API void followThreadCount();
 
+/// Whether kernels and loops of the calling thread keep to that thread. Takes
+/// effect at the next followThreadCount().
+LTC_API void stayAlone(bool alone);
+
 } // namespace ltc::backend

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "engine/launch.h"
 
+#include "ltc/kernels.h"
 #include "ltc/log.h"
 #include "ltc/metrics.h"
 #include "ltc/trace.h"
@@ -137,8 +138,22 @@ Status Launch::execute() {
     add(buffer, results[i]->type(), 0);
   }
   int64_t site = -1;
-  Status status = device.run(program->get(), operands, *arena, site);
+  Status status = runMeasured(operands, *arena, site);
   return status ? Status() : atSite(status.takeError(), site);
+}
+
+Status Launch::runMeasured(std::vector<ltc_operand> &operands,
+                           ltc_buffer *arena, int64_t &site) {
+  Device &device = *program->home();
+  ThreadChoice &threads = program->threads;
+  if (hostServices().stayAlone)
+    hostServices().stayAlone(threads.alone());
+  if (!threads.isMeasuring())
+    return device.run(program->get(), operands, arena, site);
+  auto start = ThreadChoice::now();
+  Status status = device.run(program->get(), operands, arena, site);
+  threads.record(ThreadChoice::now() - start);
+  return status;
 }
 
 /// The place behind a number that the driver gave: a check in the code, or

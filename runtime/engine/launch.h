@@ -62,6 +62,9 @@ public:
 private:
   FailurePtr failedInput() const;
   Status execute();
+  /// Runs on one thread or on all, as the program's ThreadChoice says.
+  Status runMeasured(std::vector<ltc_operand> &operands, ltc_buffer *arena,
+                     int64_t &site);
   Status allocateResults();
   Error atSite(Error error, int64_t site) const;
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "device/buffer.h"
+#include "engine/thread_choice.h"
 
 namespace ltc::runtime {
 
@@ -20,6 +21,8 @@ public:
   const Artifact &artifact() const override { return loaded; }
   ltc_program *get() const { return handle; }
   const std::shared_ptr<Device> &home() const { return device; }
+
+  ThreadChoice threads; ///< of the queue's thread
 
 private:
   Program(std::shared_ptr<Device> device, Artifact artifact,

@@ -108,24 +108,10 @@ def _code_folders(folders):
 def _skip_reference_kernels():
     """Keep in-place ops from running their Python meta kernel: 14 us each.
 
-    Functionalization reads this variable once, at its first in-place op; do
-    that now, so that it need not stay in the environment of child processes.
+    PyTorch reads this variable once in each of several generated files, at the
+    file's first in-place op, so it has to stay in the environment.
     """
-    name = "TORCH_DISABLE_FUNCTIONALIZATION_META_REFERENCE"
-    before = os.environ.get(name)
-    os.environ[name] = "1"
-    try:
-        wrapped = torch._to_functional_tensor(torch.empty(0))
-        torch._enable_functionalization(reapply_views=False)
-        try:
-            wrapped.add_(1)
-        finally:
-            torch._disable_functionalization()
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+    os.environ["TORCH_DISABLE_FUNCTIONALIZATION_META_REFERENCE"] = "1"
 
 
 in_bad_fork = False

@@ -26,7 +26,7 @@ bench: build ## time lazy against eager
 	@python benchmarks/bench.py
 
 wheel: setup ## build dist/torch_ltc-*.whl
-	@python -m pip wheel --no-build-isolation --no-deps --wheel-dir dist .
+	@CC=clang-22 CXX=clang++-22 python -m pip wheel --no-build-isolation --no-deps --wheel-dir dist .
 
 format: setup ## format C++ and Python, fix what linters can
 	@cmake/format.sh

@@ -142,7 +142,7 @@ Value Emit::pad(Value x, Dims low, Dims high, Value value) {
       size = b.getIndexAttr(*known + more);
     else if (more)
       size = arith::AddIOp::create(
-                 b, cast<mlir::Value>(size),
+                 b, llvm::cast<mlir::Value>(size),
                  arith::ConstantIndexOp::create(b, more).getResult())
                  .getResult();
   }

@@ -63,9 +63,10 @@ def wheel(root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("dist")
     pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps"]
     # Two times as fast as with g++, the default of pip's builds.
-    compilers = {"CC": "clang-22", "CXX": "clang++-22"}
-    found = shutil.which("clang++-22")
-    run(*pip, "--wheel-dir", folder, root, env=os.environ | (compilers if found else {}))
+    environment = dict(os.environ)
+    if shutil.which("clang++-22"):
+        environment |= {"CC": "clang-22", "CXX": "clang++-22"}
+    run(*pip, "--wheel-dir", folder, root, env=environment)
     (found,) = folder.glob("torch_ltc-*.whl")
     return found
 

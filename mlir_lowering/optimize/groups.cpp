@@ -13,6 +13,7 @@
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/optimize.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using linalg::GenericOp;
@@ -93,20 +94,56 @@ static SmallVector<int64_t> tileableDims(GenericOp op) {
   return dims;
 }
 
-SmallVector<Group> findGroups(func::FuncOp main) {
-  SmallVector<Group> groups;
-  for (Operation &op : main.getBody().front()) {
-    if (staysInMain(&op) || (isFill(&op) && op.hasAttr("ltc.private")))
-      continue;
-    Group &group = groups.emplace_back();
+namespace {
+
+/// What a worker's stack holds of one row of a group, see kStackBytes.
+constexpr int64_t kRowBytes = 128 * 1024;
+constexpr size_t kMostOps = 24;
+/// Groups with more work than this want enough rows for many threads.
+constexpr int64_t kLargeWork = 1 << 20;
+
+/// A producer group as its consumer sees it: for each row of the group, the
+/// consumer's loop dimension that runs along it, or -1.
+using RowsInConsumer = SmallVector<int64_t>;
+
+class Grouper {
+public:
+  explicit Grouper(func::FuncOp main) : body(main.getBody().front()) {}
+
+  SmallVector<Group> run() {
+    for (Operation &op : body)
+      if (!staysInMain(&op) && !op.hasAttr("ltc.private"))
+        add(&op);
+    llvm::erase_if(groups, [](const Group &group) { return group.ops.empty(); });
+    llvm::sort(groups, [](const Group &a, const Group &b) {
+      return a.ops.back()->isBeforeInBlock(b.ops.back());
+    });
+    return std::move(groups);
+  }
+
+private:
+  /// The group of this op alone, with the fills its reductions start from.
+  Group alone(Operation *op) {
+    Group group;
     group.kind = kind::kSerial;
     auto generic = dyn_cast<GenericOp>(op);
-    if (!generic) {
-      group.ops.push_back(&op);
-      group.rows.emplace_back();
-      continue;
-    }
-    SmallVector<int64_t> rows = tileableDims(generic);
+    SmallVector<int64_t> rows;
+    if (generic)
+      rows = tileableDims(generic);
+    if (!rows.empty())
+      group.kind = generic.getNumReductionLoops() == 0
+                       ? StringRef(kind::kPointwise)
+                       : reductionKind(generic);
+    appendFills(group, op, rows);
+    group.ops.push_back(op);
+    group.rows.push_back(rows);
+    return group;
+  }
+
+  void appendFills(Group &group, Operation *op, ArrayRef<int64_t> rows) {
+    auto generic = dyn_cast<GenericOp>(op);
+    if (!generic)
+      return;
     for (OpOperand &init : generic.getDpsInitsMutable()) {
       Operation *fill = init.get().getDefiningOp();
       if (!fill || !fill->hasAttr("ltc.private"))
@@ -115,20 +152,213 @@ SmallVector<Group> findGroups(func::FuncOp main) {
       SmallVector<int64_t> fillRows;
       for (int64_t row : rows)
         fillRows.push_back(*map.getResultPosition(
-            getAffineDimExpr(row, main.getContext())));
+            getAffineDimExpr(row, op->getContext())));
       group.ops.push_back(fill);
       group.rows.push_back(fillRows);
     }
-    group.ops.push_back(&op);
-    group.rows.push_back(rows);
-    if (rows.empty())
-      continue;
-    if (generic.getNumReductionLoops() == 0)
-      group.kind = kind::kPointwise;
-    else
-      group.kind = reductionKind(generic);
   }
-  return groups;
-}
+
+  void add(Operation *op) {
+    Group group = alone(op);
+    auto generic = dyn_cast<GenericOp>(op);
+    llvm::SmallSetVector<unsigned, 4> joined;
+    SmallVector<int64_t> rows = group.rows.back();
+    SmallVector<unsigned> producers;
+    if (group.kind != kind::kSerial)
+      producers = producersOf(generic);
+    for (unsigned producer : llvm::reverse(producers))
+      if (auto kept = join(producer, generic, rows, group.kind, joined)) {
+        rows = *kept;
+        joined.insert(producer);
+      }
+    if (!joined.empty())
+      group = merge(joined.getArrayRef(), generic, rows, group.kind);
+    for (Operation *member : group.ops)
+      groupOf[member] = groups.size();
+    groups.push_back(std::move(group));
+  }
+
+  SmallVector<unsigned> producersOf(GenericOp op) {
+    llvm::SmallSetVector<unsigned, 4> found;
+    for (Value input : op.getDpsInputs())
+      if (Operation *def = input.getDefiningOp(); def && groupOf.contains(def))
+        found.insert(groupOf[def]);
+    SmallVector<unsigned> sorted(found.begin(), found.end());
+    llvm::sort(sorted);
+    return sorted;
+  }
+
+  bool isMember(Value value, unsigned group) {
+    Operation *def = value.getDefiningOp();
+    auto found = groupOf.find(def);
+    return def && found != groupOf.end() && found->second == group;
+  }
+
+  /// The consumer's dimensions along the group's rows; nothing if it reads the
+  /// group's values other than tile by tile.
+  std::optional<RowsInConsumer> rowsIn(unsigned number, GenericOp consumer) {
+    Group &group = groups[number];
+    RowsInConsumer dims(group.rows.back().size(), -2);
+    for (OpOperand *operand : consumer.getDpsInputOperands()) {
+      Value source = operand->get();
+      while (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>())
+        source = slice.getSource();
+      if (!isMember(source, number))
+        continue;
+      AffineMap read = consumer.getMatchingIndexingMap(operand);
+      if (source != operand->get() || !read.isProjectedPermutation())
+        return std::nullopt;
+      auto writer = cast<GenericOp>(source.getDefiningOp());
+      AffineMap written = writer.getIndexingMapMatchingResult(cast<OpResult>(source));
+      auto member = llvm::find(group.ops, writer.getOperation()) - group.ops.begin();
+      for (auto [j, row] : llvm::enumerate(group.rows[member])) {
+        auto position = written.getResultPosition(
+            getAffineDimExpr(row, consumer.getContext()));
+        int64_t dim = read.getDimPosition(*position);
+        if (dims[j] != -2 && dims[j] != dim)
+          dim = -1;
+        dims[j] = dim;
+      }
+    }
+    bool captures = false;
+    consumer.getRegion().walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        captures |= isMember(operand, number);
+    });
+    if (captures)
+      return std::nullopt;
+    return dims;
+  }
+
+  /// Whether the group can run where the consumer stands.
+  bool mayMove(unsigned number, Operation *consumer,
+               const llvm::SmallSetVector<unsigned, 4> &joined) {
+    for (Operation *member : groups[number].ops)
+      for (Operation *user : member->getUsers()) {
+        Operation *top = body.findAncestorOpInBlock(*user);
+        auto found = groupOf.find(top);
+        bool inside = found != groupOf.end() &&
+                      (found->second == number || joined.contains(found->second));
+        if (!inside && top != consumer && top->isBeforeInBlock(consumer))
+          return false;
+      }
+    return true;
+  }
+
+  static int64_t extentOf(GenericOp op, ArrayRef<int64_t> dims) {
+    SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+    int64_t total = 1;
+    for (int64_t dim : dims)
+      total *= sizes[dim];
+    return total;
+  }
+
+  /// The rows left when the consumer joins the group, if that pays.
+  std::optional<SmallVector<int64_t>>
+  join(unsigned number, GenericOp consumer, ArrayRef<int64_t> rows,
+       StringRef consumerKind, const llvm::SmallSetVector<unsigned, 4> &joined) {
+    Group &group = groups[number];
+    if (group.kind == kind::kSerial || !mayMove(number, consumer, joined))
+      return std::nullopt;
+    auto dims = rowsIn(number, consumer);
+    if (!dims)
+      return std::nullopt;
+    SmallVector<int64_t> kept;
+    for (int64_t row : rows)
+      if (llvm::is_contained(*dims, row))
+        kept.push_back(row);
+    bool reduces = consumer.getNumReductionLoops() != 0;
+    bool all = kept.size() == dims->size();
+    if (kept.empty() || (consumerKind == kind::kColumnReduce) ||
+        (group.kind == kind::kPointwise && !reduces && !all) ||
+        (group.kind == kind::kColumnReduce &&
+         (!all || consumer.getNumLoops() != kept.size())))
+      return std::nullopt;
+
+    // All that the joined groups keep of one row has to fit on a stack.
+    int64_t count = extentOf(consumer, kept), bytes = rowBytes(consumer, count);
+    int64_t work = iterations(consumer);
+    size_t ops = group.ops.size();
+    auto tally = [&](const Group &g) {
+      for (Operation *member : g.ops)
+        if (auto generic = dyn_cast<GenericOp>(member)) {
+          bytes += rowBytes(generic, count);
+          work += iterations(generic) * (1 + pointCost(generic));
+        }
+    };
+    tally(group);
+    for (unsigned other : joined) {
+      if ((groups[other].kind == kind::kColumnReduce) !=
+          (group.kind == kind::kColumnReduce))
+        return std::nullopt;
+      tally(groups[other]);
+      ops += groups[other].ops.size();
+    }
+    int64_t enough = work > kLargeWork ? 16 : work > kLargeWork / 16 ? 4 : 1;
+    if (group.kind != kind::kColumnReduce && bytes > kRowBytes)
+      return std::nullopt;
+    if (count < enough || ops > kMostOps)
+      return std::nullopt;
+    return kept;
+  }
+
+  static int64_t rowBytes(GenericOp op, int64_t rows) {
+    int64_t bytes = 0;
+    for (Type type : op->getResultTypes()) {
+      Type element = cast<ShapedType>(type).getElementType();
+      int64_t width = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 128;
+      bytes += elementCount(type) / std::max<int64_t>(1, rows) * llvm::divideCeil(width, 8);
+    }
+    return bytes;
+  }
+
+  Group merge(ArrayRef<unsigned> parts, GenericOp consumer,
+              ArrayRef<int64_t> rows, StringRef consumerKind) {
+    Group merged;
+    merged.kind = consumerKind;
+    for (unsigned number : parts) {
+      Group &part = groups[number];
+      RowsInConsumer dims = *rowsIn(number, consumer);
+      for (auto [op, partRows] : llvm::zip_equal(part.ops, part.rows)) {
+        SmallVector<int64_t> kept;
+        for (int64_t row : rows)
+          kept.push_back(partRows[llvm::find(dims, row) - dims.begin()]);
+        merged.ops.push_back(op);
+        merged.rows.push_back(kept);
+      }
+      if (part.kind != kind::kPointwise)
+        merged.kind = part.kind;
+    }
+    appendFills(merged, consumer, rows);
+    merged.ops.push_back(consumer);
+    merged.rows.push_back(llvm::to_vector(rows));
+    for (unsigned number : parts)
+      groups[number] = Group();
+    sortByPosition(merged);
+    return merged;
+  }
+
+  static void sortByPosition(Group &group) {
+    auto order = llvm::to_vector(llvm::seq<size_t>(0, group.ops.size()));
+    llvm::sort(order, [&](size_t a, size_t b) {
+      return group.ops[a]->isBeforeInBlock(group.ops[b]);
+    });
+    Group sorted;
+    sorted.kind = group.kind;
+    for (size_t i : order) {
+      sorted.ops.push_back(group.ops[i]);
+      sorted.rows.push_back(group.rows[i]);
+    }
+    group = std::move(sorted);
+  }
+
+  Block &body;
+  SmallVector<Group> groups;
+  llvm::DenseMap<Operation *, unsigned> groupOf;
+};
+
+} // namespace
+
+SmallVector<Group> findGroups(func::FuncOp main) { return Grouper(main).run(); }
 
 } // namespace ltc::compiler

@@ -29,6 +29,11 @@ static std::optional<SmallVector<unsigned>> rowPositions(GenericOp op,
   return positions;
 }
 
+static bool haveOneWidth(Type a, Type b) {
+  return a == b || (a.isIntOrFloat() && b.isIntOrFloat() &&
+                    a.getIntOrFloatBitWidth() == b.getIntOrFloatBitWidth());
+}
+
 /// True if an iteration that writes its rows of `result` reads of `argument`
 /// nothing but the same rows, each element before it is overwritten.
 static bool mayShare(BlockArgument argument, OpResult result) {
@@ -36,7 +41,11 @@ static bool mayShare(BlockArgument argument, OpResult result) {
   auto from = dyn_cast<RankedTensorType>(argument.getType());
   auto to = dyn_cast<RankedTensorType>(result.getType());
   if (!writer || !from || !to || from.getShape() != to.getShape() ||
-      from.getElementTypeBitWidth() != to.getElementTypeBitWidth())
+      !haveOneWidth(from.getElementType(), to.getElementType()))
+    return false;
+  // What it accumulates on is written before the first element is read.
+  if (writer.payloadUsesValueFromOperand(
+          writer.getDpsInitOperand(result.getResultNumber())))
     return false;
   AffineMap written = writer.getIndexingMapMatchingResult(result);
   auto rows = rowPositions(writer, written);

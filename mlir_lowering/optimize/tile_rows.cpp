@@ -126,6 +126,8 @@ private:
       if (Value value = inside.lookup(slice->getOperand(0))) {
         slice->getResult(0).replaceAllUsesWith(value);
         slice->erase();
+      } else if (slice->getOperand(0).getDefiningOp<tensor::EmptyOp>()) {
+        shrinkEmpty(cast<tensor::ExtractSliceOp>(slice));
       }
     for (Operation *made : tiled->tiledOps) {
       made->removeAttr(attr::kRows);
@@ -143,6 +145,15 @@ private:
         return op.emitError("this op's result cannot be tiled");
     }
     return success();
+  }
+
+  /// A temporary is as large as its tile.
+  static void shrinkEmpty(tensor::ExtractSliceOp slice) {
+    OpBuilder here(slice);
+    Value small = tensor::EmptyOp::create(here, slice.getLoc(), slice.getMixedSizes(),
+                                          slice.getType().getElementType());
+    slice.getResult().replaceAllUsesWith(small);
+    slice.erase();
   }
 
   void writeResults() {

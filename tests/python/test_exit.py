@@ -43,7 +43,7 @@ def test_exit_code_is_the_programs_own(run_python):
 def test_an_error_that_nobody_saw_is_told_at_exit(run_python):
     done = run_python("""
 import torch
-table = torch.zeros(4, 2, device="lazy")
+table = torch.rand(4, 2, device="lazy")
 rows = torch.nn.functional.embedding(torch.tensor([9], device="lazy"), table)
 torch.lazy.mark_step()
 """)

@@ -57,10 +57,11 @@ LogicalResult lowerToLLVM(ModuleOp module) {
 
   PassManager conversion(module.getContext());
   conversion.enableVerifier(false);
+  conversion.addPass(createConvertMathToLLVMPass());
+  // Takes vectors apart for the C library, lane by lane.
+  conversion.addPass(createConvertMathToLibmPass());
   conversion.addPass(createConvertVectorToLLVMPass());
   conversion.addPass(createSCFToControlFlowPass());
-  conversion.addPass(createConvertMathToLLVMPass());
-  conversion.addPass(createConvertMathToLibmPass());
   conversion.addPass(createConvertComplexToStandardPass());
   conversion.addPass(createConvertComplexToLLVMPass());
   conversion.addPass(createFinalizeMemRefToLLVMConversionPass());

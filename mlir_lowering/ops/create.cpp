@@ -36,7 +36,8 @@ static Value linspace(Emit &e, const OpCall &op) {
         auto along = [&](Value i, double from, double by) {
           return s.add(s.mul(s.cast(i, dtype), by), from);
         };
-        return s.select(s.lt(at[0], steps / 2), along(at[0], start, step),
+        return s.select(s.lt(at[0], std::max<int64_t>(steps / 2, 1)),
+                        along(at[0], start, step),
                         along(s.sub(last, at[0]), end, -step));
       });
   return e.narrow(x, op.result());

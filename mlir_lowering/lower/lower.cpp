@@ -112,8 +112,9 @@ static FailureOr<SmallVector<mlir::Value>> lowerOp(ImplicitLocOpBuilder &b,
 }
 
 static void eraseDead(Operation *root) {
+  // Reversed, what is inside an op must come before it.
   SmallVector<Operation *> all;
-  root->walk([&](Operation *op) { all.push_back(op); });
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) { all.push_back(op); });
   IRRewriter rewriter(root->getContext());
   for (Operation *op : llvm::reverse(all))
     if (op != root && isOpTriviallyDead(op))

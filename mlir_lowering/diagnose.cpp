@@ -20,7 +20,9 @@ static std::string opIn(StringRef text) {
   if (start == StringRef::npos)
     return {};
   return text.substr(start)
-      .take_while([](char c) { return llvm::isAlnum(c) || c == ':' || c == '_' || c == '.'; })
+      .take_while([](char c) {
+        return llvm::isAlnum(c) || c == ':' || c == '_' || c == '.';
+      })
       .str();
 }
 

@@ -11,8 +11,9 @@ namespace {
 
 class Library final : public ltc::Compiler {
 public:
-  ltc::Result<ltc::Artifact> compile(const ltc::Graph &graph,
-                                     const ltc::CompileOptions &options) override {
+  ltc::Result<ltc::Artifact>
+  compile(const ltc::Graph &graph,
+          const ltc::CompileOptions &options) override {
     return ltc::compiler::compileGraph(graph, options);
   }
   std::string identity() const override {

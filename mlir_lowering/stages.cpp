@@ -52,7 +52,8 @@ void registerStages(DialectRegistry &registry) {
   linalg::registerAllDialectInterfaceImplementations(registry);
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   arith::registerValueBoundsOpInterfaceExternalModels(registry);
-  bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(registry);
+  bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
+      registry);
   memref::registerValueBoundsOpInterfaceExternalModels(registry);
   scf::registerBufferizableOpInterfaceExternalModels(registry);
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
@@ -168,12 +169,17 @@ Status runStages(ModuleOp module, Stage last, const Target &target,
              nullptr, [](Stage) {});
 }
 
-Result<Artifact> compileGraph(const Graph &graph, const CompileOptions &options) {
+Result<Artifact> compileGraph(const Graph &graph,
+                              const CompileOptions &options) {
   Target target = resolveTarget(options.target);
   if (target.kind != "cpu")
-    return Error{ErrorCode::Unsupported, Stage::Codegen,
+    return Error{ErrorCode::Unsupported,
+                 Stage::Codegen,
                  "the compiler has no code generator for target kind '" +
-                     target.kind + "'", {}, {}, {}};
+                     target.kind + "'",
+                 {},
+                 {},
+                 {}};
   Dumper dumper(options);
   MLIRContext context(stageRegistry(), MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();

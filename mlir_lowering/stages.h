@@ -28,7 +28,8 @@ Status runStages(mlir::ModuleOp module, Stage last, const Target &target,
                  Artifact *artifact = nullptr);
 
 /// All stages, on a verified graph.
-Result<Artifact> compileGraph(const Graph &graph, const CompileOptions &options);
+Result<Artifact> compileGraph(const Graph &graph,
+                              const CompileOptions &options);
 
 /// Hash of everything in this library that decides what code comes out.
 std::string compilerIdentity();

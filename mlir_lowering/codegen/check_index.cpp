@@ -29,9 +29,9 @@ static void declareReport(ModuleOp module) {
   auto none = LLVM::ModRefInfo::NoModRef;
   report.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(
       b.getContext(), none, none, LLVM::ModRefInfo::ModRef, none, none, none));
-  report.setPassthroughAttr(b.getArrayAttr(
-      {b.getStringAttr("nounwind"), b.getStringAttr("willreturn"),
-       b.getStringAttr("cold")}));
+  report.setPassthroughAttr(
+      b.getArrayAttr({b.getStringAttr("nounwind"),
+                      b.getStringAttr("willreturn"), b.getStringAttr("cold")}));
 }
 
 static void lowerCheck(CheckIndexOp check, int64_t site) {
@@ -40,7 +40,8 @@ static void lowerCheck(CheckIndexOp check, int64_t site) {
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value safe = index;
   if (check.getWrap()) {
-    Value negative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, zero);
+    Value negative =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, zero);
     Value wrapped = arith::AddIOp::create(b, index, bound);
     safe = arith::SelectOp::create(b, negative, wrapped, index);
   }
@@ -53,13 +54,14 @@ static void lowerCheck(CheckIndexOp check, int64_t site) {
   Value number = arith::ConstantOp::create(b, b.getI64IntegerAttr(site));
   Value found = arith::IndexCastOp::create(b, word, index);
   Value wanted = arith::IndexCastOp::create(b, word, bound);
-  LLVM::CallOp::create(b, TypeRange(), kReport, ValueRange{number, found, wanted});
+  LLVM::CallOp::create(b, TypeRange(), kReport,
+                       ValueRange{number, found, wanted});
   check.erase();
 }
 
-LogicalResult lowerIndexChecks(
-    ModuleOp module, std::vector<Artifact::ErrorSite> &sites,
-    const std::function<Artifact::ErrorSite(int64_t)> &describe) {
+LogicalResult
+lowerIndexChecks(ModuleOp module, std::vector<Artifact::ErrorSite> &sites,
+                 const std::function<Artifact::ErrorSite(int64_t)> &describe) {
   SmallVector<CheckIndexOp> checks;
   module.walk([&](CheckIndexOp check) { checks.push_back(check); });
   if (checks.empty())

@@ -41,10 +41,9 @@ mlir::LogicalResult lowerKernels(mlir::ModuleOp module);
 mlir::LogicalResult lowerMain(mlir::ModuleOp module, Artifact &artifact);
 /// Turns ltc.check_index into a comparison and a cold call; numbers the sites
 /// afresh and describes them through `describe(node)`.
-mlir::LogicalResult lowerIndexChecks(
-    mlir::ModuleOp module,
-    std::vector<Artifact::ErrorSite> &sites,
-    const std::function<Artifact::ErrorSite(int64_t)> &describe);
+mlir::LogicalResult
+lowerIndexChecks(mlir::ModuleOp module, std::vector<Artifact::ErrorSite> &sites,
+                 const std::function<Artifact::ErrorSite(int64_t)> &describe);
 /// Replaces functions of the math dialect by polynomials where these are as
 /// good as the C library's.
 mlir::LogicalResult approximateMath(mlir::ModuleOp module);

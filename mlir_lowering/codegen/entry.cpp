@@ -91,8 +91,9 @@ private:
         continue;
       Value place = argumentAt(i);
       auto memref = dyn_cast<MemRefType>(type);
-      argument.replaceAllUsesWith(memref ? memrefAt(b, firstElement(place, memref), memref)
-                                         : loadWord(b, place, 0, type));
+      argument.replaceAllUsesWith(
+          memref ? memrefAt(b, firstElement(place, memref), memref)
+                 : loadWord(b, place, 0, type));
     }
     Value place = argumentAt(count);
     context = LLVM::LoadOp::create(b, pointer, place);
@@ -125,7 +126,8 @@ private:
     if (!wordArray) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(&main.getBody().front());
-      wordArray = LLVM::AllocaOp::create(b, pointer, b.getI64Type(), constant(1), 64);
+      wordArray =
+          LLVM::AllocaOp::create(b, pointer, b.getI64Type(), constant(1), 64);
     }
     return wordArray.getResult();
   }
@@ -142,7 +144,8 @@ private:
     Value array = words(call.getNumOperands());
     for (auto [i, operand] : llvm::enumerate(call.getOperands()))
       storeWord(b, array, i, operand);
-    int64_t iterations = kernel->getAttrOfType<IntegerAttr>("ltc.iterations").getInt();
+    int64_t iterations =
+        kernel->getAttrOfType<IntegerAttr>("ltc.iterations").getInt();
     int64_t work = kernel->getAttrOfType<IntegerAttr>(attr::kWork).getInt();
     Value count = constant(iterations);
     if (work < kParallelWork || iterations < 2) {
@@ -153,9 +156,11 @@ private:
       int64_t grain = std::max<int64_t>(1, kParallelWork / 2 / each);
       Value function = func::ConstantOp::create(b, kernel.getFunctionType(),
                                                 call.getCalleeAttr());
-      Value address = UnrealizedConversionCastOp::create(b, pointer, function).getResult(0);
-      LLVM::CallOp::create(b, TypeRange(), "ltc_parallel_for",
-                           ValueRange{context, count, constant(grain), address, array});
+      Value address =
+          UnrealizedConversionCastOp::create(b, pointer, function).getResult(0);
+      LLVM::CallOp::create(
+          b, TypeRange(), "ltc_parallel_for",
+          ValueRange{context, count, constant(grain), address, array});
     }
     ++artifact.kernels;
     call.erase();
@@ -172,7 +177,8 @@ private:
       }
       values.push_back(addressOf(b, operand));
       auto [strides, offset] = type.getStridesAndOffset();
-      for (ArrayRef<int64_t> list : {type.getShape(), ArrayRef<int64_t>(strides)})
+      for (ArrayRef<int64_t> list :
+           {type.getShape(), ArrayRef<int64_t>(strides)})
         for (int64_t value : list)
           values.push_back(constant(value));
     }
@@ -187,7 +193,8 @@ private:
 
   int64_t numberOf(CallOp call) {
     Graph graph = exportCall(call);
-    auto [found, isNew] = numbers.try_emplace(graph.hash(), artifact.calls.size());
+    auto [found, isNew] =
+        numbers.try_emplace(graph.hash(), artifact.calls.size());
     if (isNew)
       artifact.calls.push_back(std::move(graph));
     return found->second;
@@ -198,7 +205,8 @@ private:
     int64_t bytes = type.getNumElements() *
                     llvm::divideCeil(bitWidth(type.getElementType()), 8);
     auto address = [&](Value memref) {
-      return LLVM::IntToPtrOp::create(b, pointer, addressOf(b, memref)).getResult();
+      return LLVM::IntToPtrOp::create(b, pointer, addressOf(b, memref))
+          .getResult();
     };
     Value to = address(copy.getTarget()), from = address(copy.getSource());
     LLVM::MemmoveOp::create(b, to, from, constant(bytes), /*isVolatile=*/false);

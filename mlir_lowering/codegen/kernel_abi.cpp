@@ -25,9 +25,9 @@ int64_t toRange(scf::ForallOp forall, Value begin, Value end) {
   ImplicitLocOpBuilder b(forall.getLoc(), forall);
   SmallVector<int64_t> trips;
   int64_t total = 1;
-  for (auto [low, high, step] : llvm::zip_equal(
-           forall.getStaticLowerBound(), forall.getStaticUpperBound(),
-           forall.getStaticStep())) {
+  for (auto [low, high, step] :
+       llvm::zip_equal(forall.getStaticLowerBound(),
+                       forall.getStaticUpperBound(), forall.getStaticStep())) {
     trips.push_back(llvm::divideCeil(high - low, step));
     total *= trips.back();
   }
@@ -38,7 +38,8 @@ int64_t toRange(scf::ForallOp forall, Value begin, Value end) {
   Value rest = loop.getInductionVar();
   for (size_t i = trips.size(); i-- > 0;) {
     Value step = arith::ConstantIndexOp::create(b, forall.getStaticStep()[i]);
-    Value low = arith::ConstantIndexOp::create(b, forall.getStaticLowerBound()[i]);
+    Value low =
+        arith::ConstantIndexOp::create(b, forall.getStaticLowerBound()[i]);
     Value number = rest;
     if (i > 0) {
       Value trip = arith::ConstantIndexOp::create(b, trips[i]);
@@ -46,7 +47,8 @@ int64_t toRange(scf::ForallOp forall, Value begin, Value end) {
       rest = arith::DivUIOp::create(b, rest, trip);
     }
     number = b.createOrFold<arith::MulIOp>(number, step);
-    map.map(forall.getInductionVar(i), b.createOrFold<arith::AddIOp>(number, low));
+    map.map(forall.getInductionVar(i),
+            b.createOrFold<arith::AddIOp>(number, low));
   }
   for (Operation &op : forall.getBody()->without_terminator())
     b.clone(op, map);
@@ -56,7 +58,8 @@ int64_t toRange(scf::ForallOp forall, Value begin, Value end) {
 
 LogicalResult lowerKernel(func::FuncOp kernel) {
   Block &body = kernel.getBody().front();
-  ImplicitLocOpBuilder b = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), &body);
+  ImplicitLocOpBuilder b =
+      ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), &body);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   unsigned count = body.getNumArguments();
   Value begin = body.addArgument(b.getI64Type(), kernel.getLoc());
@@ -69,7 +72,8 @@ LogicalResult lowerKernel(func::FuncOp kernel) {
   Value from = arith::IndexCastOp::create(b, b.getIndexType(), begin);
   Value to = arith::IndexCastOp::create(b, b.getIndexType(), end);
   body.eraseArguments(0, count);
-  kernel.setType(b.getFunctionType({b.getI64Type(), b.getI64Type(), pointer}, {}));
+  kernel.setType(
+      b.getFunctionType({b.getI64Type(), b.getI64Type(), pointer}, {}));
 
   auto loops = llvm::to_vector(kernel.getOps<scf::ForallOp>());
   if (loops.size() > 1)

@@ -34,9 +34,7 @@ class Float {
 public:
   Float(ImplicitLocOpBuilder &b, Type type) : b(b), type(type) {}
 
-  Value constant(float value) {
-    return splat(type, b.getF32FloatAttr(value));
-  }
+  Value constant(float value) { return splat(type, b.getF32FloatAttr(value)); }
   Value integer(int32_t value) {
     return splat(integers(), b.getI32IntegerAttr(value));
   }
@@ -48,11 +46,15 @@ public:
   Value withSign(Value x, Value sign) {
     return math::CopySignOp::create(b, x, sign);
   }
-  Value less(Value x, float y) { return compare(arith::CmpFPredicate::OLT, x, y); }
+  Value less(Value x, float y) {
+    return compare(arith::CmpFPredicate::OLT, x, y);
+  }
   Value greater(Value x, float y) {
     return compare(arith::CmpFPredicate::OGT, x, y);
   }
-  Value equal(Value x, float y) { return compare(arith::CmpFPredicate::OEQ, x, y); }
+  Value equal(Value x, float y) {
+    return compare(arith::CmpFPredicate::OEQ, x, y);
+  }
   Value isNaN(Value x) {
     return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
   }
@@ -87,7 +89,8 @@ private:
   }
   Value splat(Type of, TypedAttr value) {
     if (auto vector = dyn_cast<VectorType>(of))
-      return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, mlir::Attribute(value)));
+      return arith::ConstantOp::create(
+          b, DenseElementsAttr::get(vector, mlir::Attribute(value)));
     return arith::ConstantOp::create(b, value);
   }
   Value compare(arith::CmpFPredicate predicate, Value x, float y) {
@@ -139,16 +142,19 @@ Value log(Float &f, Value x) {
   Value e = f.shiftRight(bits, 23);
   Value m = f.fromBits(f.subInt(f.bits(scaled), f.shiftLeft(e, 23)));
   Value exponent = f.toFloat(e);
-  exponent = f.sub(exponent, f.select(tiny, f.constant(23.0f), f.constant(0.0f)));
+  exponent =
+      f.sub(exponent, f.select(tiny, f.constant(23.0f), f.constant(0.0f)));
   Value t = f.sub(m, f.constant(1.0f));
   Value t2 = f.mul(t, t);
-  Value q = f.polynomial(t, {0.333333313f, -0.249999672f, 0.200001717f,
-                             -0.166694269f, 0.142829224f, -0.124227241f,
-                             0.11061085f, -0.108499274f, 0.105303243f,
-                             -0.0581276678f});
-  Value low = f.add(f.mul(f.mul(t2, t), q), f.mul(exponent, f.constant(-2.12194440e-4f)));
+  Value q =
+      f.polynomial(t, {0.333333313f, -0.249999672f, 0.200001717f, -0.166694269f,
+                       0.142829224f, -0.124227241f, 0.11061085f, -0.108499274f,
+                       0.105303243f, -0.0581276678f});
+  Value low = f.add(f.mul(f.mul(t2, t), q),
+                    f.mul(exponent, f.constant(-2.12194440e-4f)));
   low = f.sub(low, f.mul(t2, f.constant(0.5f)));
-  Value result = f.add(f.add(low, t), f.mul(exponent, f.constant(0.693359375f)));
+  Value result =
+      f.add(f.add(low, t), f.mul(exponent, f.constant(0.693359375f)));
   result = f.select(f.equal(x, kInfinity), x, result);
   result = f.select(f.equal(x, 0.0f), f.constant(-kInfinity), result);
   Value nan = f.constant(std::numeric_limits<float>::quiet_NaN());
@@ -198,7 +204,8 @@ using Function = Value (*)(Float &, Value);
 template <typename Op> struct Approximate : OpRewritePattern<Op> {
   Approximate(MLIRContext *context, Function function)
       : OpRewritePattern<Op>(context), function(function) {}
-  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
     if (!getElementTypeOrSelf(op.getType()).isF32())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);

@@ -22,7 +22,8 @@ namespace ltc::compiler {
 namespace {
 
 Error failed(std::string message) {
-  return {ErrorCode::CompileFailed, Stage::Codegen, std::move(message), {}, {}, {}};
+  return {
+      ErrorCode::CompileFailed, Stage::Codegen, std::move(message), {}, {}, {}};
 }
 
 Result<std::unique_ptr<llvm::TargetMachine>> machineFor(const Target &target) {
@@ -33,7 +34,8 @@ Result<std::unique_ptr<llvm::TargetMachine>> machineFor(const Target &target) {
   });
   std::string message;
   llvm::Triple triple(target.triple);
-  const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, message);
+  const llvm::Target *found =
+      llvm::TargetRegistry::lookupTarget(triple, message);
   if (!found)
     return failed("no code generator for " + target.triple + ": " + message);
   llvm::TargetOptions options;

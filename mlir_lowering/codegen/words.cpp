@@ -29,7 +29,8 @@ Value addressOf(ImplicitLocOpBuilder &b, Value memref) {
     int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     Value elements =
         ShapedType::isDynamic(offset)
-            ? Value(memref::ExtractStridedMetadataOp::create(b, memref).getOffset())
+            ? Value(memref::ExtractStridedMetadataOp::create(b, memref)
+                        .getOffset())
             : arith::ConstantIndexOp::create(b, offset).getResult();
     Value scaled = arith::MulIOp::create(
         b, elements, arith::ConstantIndexOp::create(b, bytes));
@@ -46,8 +47,8 @@ Value memrefAt(ImplicitLocOpBuilder &b, Value pointer, Type type) {
     descriptor = MemRefDescriptor::fromStaticShape(b, b.getLoc(), converter,
                                                    memref, pointer);
   } else {
-    auto empty = MemRefDescriptor::poison(b, b.getLoc(),
-                                          converter.convertType(memref));
+    auto empty =
+        MemRefDescriptor::poison(b, b.getLoc(), converter.convertType(memref));
     empty.setAllocatedPtr(b, b.getLoc(), pointer);
     empty.setAlignedPtr(b, b.getLoc(), pointer);
     empty.setConstantOffset(b, b.getLoc(), 0);
@@ -58,7 +59,8 @@ Value memrefAt(ImplicitLocOpBuilder &b, Value pointer, Type type) {
   return UnrealizedConversionCastOp::create(b, memref, descriptor).getResult(0);
 }
 
-void storeWord(ImplicitLocOpBuilder &b, Value words, int64_t index, Value value) {
+void storeWord(ImplicitLocOpBuilder &b, Value words, int64_t index,
+               Value value) {
   if (isa<MemRefType>(value.getType()))
     value = addressOf(b, value);
   else if (value.getType().isIndex())

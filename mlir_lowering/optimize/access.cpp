@@ -35,9 +35,9 @@ Flat flatten(ImplicitLocOpBuilder &b, Value memref) {
   flat.offset = ShapedType::isDynamic(offset)
                     ? Value(metadata.getOffset())
                     : arith::ConstantIndexOp::create(b, offset).getResult();
-  auto flatType = MemRefType::get({ShapedType::kDynamic}, type.getElementType(),
-                                  MemRefLayoutAttrInterface(),
-                                  type.getMemorySpace());
+  auto flatType =
+      MemRefType::get({ShapedType::kDynamic}, type.getElementType(),
+                      MemRefLayoutAttrInterface(), type.getMemorySpace());
   Value size = arith::ConstantIndexOp::create(b, INT32_MAX);
   flat.base = memref::ReinterpretCastOp::create(
       b, flatType, metadata.getBaseBuffer(), OpFoldResult(b.getIndexAttr(0)),
@@ -46,8 +46,8 @@ Flat flatten(ImplicitLocOpBuilder &b, Value memref) {
 }
 
 /// expr = constant + sum of coefficients[d] * d; false if it is not.
-bool decompose(AffineExpr expr, int64_t factor, MutableArrayRef<int64_t> coefficients,
-               int64_t &constant) {
+bool decompose(AffineExpr expr, int64_t factor,
+               MutableArrayRef<int64_t> coefficients, int64_t &constant) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
     coefficients[dim.getPosition()] += factor;
     return true;
@@ -102,8 +102,9 @@ Access accessOf(ImplicitLocOpBuilder &b, GenericOp op, OpOperand &operand) {
       return access;
     }
     if (constant) {
-      Value step = arith::MulIOp::create(
-          b, stridedBy(b, flat, i), arith::ConstantIndexOp::create(b, constant));
+      Value step =
+          arith::MulIOp::create(b, stridedBy(b, flat, i),
+                                arith::ConstantIndexOp::create(b, constant));
       access.offset = arith::AddIOp::create(b, access.offset, step);
     }
     for (unsigned d = 0; d < loops; ++d) {
@@ -116,8 +117,10 @@ Access accessOf(ImplicitLocOpBuilder &b, GenericOp op, OpOperand &operand) {
       Value term = arith::MulIOp::create(
           b, stridedBy(b, flat, i),
           arith::ConstantIndexOp::create(b, coefficients[d]));
-      Value so = access.dynamic[d] ? access.dynamic[d]
-                 : arith::ConstantIndexOp::create(b, access.strides[d]).getResult();
+      Value so = access.dynamic[d]
+                     ? access.dynamic[d]
+                     : arith::ConstantIndexOp::create(b, access.strides[d])
+                           .getResult();
       access.dynamic[d] = arith::AddIOp::create(b, so, term);
       access.strides[d] = ShapedType::kDynamic;
     }
@@ -160,7 +163,8 @@ Nest analyzeNest(ImplicitLocOpBuilder &b, GenericOp op) {
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
   SmallVector<AffineExpr> dims;
   for (auto [d, iterator] : llvm::enumerate(iterators)) {
-    nest.loops.push_back({extents[d], Value(), (iterator == utils::IteratorType::reduction)});
+    nest.loops.push_back(
+        {extents[d], Value(), (iterator == utils::IteratorType::reduction)});
     nest.loopOf.push_back(d);
   }
   for (auto [d, loop] : llvm::enumerate(nest.loops)) {
@@ -175,7 +179,8 @@ Nest analyzeNest(ImplicitLocOpBuilder &b, GenericOp op) {
       }
     }
   }
-  bool general = llvm::any_of(nest.accesses, [](const Access &a) { return bool(a.general); });
+  bool general = llvm::any_of(nest.accesses,
+                              [](const Access &a) { return bool(a.general); });
   for (unsigned d = nest.loops.size(); d-- > 0 && !general;)
     if (nest.loops[d].extent == 1)
       dropLoop(nest, d);

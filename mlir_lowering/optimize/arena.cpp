@@ -16,9 +16,8 @@ int64_t packArena(llvm::MutableArrayRef<Lifetime> lifetimes) {
   llvm::SmallVector<Lifetime *> bySize;
   for (Lifetime &lifetime : lifetimes)
     bySize.push_back(&lifetime);
-  llvm::stable_sort(bySize, [](Lifetime *a, Lifetime *b) {
-    return a->bytes > b->bytes;
-  });
+  llvm::stable_sort(
+      bySize, [](Lifetime *a, Lifetime *b) { return a->bytes > b->bytes; });
   llvm::SmallVector<Lifetime *> placed; // by offset
   int64_t total = 0;
   for (Lifetime *one : bySize) {

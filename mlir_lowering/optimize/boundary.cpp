@@ -30,7 +30,8 @@ Type bufferType(Type type) {
 /// result number -> argument number, for results that are an argument's memory
 llvm::SmallDenseMap<int64_t, int64_t> updatesOf(func::FuncOp kernel) {
   llvm::SmallDenseMap<int64_t, int64_t> map;
-  auto pairs = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::kUpdates).asArrayRef();
+  auto pairs =
+      kernel->getAttrOfType<DenseI64ArrayAttr>(attr::kUpdates).asArrayRef();
   for (; !pairs.empty(); pairs = pairs.drop_front(2))
     map[pairs[1]] = pairs[0];
   return map;
@@ -53,7 +54,8 @@ public:
     types.push_back(MemRefType::get({plan.arenaBytes}, b.getI8Type()));
 
     entry = new Block;
-    entry->addArguments(types, SmallVector<Location>(types.size(), main.getLoc()));
+    entry->addArguments(types,
+                        SmallVector<Location>(types.size(), main.getLoc()));
     b.setInsertionPointToStart(entry);
     map.map(old->getArguments(),
             entry->getArguments().take_front(old->getNumArguments()));
@@ -81,7 +83,8 @@ private:
     const Storage &storage = plan.of(value);
     auto type = cast<MemRefType>(bufferType(value.getType()));
     if (storage.place == Storage::Arena) {
-      Value offset = arith::ConstantIndexOp::create(b, value.getLoc(), storage.offset);
+      Value offset =
+          arith::ConstantIndexOp::create(b, value.getLoc(), storage.offset);
       return memref::ViewOp::create(b, value.getLoc(), type,
                                     entry->getArguments().back(), offset,
                                     ValueRange());
@@ -108,24 +111,28 @@ private:
         .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>([&](auto view) {
           // Nothing is known of a view that nobody reads.
           if (Value source = map.lookupOrNull(view.getSrc()))
-            map.map(view.getResult(),
-                    reshaped(source, cast<MemRefType>(bufferType(view.getType()))));
+            map.map(
+                view.getResult(),
+                reshaped(source, cast<MemRefType>(bufferType(view.getType()))));
           return success();
         })
-        .Case<tensor::ExtractSliceOp>([&](auto slice) { return subview(slice); })
+        .Case<tensor::ExtractSliceOp>(
+            [&](auto slice) { return subview(slice); })
         .Case<tensor::ExtractOp>([&](auto extract) {
           SmallVector<Value> indices;
           for (Value index : extract.getIndices())
             indices.push_back(map.lookup(index));
           map.map(extract.getResult(),
-                  memref::LoadOp::create(b, op->getLoc(),
-                                         map.lookup(extract.getTensor()), indices)
+                  memref::LoadOp::create(
+                      b, op->getLoc(), map.lookup(extract.getTensor()), indices)
                       .getResult());
           return success();
         })
         .Default([&](Operation *) -> LogicalResult {
-          if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<mlir::TensorType>) ||
-              llvm::any_of(op->getOperandTypes(), llvm::IsaPred<mlir::TensorType>))
+          if (llvm::any_of(op->getResultTypes(),
+                           llvm::IsaPred<mlir::TensorType>) ||
+              llvm::any_of(op->getOperandTypes(),
+                           llvm::IsaPred<mlir::TensorType>))
             return op->emitError("no memory was planned for this op");
           b.clone(*op, map);
           return success();
@@ -160,7 +167,8 @@ private:
     SmallVector<Value> operands, results;
     for (Value operand : call.getOperands())
       if (operands.emplace_back(map.lookupOrNull(operand)); !operands.back())
-        return call.emitError("no memory was planned for an operand of this kernel");
+        return call.emitError(
+            "no memory was planned for an operand of this kernel");
     for (auto [i, result] : llvm::enumerate(call.getResults())) {
       Value memory = memoryOf(result);
       map.map(result, memory);
@@ -176,7 +184,8 @@ private:
                                map.lookup(call.getOperand(copy.argument)),
                                map.lookup(call.getResult(copy.result)));
     llvm::append_range(operands, results);
-    func::CallOp::create(b, call.getLoc(), call.getCallee(), TypeRange(), operands);
+    func::CallOp::create(b, call.getLoc(), call.getCallee(), TypeRange(),
+                         operands);
     return success();
   }
 
@@ -188,7 +197,8 @@ private:
       if (!order.empty())
         value = memref::TransposeOp::create(
             b, call.getLoc(), value,
-            AffineMapAttr::get(AffineMap::getPermutationMap(order, b.getContext())));
+            AffineMapAttr::get(
+                AffineMap::getPermutationMap(order, b.getContext())));
       inputs.push_back(value);
     }
     for (Value result : call.getResults()) {

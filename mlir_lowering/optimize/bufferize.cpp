@@ -51,7 +51,8 @@ LogicalResult placeTemporaries(func::FuncOp kernel, int64_t &scratch) {
     } else if (!alloc->getParentOfType<scf::ForallOp>()) {
       if (!memory)
         memory = entry.addArgument(
-            MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), alloc.getLoc());
+            MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
+            alloc.getLoc());
       Value offset = arith::ConstantIndexOp::create(b, alloc.getLoc(), scratch);
       place = memref::ViewOp::create(b, alloc.getLoc(), type, memory, offset,
                                      ValueRange());
@@ -63,8 +64,8 @@ LogicalResult placeTemporaries(func::FuncOp kernel, int64_t &scratch) {
     alloc.erase();
   }
   if (memory)
-    kernel.setType(FunctionType::get(kernel.getContext(),
-                                     entry.getArgumentTypes(), {}));
+    kernel.setType(
+        FunctionType::get(kernel.getContext(), entry.getArgumentTypes(), {}));
   return success();
 }
 
@@ -83,9 +84,11 @@ void passScratch(func::FuncOp main, llvm::DenseMap<StringRef, int64_t> &needs) {
   arena.setType(MemRefType::get({planned + most}, b.getI8Type()));
   Value offset = arith::ConstantIndexOp::create(b, main.getLoc(), planned);
   auto type = MemRefType::get({most}, b.getI8Type());
-  Value view = memref::ViewOp::create(b, main.getLoc(), type, arena, offset, ValueRange());
+  Value view = memref::ViewOp::create(b, main.getLoc(), type, arena, offset,
+                                      ValueRange());
   Value scratch = memref::CastOp::create(
-      b, main.getLoc(), MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), view);
+      b, main.getLoc(), MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
+      view);
   for (auto call : main.getOps<func::CallOp>())
     if (needs.lookup(call.getCallee()))
       call.getOperandsMutable().append(scratch);

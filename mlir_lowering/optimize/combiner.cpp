@@ -17,8 +17,10 @@ namespace ltc::compiler {
 static std::optional<CombiningKind> kindOf(Operation *op) {
   using Kind = std::optional<CombiningKind>;
   return llvm::TypeSwitch<Operation *, Kind>(op)
-      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return CombiningKind::ADD; })
-      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return CombiningKind::MUL; })
+      .Case<arith::AddFOp, arith::AddIOp>(
+          [](auto) { return CombiningKind::ADD; })
+      .Case<arith::MulFOp, arith::MulIOp>(
+          [](auto) { return CombiningKind::MUL; })
       .Case<arith::MaximumFOp>([](auto) { return CombiningKind::MAXIMUMF; })
       .Case<arith::MinimumFOp>([](auto) { return CombiningKind::MINIMUMF; })
       .Case<arith::MaxNumFOp>([](auto) { return CombiningKind::MAXNUMF; })

@@ -27,8 +27,8 @@ static int64_t opCost(Operation *op) {
     return 1;
   if (isa<tensor::ExtractOp>(op))
     return 4;
-  if (op->getDialect() &&
-      op->getDialect()->getNamespace() == math::MathDialect::getDialectNamespace())
+  if (op->getDialect() && op->getDialect()->getNamespace() ==
+                              math::MathDialect::getDialectNamespace())
     return 20;
   return 1;
 }

@@ -61,9 +61,9 @@ private:
 
   bool isCandidate(unsigned loop) {
     const Loop &candidate = nest.loops[loop];
-    for (const Access &access :
-         ArrayRef(nest.accesses).drop_front(inputs))
-      if (access.general || access.strides[loop] != (candidate.reduction ? 0 : 1))
+    for (const Access &access : ArrayRef(nest.accesses).drop_front(inputs))
+      if (access.general ||
+          access.strides[loop] != (candidate.reduction ? 0 : 1))
         return false;
     for (const Access &access : nest.accesses)
       if (access.general && access.strides[loop] != 0)
@@ -117,7 +117,8 @@ private:
     Step(NestEmitter &e, unsigned loop, Value iv)
         : e(e), loop(loop), saved(e.position) {
       e.at[loop] = iv;
-      for (auto [access, position] : llvm::zip_equal(e.nest.accesses, e.position)) {
+      for (auto [access, position] :
+           llvm::zip_equal(e.nest.accesses, e.position)) {
         if (access.isUniformAlong(loop) || access.general)
           continue;
         Value by = iv;
@@ -139,29 +140,31 @@ private:
 
   using Body = llvm::function_ref<SmallVector<Value>(Value, ValueRange)>;
 
-  SmallVector<Value> forLoop(Value from, Value to, int64_t step, ValueRange init,
-                             Body emit) {
+  SmallVector<Value> forLoop(Value from, Value to, int64_t step,
+                             ValueRange init, Body emit) {
     auto loop = scf::ForOp::create(b, from, to, index(step), init);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> next = emit(loop.getInductionVar(), loop.getRegionIterArgs());
+    SmallVector<Value> next =
+        emit(loop.getInductionVar(), loop.getRegionIterArgs());
     if (!init.empty())
       scf::YieldOp::create(b, next);
     return loop.getResults();
   }
 
   /// Runs `emit(iv, mask, carried)` over vectors along the vectorised loop.
-  SmallVector<Value>
-  forVectors(Value from, SmallVector<Value> carried,
-             llvm::function_ref<SmallVector<Value>(Value, Value, ValueRange)> emit) {
+  SmallVector<Value> forVectors(
+      Value from, SmallVector<Value> carried,
+      llvm::function_ref<SmallVector<Value>(Value, Value, ValueRange)> emit) {
     Value extent = extentOf(vectorLoop);
     Value rest = b.createOrFold<arith::RemUIOp>(extent, index(lanes));
     Value whole = b.createOrFold<arith::SubIOp>(extent, rest);
     if (getConstantIntValue(whole) != getConstantIntValue(from) ||
         !getConstantIntValue(whole))
-      carried = forLoop(from, whole, lanes, carried, [&](Value iv, ValueRange args) {
-        return emit(iv, Value(), args);
-      });
+      carried =
+          forLoop(from, whole, lanes, carried, [&](Value iv, ValueRange args) {
+            return emit(iv, Value(), args);
+          });
     auto known = getConstantIntValue(rest);
     if (known == 0)
       return carried;
@@ -199,11 +202,11 @@ private:
     if (level == reductions.size())
       return leaf(carried);
     unsigned loop = reductions[level];
-    return forLoop(index(0), extentOf(loop), 1, carried,
-                   [&](Value iv, ValueRange args) {
-                     Step step(*this, loop, iv);
-                     return forReductions(level + 1, llvm::to_vector(args), leaf);
-                   });
+    return forLoop(
+        index(0), extentOf(loop), 1, carried, [&](Value iv, ValueRange args) {
+          Step step(*this, loop, iv);
+          return forReductions(level + 1, llvm::to_vector(args), leaf);
+        });
   }
 
   //===--------------------------------------------------------------------===//
@@ -232,7 +235,8 @@ private:
             b, b.getLoc(),
             affine::makeComposedFoldedAffineApply(
                 b, b.getLoc(), access.general.getSubMap({i}), dims));
-        Value scaled = arith::MulIOp::create(b, along, access.generalStrides[i]);
+        Value scaled =
+            arith::MulIOp::create(b, along, access.generalStrides[i]);
         value = arith::AddIOp::create(b, value, scaled);
       }
     }
@@ -270,8 +274,8 @@ private:
     };
     each([&](unsigned) {
       for (unsigned i = 0; i < results(); ++i)
-        carried.push_back(loadVector(b, resultBase(i), position[inputs + i], 1,
-                                     lanes, mask));
+        carried.push_back(
+            loadVector(b, resultBase(i), position[inputs + i], 1, lanes, mask));
     });
     carried = forReductions(0, carried, [&](ValueRange args) {
       SmallVector<Value> next;
@@ -322,27 +326,29 @@ private:
       if (wide) {
         int64_t block = kUnroll * lanes;
         from = index(extent / block * block);
-        carried = forLoop(index(0), from, block, carried,
-                          [&](Value iv, ValueRange now) {
-          SmallVector<Value> next;
-          for (int64_t u = 0; u < unroll; ++u) {
-            Step step(*this, vectorLoop,
-                      b.createOrFold<arith::AddIOp>(iv, index(u * lanes)));
-            auto mine = llvm::to_vector(now.slice(u * results(), results()));
-            llvm::append_range(next, vectorBody(Value(), mine));
-          }
-          return next;
-        });
+        carried = forLoop(
+            index(0), from, block, carried, [&](Value iv, ValueRange now) {
+              SmallVector<Value> next;
+              for (int64_t u = 0; u < unroll; ++u) {
+                Step step(*this, vectorLoop,
+                          b.createOrFold<arith::AddIOp>(iv, index(u * lanes)));
+                auto mine =
+                    llvm::to_vector(now.slice(u * results(), results()));
+                llvm::append_range(next, vectorBody(Value(), mine));
+              }
+              return next;
+            });
       }
       SmallVector<Value> first(carried.begin(), carried.begin() + results());
-      first = forVectors(from, first, [&](Value iv, Value mask, ValueRange now) {
-        Step step(*this, vectorLoop, iv);
-        SmallVector<Value> old = llvm::to_vector(now);
-        SmallVector<Value> next = vectorBody(mask, old);
-        for (unsigned i = 0; mask && i < results(); ++i)
-          next[i] = arith::SelectOp::create(b, mask, next[i], old[i]);
-        return next;
-      });
+      first =
+          forVectors(from, first, [&](Value iv, Value mask, ValueRange now) {
+            Step step(*this, vectorLoop, iv);
+            SmallVector<Value> old = llvm::to_vector(now);
+            SmallVector<Value> next = vectorBody(mask, old);
+            for (unsigned i = 0; mask && i < results(); ++i)
+              next[i] = arith::SelectOp::create(b, mask, next[i], old[i]);
+            return next;
+          });
       llvm::copy(first, carried.begin());
       return carried;
     });
@@ -351,7 +357,8 @@ private:
       Value sum = sums[i];
       for (int64_t u = 1; u < unroll; ++u)
         sum = combine(b, combiners[i], sum, sums[u * results() + i]);
-      Value init = memref::LoadOp::create(b, resultBase(i), position[inputs + i]);
+      Value init =
+          memref::LoadOp::create(b, resultBase(i), position[inputs + i]);
       Value folded = foldVector(b, combiners[i], sum);
       memref::StoreOp::create(b, combine(b, combiners[i], init, folded),
                               resultBase(i), position[inputs + i]);
@@ -363,9 +370,10 @@ private:
     SmallVector<Value> start = positions();
     if (!reductions.empty())
       for (unsigned i = 0; i < results(); ++i)
-        carried.push_back(memref::LoadOp::create(b, resultBase(i), start[inputs + i]));
-    SmallVector<Value> values =
-        forReductions(0, carried, [&](ValueRange args) { return scalarBody(args); });
+        carried.push_back(
+            memref::LoadOp::create(b, resultBase(i), start[inputs + i]));
+    SmallVector<Value> values = forReductions(
+        0, carried, [&](ValueRange args) { return scalarBody(args); });
     for (unsigned i = 0; i < results(); ++i)
       memref::StoreOp::create(b, values[i], resultBase(i), start[inputs + i]);
   }
@@ -378,11 +386,12 @@ private:
       if (argument.use_empty())
         continue;
       const Access &access = nest.accesses[i];
-      map.map(argument,
-              access.isScalar ? access.base
-              : i >= inputs && !accumulators.empty()
-                  ? accumulators[i - inputs]
-                  : memref::LoadOp::create(b, access.base, from[i]).getResult());
+      map.map(
+          argument,
+          access.isScalar ? access.base
+          : i >= inputs && !accumulators.empty()
+              ? accumulators[i - inputs]
+              : memref::LoadOp::create(b, access.base, from[i]).getResult());
     }
     SmallVector<Value> indexed = indices();
     for (Operation &inner : op.getBody()->without_terminator()) {

@@ -26,7 +26,7 @@ using linalg::GenericOp;
 namespace ltc::compiler {
 namespace {
 
-constexpr int64_t kCheap = 8;        // replayed rather than stored
+constexpr int64_t kCheap = 8;         // replayed rather than stored
 constexpr int64_t kLargestBody = 160; // ops; keeps compile time linear
 constexpr size_t kMostOperands = 24;
 
@@ -61,7 +61,7 @@ private:
   bool othersFollow(GenericOp producer, GenericOp consumer) {
     return llvm::all_of(producer->getUsers(), [&](Operation *user) {
       Operation *top = function.getBody().front().findAncestorOpInBlock(*user);
-return top == consumer || consumer->isBeforeInBlock(top);
+      return top == consumer || consumer->isBeforeInBlock(top);
     });
   }
 
@@ -86,8 +86,8 @@ return top == consumer || consumer->isBeforeInBlock(top);
       return !replays || cost <= kCheap ? Choice::Absorb : Choice::No;
     if (grows && cost <= kCheap)
       return Choice::Replay;
-    bool neverStored = llvm::all_of(
-        producer->getUsers(), llvm::IsaPred<GenericOp>);
+    bool neverStored =
+        llvm::all_of(producer->getUsers(), llvm::IsaPred<GenericOp>);
     if (neverStored && cost <= kCheap && largeInputs(producer) <= 1)
       return Choice::Replay;
     AffineMap map = consumer.getMatchingIndexingMap(&operand);

@@ -85,8 +85,8 @@ static SmallVector<int64_t> tileableDims(GenericOp op) {
   for (auto [dim, iterator] : llvm::enumerate(iterators)) {
     auto expr = getAffineDimExpr(dim, op.getContext());
     bool inAll = llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &init) {
-      return llvm::is_contained(
-          op.getMatchingIndexingMap(&init).getResults(), expr);
+      return llvm::is_contained(op.getMatchingIndexingMap(&init).getResults(),
+                                expr);
     });
     if (iterator == utils::IteratorType::parallel && inAll)
       dims.push_back(dim);
@@ -114,7 +114,8 @@ public:
     for (Operation &op : body)
       if (!staysInMain(&op) && !op.hasAttr("ltc.private"))
         add(&op);
-    llvm::erase_if(groups, [](const Group &group) { return group.ops.empty(); });
+    llvm::erase_if(groups,
+                   [](const Group &group) { return group.ops.empty(); });
     llvm::sort(groups, [](const Group &a, const Group &b) {
       return a.ops.back()->isBeforeInBlock(b.ops.back());
     });
@@ -128,7 +129,7 @@ private:
     group.kind = kind::kSerial;
     auto generic = dyn_cast<GenericOp>(op);
     SmallVector<int64_t> rows;
-    if (generic)
+    if (generic && iterations(generic) != 0) // nothing to tile in an empty one
       rows = tileableDims(generic);
     if (!rows.empty())
       group.kind = generic.getNumReductionLoops() == 0
@@ -151,8 +152,8 @@ private:
       AffineMap map = generic.getMatchingIndexingMap(&init);
       SmallVector<int64_t> fillRows;
       for (int64_t row : rows)
-        fillRows.push_back(*map.getResultPosition(
-            getAffineDimExpr(row, op->getContext())));
+        fillRows.push_back(
+            *map.getResultPosition(getAffineDimExpr(row, op->getContext())));
       group.ops.push_back(fill);
       group.rows.push_back(fillRows);
     }
@@ -209,8 +210,10 @@ private:
       if (source != operand->get() || !read.isProjectedPermutation())
         return std::nullopt;
       auto writer = cast<GenericOp>(source.getDefiningOp());
-      AffineMap written = writer.getIndexingMapMatchingResult(cast<OpResult>(source));
-      auto member = llvm::find(group.ops, writer.getOperation()) - group.ops.begin();
+      AffineMap written =
+          writer.getIndexingMapMatchingResult(cast<OpResult>(source));
+      auto member =
+          llvm::find(group.ops, writer.getOperation()) - group.ops.begin();
       for (auto [j, row] : llvm::enumerate(group.rows[member])) {
         auto position = written.getResultPosition(
             getAffineDimExpr(row, consumer.getContext()));
@@ -237,8 +240,9 @@ private:
       for (Operation *user : member->getUsers()) {
         Operation *top = body.findAncestorOpInBlock(*user);
         auto found = groupOf.find(top);
-        bool inside = found != groupOf.end() &&
-                      (found->second == number || joined.contains(found->second));
+        bool inside =
+            found != groupOf.end() &&
+            (found->second == number || joined.contains(found->second));
         if (!inside && top != consumer && top->isBeforeInBlock(consumer))
           return false;
       }
@@ -256,7 +260,8 @@ private:
   /// The rows left when the consumer joins the group, if that pays.
   std::optional<SmallVector<int64_t>>
   join(unsigned number, GenericOp consumer, ArrayRef<int64_t> rows,
-       StringRef consumerKind, const llvm::SmallSetVector<unsigned, 4> &joined) {
+       StringRef consumerKind,
+       const llvm::SmallSetVector<unsigned, 4> &joined) {
     Group &group = groups[number];
     if (group.kind == kind::kSerial || !mayMove(number, consumer, joined))
       return std::nullopt;
@@ -306,8 +311,10 @@ private:
     int64_t bytes = 0;
     for (Type type : op->getResultTypes()) {
       Type element = cast<ShapedType>(type).getElementType();
-      int64_t width = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 128;
-      bytes += elementCount(type) / std::max<int64_t>(1, rows) * llvm::divideCeil(width, 8);
+      int64_t width =
+          element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 128;
+      bytes += elementCount(type) / std::max<int64_t>(1, rows) *
+               llvm::divideCeil(width, 8);
     }
     return bytes;
   }

@@ -20,8 +20,10 @@ namespace ltc::compiler {
 static std::optional<SmallVector<unsigned>> rowPositions(GenericOp op,
                                                          AffineMap map) {
   SmallVector<unsigned> positions;
-  for (int64_t row : op->getAttrOfType<DenseI64ArrayAttr>(attr::kRows).asArrayRef()) {
-    auto position = map.getResultPosition(getAffineDimExpr(row, map.getContext()));
+  for (int64_t row :
+       op->getAttrOfType<DenseI64ArrayAttr>(attr::kRows).asArrayRef()) {
+    auto position =
+        map.getResultPosition(getAffineDimExpr(row, map.getContext()));
     if (!position)
       return std::nullopt;
     positions.push_back(*position);

@@ -41,11 +41,11 @@ GenericOp copyBefore(Operation *user, Value value) {
   Value empty = tensor::EmptyOp::create(b, user->getLoc(), type, ValueRange());
   SmallVector<utils::IteratorType> parallel(type.getRank(),
                                             utils::IteratorType::parallel);
-  return GenericOp::create(b, user->getLoc(), type, value, empty,
-                           ArrayRef<AffineMap>{id, id}, parallel,
-                           [](OpBuilder &nested, Location loc, ValueRange args) {
-                             linalg::YieldOp::create(nested, loc, args[0]);
-                           });
+  return GenericOp::create(
+      b, user->getLoc(), type, value, empty, ArrayRef<AffineMap>{id, id},
+      parallel, [](OpBuilder &nested, Location loc, ValueRange args) {
+        linalg::YieldOp::create(nested, loc, args[0]);
+      });
 }
 
 /// A slice is not dense: what reshapes it works on a copy.
@@ -68,8 +68,10 @@ void separateResults(func::FuncOp main) {
     auto argument = dyn_cast<BlockArgument>(storage);
     bool keeps = argument && donated &&
                  donated.getInt() == int64_t(argument.getArgNumber());
-    bool owns = !argument && !isa<tensor::ExtractSliceOp, arith::ConstantOp,
-                                  tensor::EmptyOp>(storage.getDefiningOp());
+    bool owns =
+        !argument &&
+        !isa<tensor::ExtractSliceOp, arith::ConstantOp, tensor::EmptyOp>(
+            storage.getDefiningOp());
     if (taken.insert(storage).second && (keeps || owns))
       continue;
     result.set(copyBefore(ret, result.get()).getResult(0));
@@ -93,8 +95,7 @@ void privatizeFills(func::FuncOp main) {
     freshDestinations(generic);
     for (OpOperand &init : generic.getDpsInitsMutable()) {
       Operation *fill = init.get().getDefiningOp();
-      if (!fill || !isFill(fill) ||
-          !generic.payloadUsesValueFromOperand(&init))
+      if (!fill || !isFill(fill) || !generic.payloadUsesValueFromOperand(&init))
         continue;
       b.setInsertionPoint(generic);
       Operation *own = b.clone(*fill);
@@ -135,13 +136,16 @@ void collapsePointwise(Group &group) {
   rewriter.replaceOp(op, collapsed->results);
   freshDestinations(cast<GenericOp>(collapsed->collapsedOp.getOperation()));
   group.ops.back() = collapsed->collapsedOp;
-  group.rows.back() =
-      llvm::to_vector(llvm::seq<int64_t>(0, collapsed->collapsedOp.getNumLoops()));
+  group.rows.back() = llvm::to_vector(
+      llvm::seq<int64_t>(0, collapsed->collapsedOp.getNumLoops()));
 }
 
 /// Producers that a kernel takes along instead of reading their result.
 bool movesAlong(Operation *op) {
-  return op && isa<tensor::EmptyOp, arith::ConstantOp, tensor::ExtractSliceOp>(op);
+  if (op && isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+    return bool(storageOf(op->getResult(0)).getDefiningOp<tensor::EmptyOp>());
+  return op &&
+         isa<tensor::EmptyOp, arith::ConstantOp, tensor::ExtractSliceOp>(op);
 }
 
 class Outliner {
@@ -196,7 +200,8 @@ private:
       collect(op, inputs, along, inside);
       for (Value result : op->getResults())
         if (llvm::any_of(result.getUsers(), [&](Operation *user) {
-              Operation *top = main.getBody().front().findAncestorOpInBlock(*user);
+              Operation *top =
+                  main.getBody().front().findAncestorOpInBlock(*user);
               return !inside.contains(top);
             }))
           outputs.push_back(result);
@@ -210,8 +215,8 @@ private:
     fill(kernel, group, inputs.getArrayRef(), along.getArrayRef(), outputs);
     kernel = unique(kernel);
 
-    auto call = func::CallOp::create(b, last->getLoc(), kernel,
-                                     inputs.getArrayRef());
+    auto call =
+        func::CallOp::create(b, last->getLoc(), kernel, inputs.getArrayRef());
     for (auto [output, result] : llvm::zip_equal(outputs, call.getResults()))
       output.replaceAllUsesWith(result);
     for (Operation *op : llvm::reverse(group.ops))

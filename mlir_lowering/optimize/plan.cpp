@@ -134,7 +134,8 @@ bool BufferPlan::takeOffer(OpResult result) {
   auto last = lastUse.find(argument);
   if (last != lastUse.end() && last->second >= position) {
     auto call = dyn_cast<func::CallOp>(result.getOwner());
-    if (last->second > position || !call || !mayOverwrite(call, result, argument))
+    if (last->second > position || !call ||
+        !mayOverwrite(call, result, argument))
       return false;
   }
   open(result, Storage::Argument, position).argument = offer->second;

@@ -72,8 +72,10 @@ private:
     }
     SmallVector<Value> outs;
     for (Value result : ret->getOperands())
-      outs.push_back(tensor::EmptyOp::create(b, loc, result.getType(), ValueRange()));
-    loop = scf::ForallOp::create(b, loc, lower, upper, step, outs, std::nullopt);
+      outs.push_back(
+          tensor::EmptyOp::create(b, loc, result.getType(), ValueRange()));
+    loop =
+        scf::ForallOp::create(b, loc, lower, upper, step, outs, std::nullopt);
 
     b.setInsertionPointToStart(loop.getBody());
     for (auto [iv, high, tile] :
@@ -85,10 +87,10 @@ private:
         continue;
       }
       AffineExpr d0 = b.getAffineDimExpr(0);
-      auto map = AffineMap::get(1, 0, {b.getAffineConstantExpr(tile), size - d0},
-                                b.getContext());
-      extents.push_back(affine::makeComposedFoldedAffineMin(
-          b, loc, map, {OpFoldResult(iv)}));
+      auto map = AffineMap::get(
+          1, 0, {b.getAffineConstantExpr(tile), size - d0}, b.getContext());
+      extents.push_back(
+          affine::makeComposedFoldedAffineMin(b, loc, map, {OpFoldResult(iv)}));
     }
     for (auto [result, argument] :
          llvm::zip_equal(ret->getOperands(), loop.getRegionIterArgs()))
@@ -119,7 +121,8 @@ private:
         init.set(to);
 
     auto tiling = cast<TilingInterface>(op.getOperation());
-    FailureOr<TilingResult> tiled = tiling.getTiledImplementation(b, from, count);
+    FailureOr<TilingResult> tiled =
+        tiling.getTiledImplementation(b, from, count);
     if (failed(tiled))
       return op.emitError("this op cannot be tiled");
     for (Operation *slice : tiled->generatedSlices)
@@ -139,9 +142,9 @@ private:
          llvm::zip_equal(op.getResults(), tiled->tiledValues)) {
       inside[result] = value;
       auto &place = places[result];
-      if (failed(tiling.getResultTilePosition(b, cast<OpResult>(result).getResultNumber(),
-                                              from, count, place.first,
-                                              place.second)))
+      if (failed(tiling.getResultTilePosition(
+              b, cast<OpResult>(result).getResultNumber(), from, count,
+              place.first, place.second)))
         return op.emitError("this op's result cannot be tiled");
     }
     return success();
@@ -150,8 +153,9 @@ private:
   /// A temporary is as large as its tile.
   static void shrinkEmpty(tensor::ExtractSliceOp slice) {
     OpBuilder here(slice);
-    Value small = tensor::EmptyOp::create(here, slice.getLoc(), slice.getMixedSizes(),
-                                          slice.getType().getElementType());
+    Value small =
+        tensor::EmptyOp::create(here, slice.getLoc(), slice.getMixedSizes(),
+                                slice.getType().getElementType());
     slice.getResult().replaceAllUsesWith(small);
     slice.erase();
   }
@@ -176,8 +180,9 @@ private:
   SmallVector<OpFoldResult> offsets, extents;
   llvm::DenseMap<Value, Value> destination; ///< of results that leave the loop
   llvm::DenseMap<Value, Value> inside;      ///< the tile of each result
-  llvm::DenseMap<Value, std::pair<SmallVector<OpFoldResult>,
-                                  SmallVector<OpFoldResult>>> places;
+  llvm::DenseMap<
+      Value, std::pair<SmallVector<OpFoldResult>, SmallVector<OpFoldResult>>>
+      places;
 };
 
 } // namespace

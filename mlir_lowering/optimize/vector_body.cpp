@@ -18,7 +18,8 @@ namespace ltc::compiler {
 
 static bool isLaneType(Type type) {
   return type.isIndex() || isa<FloatType>(type) ||
-         (type.isInteger() && llvm::isPowerOf2_32(type.getIntOrFloatBitWidth()));
+         (type.isInteger() &&
+          llvm::isPowerOf2_32(type.getIntOrFloatBitWidth()));
 }
 
 /// Memory that can be read in lanes: bytes and more, each in its own place.
@@ -31,7 +32,8 @@ static bool canGather(Type type) {
   return isMemoryType(type) && type.getIntOrFloatBitWidth() >= 32;
 }
 
-static Value constantOf(ImplicitLocOpBuilder &b, VectorType type, int64_t value) {
+static Value constantOf(ImplicitLocOpBuilder &b, VectorType type,
+                        int64_t value) {
   Type element = type.getElementType();
   Attribute one = isa<FloatType>(element)
                       ? Attribute(b.getFloatAttr(element, double(value)))
@@ -59,9 +61,9 @@ Value loadVector(ImplicitLocOpBuilder &b, Value base, Value position,
   auto type = VectorType::get({lanes}, element);
   // Lanes that are masked off compute with 1: no trap, no slow denormals.
   if (stride != 1)
-    return vector::GatherOp::create(b, type, base, position, steps(b, lanes, stride),
-                                    maskOrAll(b, mask, lanes),
-                                    constantOf(b, type, 1));
+    return vector::GatherOp::create(
+        b, type, base, position, steps(b, lanes, stride),
+        maskOrAll(b, mask, lanes), constantOf(b, type, 1));
   if (mask)
     return vector::MaskedLoadOp::create(b, type, base, position, mask,
                                         constantOf(b, type, 1));
@@ -124,7 +126,8 @@ void VectorBody::classify() {
     // Integer division may trap in lanes that are masked off.
     if (!OpTrait::hasElementwiseMappableTraits(&inner) ||
         isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-            arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(inner) ||
+            arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(
+            inner) ||
         !llvm::all_of(inner.getResultTypes(), isLaneType) ||
         !llvm::all_of(inner.getOperandTypes(), isLaneType))
       legal = false;
@@ -192,7 +195,8 @@ void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
   bool inARow = kindOf(load.getIndices().back()) == Lanes::Counting;
   SmallVector<Value> indices;
   for (auto [i, index] : llvm::enumerate(load.getIndices())) {
-    inARow &= kindOf(index) == Lanes::Uniform || i + 1 == load.getIndices().size();
+    inARow &=
+        kindOf(index) == Lanes::Uniform || i + 1 == load.getIndices().size();
     indices.push_back(scalar(index));
   }
   SmallVector<int64_t> strides;
@@ -200,10 +204,11 @@ void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
   (void)load.getMemRefType().getStridesAndOffset(strides, offset);
   if (inARow && strides.back() == 1) {
     emitted[load] =
-        point.mask ? Value(vector::MaskedLoadOp::create(
-                         b, type, load.getMemRef(), indices, point.mask,
-                         constantOf(b, type, 1)))
-                   : Value(vector::LoadOp::create(b, type, load.getMemRef(), indices));
+        point.mask
+            ? Value(vector::MaskedLoadOp::create(b, type, load.getMemRef(),
+                                                 indices, point.mask,
+                                                 constantOf(b, type, 1)))
+            : Value(vector::LoadOp::create(b, type, load.getMemRef(), indices));
     return;
   }
   Value lanes;
@@ -211,7 +216,8 @@ void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
     Value vector = asVector(b, index, point.lanes);
     Value scaled = arith::MulIOp::create(
         b, vector, constantOf(b, cast<VectorType>(vector.getType()), stride));
-    lanes = lanes ? arith::AddIOp::create(b, lanes, scaled).getResult() : scaled;
+    lanes =
+        lanes ? arith::AddIOp::create(b, lanes, scaled).getResult() : scaled;
   }
   Value zero = arith::ConstantIndexOp::create(b, 0);
   SmallVector<Value> origin(load.getIndices().size(), zero);
@@ -240,7 +246,8 @@ void VectorBody::emitOp(ImplicitLocOpBuilder &b, Operation *inner,
           map.map(operand, known);
     });
     Operation *clone = b.clone(*inner, map);
-    for (auto [from, to] : llvm::zip_equal(inner->getResults(), clone->getResults()))
+    for (auto [from, to] :
+         llvm::zip_equal(inner->getResults(), clone->getResults()))
       emitted[from] = to;
     return;
   }
@@ -253,11 +260,13 @@ void VectorBody::emitOp(ImplicitLocOpBuilder &b, Operation *inner,
     state.addTypes(VectorType::get({point.lanes}, type));
   state.addAttributes(inner->getAttrs());
   Operation *made = b.create(state);
-  for (auto [from, to] : llvm::zip_equal(inner->getResults(), made->getResults()))
+  for (auto [from, to] :
+       llvm::zip_equal(inner->getResults(), made->getResults()))
     emitted[from] = to;
 }
 
-SmallVector<Value> VectorBody::emit(ImplicitLocOpBuilder &b, const Point &point) {
+SmallVector<Value> VectorBody::emit(ImplicitLocOpBuilder &b,
+                                    const Point &point) {
   emitted.clear();
   Block *body = op.getBody();
   unsigned inputs = op.getNumDpsInputs();

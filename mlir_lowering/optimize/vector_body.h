@@ -14,9 +14,9 @@ namespace ltc::compiler {
 
 /// What a value of the body is along the vectorised loop.
 enum class Lanes {
-  Uniform, ///< one scalar
+  Uniform,  ///< one scalar
   Counting, ///< a scalar index plus the lane's number
-  Varying, ///< a vector
+  Varying,  ///< a vector
 };
 
 /// Decides whether a body can run over vectors of consecutive iterations of
@@ -31,7 +31,7 @@ public:
     llvm::ArrayRef<mlir::Value> positions; ///< of each operand, at lane 0
     llvm::ArrayRef<mlir::Value> indices;   ///< of each dimension, at lane 0
     int64_t lanes;
-    mlir::Value mask; ///< null: all lanes
+    mlir::Value mask;                         ///< null: all lanes
     llvm::ArrayRef<mlir::Value> accumulators; ///< instead of loading results
   };
   /// The values yielded, as vectors.

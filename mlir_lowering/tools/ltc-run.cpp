@@ -44,8 +44,12 @@ using Results = std::vector<tools::SampleTensor>;
 Result<Graph> readGraph(const std::string &path) {
   std::ifstream file(path);
   if (!file)
-    return Error{ErrorCode::InvalidArgument, Stage::Graph,
-                 "could not open " + path, {}, {}, {}};
+    return Error{ErrorCode::InvalidArgument,
+                 Stage::Graph,
+                 "could not open " + path,
+                 {},
+                 {},
+                 {}};
   std::stringstream text;
   text << file.rdbuf();
   Result<Graph> graph = Graph::parse(text.str());
@@ -102,9 +106,13 @@ Result<Results> runFile(Engine &engine, const std::string &path,
       return again;
     for (size_t r = 0; r < first->size(); ++r)
       if ((*first)[r].bytes != (*again)[r].bytes)
-        return Error{ErrorCode::Internal, Stage::Execute,
+        return Error{ErrorCode::Internal,
+                     Stage::Execute,
                      "run " + std::to_string(i + 1) + " of " + path +
-                         " gave another result " + std::to_string(r), {}, {}, {}};
+                         " gave another result " + std::to_string(r),
+                     {},
+                     {},
+                     {}};
   }
   return first;
 }

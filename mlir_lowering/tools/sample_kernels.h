@@ -15,7 +15,8 @@
 
 namespace ltc::tools {
 
-inline float &element(const KernelView &view, std::initializer_list<int64_t> at) {
+inline float &element(const KernelView &view,
+                      std::initializer_list<int64_t> at) {
   auto *data = static_cast<float *>(view.data);
   size_t dim = view.rank - at.size(); // leading dimensions are at 0
   for (int64_t index : at)
@@ -29,7 +30,8 @@ public:
 
   Status run(std::span<const KernelView> operands,
              std::span<const KernelView> results) override {
-    KernelView a = operands[adds ? 1 : 0], b = operands[adds ? 2 : 1], c = results[0];
+    KernelView a = operands[adds ? 1 : 0], b = operands[adds ? 2 : 1],
+               c = results[0];
     double beta = adds && operands.size() > 3 ? scalar(operands[3]) : 1;
     double alpha = adds && operands.size() > 4 ? scalar(operands[4]) : 1;
     int64_t batches = c.rank == 3 ? c.sizes[0] : 1;
@@ -60,7 +62,8 @@ private:
                       const KernelView &c, const KernelView *added,
                       double alpha, double beta) {
     unsigned r = c.rank;
-    int64_t rows = c.sizes[r - 2], columns = c.sizes[r - 1], inner = a.sizes[r - 1];
+    int64_t rows = c.sizes[r - 2], columns = c.sizes[r - 1],
+            inner = a.sizes[r - 1];
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j) {
         double sum = 0;
@@ -82,9 +85,13 @@ inline KernelProvider sampleKernels() {
       return std::unique_ptr<Kernel>(std::make_unique<MatrixProduct>(false));
     if (single && op == "aten::addmm")
       return std::unique_ptr<Kernel>(std::make_unique<MatrixProduct>(true));
-    return Error{ErrorCode::Unsupported, Stage::Execute,
-                 op + " needs a library kernel, and without torch there is none", op,
-                 {}, "run the graph from Python, where torch serves it"};
+    return Error{ErrorCode::Unsupported,
+                 Stage::Execute,
+                 op +
+                     " needs a library kernel, and without torch there is none",
+                 op,
+                 {},
+                 "run the graph from Python, where torch serves it"};
   };
 }
 

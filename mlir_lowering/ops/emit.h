@@ -173,6 +173,9 @@ private:
   Value binary(Value (Scalar::*f)(Value, Value), Value x, Value y) {
     return map(x, y, [f](Scalar s, Value a, Value c) { return (s.*f)(a, c); });
   }
+  /// A reduction without a loop: over no dimension, or over some of size 1.
+  Values reduceUnits(llvm::ArrayRef<Value> operands, Dims dropped,
+                     llvm::ArrayRef<Accumulator> state, Combine combine);
   ValueAndIndex reduceArg(Value x, int64_t dim, bool keepdim, bool max);
   Value expandUnits(Value x, llvm::ArrayRef<bool> isUnit);
 

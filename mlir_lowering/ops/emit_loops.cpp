@@ -129,13 +129,41 @@ Values Emit::mapMany(const Shape &shape, ArrayRef<Value> operands, Body body) {
   return results;
 }
 
+Values Emit::reduceUnits(ArrayRef<Value> operands, Dims dims,
+                         ArrayRef<Accumulator> state, Combine combine) {
+  Values results =
+      mapMany(operands, [&](Scalar s, ArrayRef<Value> elements) -> Values {
+        Values before;
+        for (const Accumulator &accumulator : state)
+          before.push_back(
+              accumulator.init.isLiteral()
+                  ? s.number(accumulator.init, accumulator.dtype)
+                  : s.cast(accumulator.init, accumulator.dtype));
+        Values after = combine(s, elements, before);
+        for (auto [value, accumulator] : llvm::zip_equal(after, state))
+          value = s.cast(value, accumulator.dtype);
+        return after;
+      });
+  for (Value &result : results)
+    result = squeeze(result, dims);
+  return results;
+}
+
 Values Emit::reduce(ArrayRef<Value> operands, Dims dims, bool keepdim,
                     ArrayRef<Accumulator> state, Combine combine) {
   LoopNest nest(broadcastShape(operands));
   SmallVector<bool> reduced(nest.rank());
+  SmallVector<int64_t> dropped;
+  bool hasLoop = false;
   for (int64_t dim : dims)
-    if (dim < int64_t(nest.rank())) // a scalar has a dimension 0 to reduce
+    if (dim < int64_t(nest.rank())) { // a scalar has a dimension 0 to reduce
       reduced[dim] = true;
+      hasLoop |= !nest.isUnit[dim];
+      if (!keepdim)
+        dropped.push_back(dim);
+    }
+  if (!hasLoop)
+    return reduceUnits(operands, dropped, state, combine);
   Shape kept;
   SmallVector<AffineExpr> keptExprs;
   SmallVector<utils::IteratorType> kinds;

@@ -240,23 +240,68 @@ def _first_line(error):
     return f"{type(error).__name__}: {str(error).strip().splitlines()[0:1]}"
 
 
+class _Attempt(NamedTuple):
+    """One sample that has been recorded on lazy, and not yet looked at."""
+
+    text: str
+    expected: object
+    actual: object
+    problem: str
+    split: frozenset
+
+
+def _attempt(op, kind, sample):
+    """Run one sample on both; None if eager CPU cannot run it."""
+    try:
+        expected = _run(op, kind, sample, "cpu")
+    except (RuntimeError, ValueError, TypeError, IndexError, Skipped):
+        return None
+    text = f"{op.full_name}({_describe(sample)}) {kind}"
+    actual, problem = None, ""
+    with fallbacks() as split:
+        try:
+            actual = _run(op, kind, sample, "lazy")
+        except Skipped:
+            return None
+        except Exception as error:
+            problem = _first_line(error)
+    return _Attempt(text, expected, actual, problem, frozenset(split))
+
+
+def _judge(attempt, tolerance):
+    """Compare, which is where a graph runs; None if there is nothing to compare."""
+    problem = attempt.problem
+    try:
+        problem = problem or _mismatch(attempt.actual, attempt.expected, tolerance)
+    except Skipped:
+        return None
+    except Exception as error:
+        problem = _first_line(error)
+    return Outcome(problem, attempt.text, attempt.split)
+
+
 def check(op, kind, dtype, limit=0, tolerance=None):
     """Yield one Outcome for each sample that eager CPU can run."""
     for sample in samples(op, kind, dtype, limit):
-        try:
-            expected = _run(op, kind, sample, "cpu")
-        except (RuntimeError, ValueError, TypeError, IndexError, Skipped):
-            continue  # not for eager CPU either
-        text = f"{op.full_name}({_describe(sample)}) {kind}"
-        with fallbacks() as split:
-            try:
-                actual = _run(op, kind, sample, "lazy")
-                problem = _mismatch(actual, expected, tolerance or {})
-            except Skipped:
-                continue
-            except Exception as error:
-                problem = _first_line(error)
-        yield Outcome(problem, text, frozenset(split))
+        attempt = _attempt(op, kind, sample)
+        outcome = attempt and _judge(attempt, tolerance or {})
+        if outcome:
+            yield outcome
+
+
+def check_together(op, checks, limit, tolerance=None):
+    """Return the Outcomes of several (kind, dtype), all recorded in one graph.
+
+    Compiling takes the time, and one graph with all samples takes the least.
+    """
+    attempts = [
+        _attempt(op, kind, sample)
+        for kind, dtype in checks
+        if supports(op, kind, dtype)
+        for sample in samples(op, kind, dtype, limit)
+    ]
+    outcomes = [_judge(attempt, tolerance or {}) for attempt in attempts if attempt]
+    return [outcome for outcome in outcomes if outcome]
 
 
 def interesting(names):

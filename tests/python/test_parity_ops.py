@@ -1,0 +1,78 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every op that the compiler lowers gives eager CPU's results on OpInfo samples.
+
+The rows are asked of ltc-opt, so that a new one is tested as soon as it is there.
+"""
+
+import subprocess
+from pathlib import Path
+
+import parity
+import pytest
+import torch
+import torch_ltc
+
+pytestmark = pytest.mark.slow  # a graph is compiled for each op
+
+FAST = (
+    ("forward", torch.float32),
+    ("backward", torch.float32),
+    ("inplace", torch.float32),
+    ("out", torch.float32),
+    ("forward", torch.int64),
+    ("forward", torch.bool),
+)
+SLOW = (*FAST, ("forward", torch.float64), ("backward", torch.float64))
+
+# Eager CPU itself does not write the result, or needs its argument on the host.
+NOT_COMPARABLE = {"tensor_split"}
+
+
+def _rows():
+    """Return the names of the rows without overload, namespace and underscores."""
+    library = Path(torch_ltc.__file__).parent / "lib" / "libltc_runtime.so"
+    tool = library.resolve().parents[1] / "bin" / "ltc-opt"
+    if not tool.exists():
+        return set()
+    listed = subprocess.run([tool, "--list-rows"], capture_output=True, text=True)
+    names = [line.split()[0] for line in listed.stdout.splitlines() if "::" in line]
+    return {
+        n.split("::")[1].split(".")[0].removesuffix("_copy").strip("_") for n in names
+    }
+
+
+def _ops_of_rows():
+    rows = _rows()
+    return [
+        name
+        for name, op in parity.OPS.items()
+        if name not in NOT_COMPARABLE
+        and {op.name.rsplit(".")[-1].strip("_"), op.aten_name.strip("_")} & rows
+    ]
+
+
+OPS = _ops_of_rows()
+
+
+def _compare(name, checks, limit):
+    outcomes = parity.check_together(parity.OPS[name], checks, limit)
+    failed = [f"{o.sample}\n    {o.problem}" for o in outcomes if o.problem]
+    assert not failed, "\n".join(failed)
+
+
+@pytest.mark.skipif(not OPS, reason="ltc-opt is not beside the libraries")
+def test_most_rows_have_an_op_info():
+    assert len(OPS) > 150
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_op_gives_what_eager_gives(name):
+    _compare(name, FAST, limit=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPS)
+def test_op_gives_what_eager_gives_on_all_samples(name):
+    for check in SLOW:
+        _compare(name, [check], limit=0)

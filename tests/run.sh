@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Runs every suite against a build, goes on after a failure, and ends with each
-# runner's own summary. With CI=true the slow Python tests run too.
+# runner's own summary. With CI=true the wheel
+# tests run too, with LTC_SLOW_TESTS=true the long Python ones.
 #
 #   tests/run.sh BUILD
 
@@ -40,7 +41,7 @@ suite 'lit' '^ +(Passed|Failed|Unsupported|Expectedly Failed|Unresolved|Timed Ou
 suite 'conformance' "$ctest_summary" \
   ctest --test-dir "$build/tests/conformance" -j "$jobs" --output-on-failure --no-tests=error
 suite 'python' "$pytest_summary" python -m pytest -q tests/python
-if [[ ${CI-} == true ]]; then
+if [[ ${LTC_SLOW_TESTS-} == true ]]; then # long training runs and op_db sweeps
   suite 'python slow' "$pytest_summary" python -m pytest -q tests/python -m slow
 fi
 suite 'repo' "$pytest_summary" python -m pytest -q tests/repo

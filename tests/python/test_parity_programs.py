@@ -355,14 +355,21 @@ def bump(x: torch.Tensor) -> None:
     x.mul_(2)
 
 
-# Slow: 200 nested views compile for minutes. Empty reductions crash the compiler.
-HARD = {"views_of_views", "empty_tensors"}
+# Known to be broken. Not run: two of them would take the whole test run down.
+OPEN = {
+    "views_of_views": "200 nested views compile for minutes",
+    "recurrent_layers": "the compiler crashes: a slice loses its source when an "
+    "LSTM's gates are scheduled",
+}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.slow) if n in HARD else n for n in PROGRAMS],
-)
+def program(name):
+    reason = OPEN.get(name)
+    mark = pytest.mark.xfail(run=False, reason=reason) if reason else ()
+    return pytest.param(name, marks=mark)
+
+
+@pytest.mark.parametrize("name", [program(name) for name in PROGRAMS])
 def test_program_gives_what_eager_gives(name):
     actual, expected = run(name, "lazy"), run(name, "cpu")
     assert pytree.tree_structure(actual) == pytree.tree_structure(expected)

@@ -113,7 +113,8 @@ private:
       for (auto [old, replacement] : fused->replacements) {
         if (old.getDefiningOp() == producer && choice == Choice::Replay)
           continue;
-        rewriter.replaceAllUsesWith(old, replacement);
+        // The fused op may read the producer through another operand still.
+        rewriter.replaceAllUsesExcept(old, replacement, fused->fusedOp);
       }
       rewriter.eraseOp(consumer);
       if (producer->use_empty())

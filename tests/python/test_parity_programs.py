@@ -358,8 +358,6 @@ def bump(x: torch.Tensor) -> None:
 # Known to be broken. Not run: two of them would take the whole test run down.
 OPEN = {
     "views_of_views": "200 nested views compile for minutes",
-    "recurrent_layers": "the compiler crashes: a slice loses its source when an "
-    "LSTM's gates are scheduled",
 }
 
 

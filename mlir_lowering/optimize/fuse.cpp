@@ -136,6 +136,7 @@ LogicalResult simplify(func::FuncOp function, bool generalize) {
     linalg::populateDecomposePadPatterns(patterns);
     tensor::populateDecomposeTensorConcatPatterns(patterns);
   }
+  tensor::populateMergeConsecutiveInsertExtractSlicePatterns(patterns);
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   linalg::populateInlineConstantOperandsPatterns(patterns);
   GenericOp::getCanonicalizationPatterns(patterns, context);

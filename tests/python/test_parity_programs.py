@@ -354,20 +354,7 @@ def bump(x: torch.Tensor) -> None:
     x[0].add_(1)
     x.mul_(2)
 
-
-# Known to be broken. Not run: two of them would take the whole test run down.
-OPEN = {
-    "views_of_views": "200 nested views compile for minutes",
-}
-
-
-def program(name):
-    reason = OPEN.get(name)
-    mark = pytest.mark.xfail(run=False, reason=reason) if reason else ()
-    return pytest.param(name, marks=mark)
-
-
-@pytest.mark.parametrize("name", [program(name) for name in PROGRAMS])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_program_gives_what_eager_gives(name):
     actual, expected = run(name, "lazy"), run(name, "cpu")
     assert pytree.tree_structure(actual) == pytree.tree_structure(expected)

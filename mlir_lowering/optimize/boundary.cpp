@@ -13,6 +13,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -96,11 +97,11 @@ private:
   Value reshaped(Value memory, MemRefType type) {
     if (memory.getType() == type)
       return memory;
-    SmallVector<int64_t> strides;
-    int64_t offset;
-    (void)type.getStridesAndOffset(strides, offset);
-    return memref::ReinterpretCastOp::create(b, memory.getLoc(), type, memory,
-                                             offset, type.getShape(), strides);
+    // Not getStridesAndOffset, which calls some strides of an empty tensor
+    // dynamic.
+    return memref::ReinterpretCastOp::create(
+        b, memory.getLoc(), type, memory, /*offset=*/0, type.getShape(),
+        computeSuffixProduct(type.getShape()));
   }
 
   LogicalResult rewrite(Operation *op) {

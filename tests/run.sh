@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Runs every suite against a build, goes on after a failure, and ends with each
-# runner's own summary. With CI=true the wheel
-# tests run too, with LTC_SLOW_TESTS=true the long Python ones.
+# runner's own summary. With CI=true the slow tests run too: long training runs,
+# all OpInfo samples of every row, the wheel.
 #
 #   tests/run.sh BUILD
 
@@ -41,11 +41,9 @@ suite 'lit' '^ +(Passed|Failed|Unsupported|Expectedly Failed|Unresolved|Timed Ou
 suite 'conformance' "$ctest_summary" \
   ctest --test-dir "$build/tests/conformance" -j "$jobs" --output-on-failure --no-tests=error
 suite 'python' "$pytest_summary" python -m pytest -q tests/python
-if [[ ${LTC_SLOW_TESTS-} == true ]]; then # long training runs and op_db sweeps
-  suite 'python slow' "$pytest_summary" python -m pytest -q tests/python -m slow
-fi
 suite 'repo' "$pytest_summary" python -m pytest -q tests/repo
 if [[ ${CI-} == true ]]; then
+  suite 'python slow' "$pytest_summary" python -m pytest -q tests/python -m slow
   suite 'repo slow' "$pytest_summary" python -m pytest -q tests/repo -m slow
 fi
 

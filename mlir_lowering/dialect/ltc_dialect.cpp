@@ -8,6 +8,7 @@
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir_lowering/dialect/element_type.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include "mlir_lowering/dialect/ltc_dialect.cpp.inc"
@@ -110,6 +111,16 @@ LogicalResult CallOp::verify() {
       return emitOpError("wants one permutation for each input");
   return checkDTypes(*this, getOuts().getTypes(), getResultDtypes(),
                      "destination");
+}
+
+bool CallOp::readsViews(StringRef callee) {
+  static const llvm::StringSet<> kernels = {
+      "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::addbmm",
+      "aten::mv", "aten::addmv", "aten::dot", "aten::addr",
+      "aten::convolution", "aten::convolution_backward",
+      "aten::_scaled_dot_product_flash_attention_for_cpu",
+      "aten::_scaled_dot_product_flash_attention_for_cpu_backward"};
+  return kernels.contains(callee);
 }
 
 ArrayRef<int64_t> CallOp::permutationOf(unsigned input) {

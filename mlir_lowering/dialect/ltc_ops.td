@@ -100,10 +100,10 @@ def Ltc_CallOp : Ltc_Op<"call", [
         : (tensor<8x4xf32>, tensor<4x2xf32>) outs(%e : tensor<8x2xf32>)
     ```
 
-    Every element of every destination is written, none is read. A call may
-    read a transposed operand in place: `permutations`, when present, has one
-    list for each input (empty: as it is; dimension i of what the kernel sees
-    is dimension list[i] of the operand). Bufferization turns them into
+    Every element of every destination is written, none is read. A call that
+    `readsViews` may read a transposed operand in place: `permutations`, when
+    present, has one list for each input (empty: as it is; dimension i of what
+    the kernel sees is dimension list[i] of the operand). Bufferization turns them into
     memref.transpose views and drops the attribute, so that code generation
     sees only strided memrefs; on memrefs the op has no results.
   }];
@@ -117,6 +117,11 @@ def Ltc_CallOp : Ltc_Op<"call", [
     mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
     /// The permutation of an input, empty when it is read as it is.
     llvm::ArrayRef<int64_t> permutationOf(unsigned input);
+    /// Whether this kernel takes operands that are not dense: contractions,
+    /// convolutions and attention do. Of the others many may not be given one,
+    /// since PyTorch says contiguous() before it calls them, which does nothing
+    /// to a lazy tensor.
+    static bool readsViews(llvm::StringRef callee);
   }];
 }
 

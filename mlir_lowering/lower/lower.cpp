@@ -44,9 +44,10 @@ static FailureOr<SmallVector<mlir::Value>> lowerToCall(ImplicitLocOpBuilder &b,
   SmallVector<mlir::Value> inputs, outs;
   SmallVector<mlir::Attribute> permutations;
   bool permutes = false;
+  bool readsViews = CallOp::readsViews(op.getCallee());
   for (mlir::Value input : op.getInputs()) {
     SmallVector<int64_t> order;
-    inputs.push_back(foldTransposes(input, order));
+    inputs.push_back(readsViews ? foldTransposes(input, order) : input);
     permutations.push_back(b.getDenseI64ArrayAttr(order));
     permutes |= !order.empty();
   }

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/groups.h"
 #include "mlir_lowering/optimize/in_place.h"
@@ -48,12 +49,20 @@ GenericOp copyBefore(Operation *user, Value value) {
       });
 }
 
-/// A slice is not dense: what reshapes it works on a copy.
+/// Whether an op reads its operands as dense memory.
+bool readsDense(Operation &op) {
+  auto call = dyn_cast<CallOp>(op);
+  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op) ||
+         (call && !CallOp::readsViews(call.getCallee()));
+}
+
+/// A slice is not dense: what reshapes it, and most kernels, work on a copy.
 void separateSlices(func::FuncOp main) {
   for (Operation &op : llvm::make_early_inc_range(main.getBody().front()))
-    if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op) &&
-        op.getOperand(0).getDefiningOp<tensor::ExtractSliceOp>())
-      op.setOperand(0, copyBefore(&op, op.getOperand(0)).getResult(0));
+    if (readsDense(op))
+      for (OpOperand &operand : op.getOpOperands())
+        if (operand.get().getDefiningOp<tensor::ExtractSliceOp>())
+          operand.set(copyBefore(&op, operand.get()).getResult(0));
 }
 
 /// A result needs memory of its own: copies what is an argument, a constant,

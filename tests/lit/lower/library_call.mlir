@@ -24,22 +24,34 @@ func.func @complex(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
   return %0 : tensor<4xcomplex<f32>>
 }
 
-// A call reads what was transposed before it in place, through any number of
-// transposes; the copy that nothing else reads is gone.
+// A contraction reads what was transposed before it in place, through any number
+// of transposes; the copy that nothing else reads is gone.
 
 // CHECK-LABEL: func.func @transposed
-// CHECK-SAME: (%[[X:.*]]: tensor<2x3x4xf32>, %[[Y:.*]]: tensor<2x3x5xf32>)
-func.func @transposed(%x: tensor<2x3x4xf32>, %y: tensor<2x3x5xf32>) -> tensor<3x4x3xf32> {
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3x4xf32>, %[[Y:.*]]: tensor<3x2x5xf32>)
+func.func @transposed(%x: tensor<2x3x4xf32>, %y: tensor<3x2x5xf32>) -> tensor<3x4x5xf32> {
   // CHECK-NOT: linalg
-  // CHECK: ltc.call "aten::foo"(self = %[[X]], other = %[[Y]]) node 2 {permutations = [array<i64: 1, 2, 0>, array<i64>]}
+  // CHECK: ltc.call "aten::bmm"(self = %[[X]], mat2 = %[[Y]]) node 2 {permutations = [array<i64: 1, 2, 0>, array<i64>]}
   // CHECK-NOT: linalg
   %0 = ltc.op "aten::transpose_copy.int"(self = %x, dim0 = 0 : i64, dim1 = 1 : i64) node 0
     : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
   %1 = ltc.op "aten::transpose_copy.int"(self = %0, dim0 = -1 : i64, dim1 = -2 : i64) node 1
     : (tensor<3x2x4xf32>) -> tensor<3x4x2xf32>
-  %2 = ltc.op "aten::foo"(self = %1, other = %y) node 2
-    : (tensor<3x4x2xf32>, tensor<2x3x5xf32>) -> tensor<3x4x3xf32>
-  return %2 : tensor<3x4x3xf32>
+  %2 = ltc.op "aten::bmm"(self = %1, mat2 = %y) node 2
+    : (tensor<3x4x2xf32>, tensor<3x2x5xf32>) -> tensor<3x4x5xf32>
+  return %2 : tensor<3x4x5xf32>
+}
+
+// Other kernels get dense memory: PyTorch calls some of them on contiguous()
+// tensors only, and does not say so in the schema.
+
+// CHECK-LABEL: func.func @dense
+func.func @dense(%x: tensor<3x4xf32>) -> tensor<4x3xf32> {
+  // CHECK: %[[T:[0-9]+]] = linalg.generic
+  // CHECK: ltc.call "aten::foo"(self = %[[T]]) node 1 :
+  %0 = ltc.op "aten::t_copy"(self = %x) node 0 : (tensor<3x4xf32>) -> tensor<4x3xf32>
+  %1 = ltc.op "aten::foo"(self = %0) node 1 : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  return %1 : tensor<4x3xf32>
 }
 
 // CHECK-LABEL: func.func @dead

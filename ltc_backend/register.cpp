@@ -7,10 +7,11 @@
 #include "ltc_backend/register.h"
 
 #include "ltc_backend/backend.h"
-#include "ltc_backend/record/in_place.h"
+#include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
 #include "ltc_backend/record/custom_op.h"
+#include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
@@ -141,6 +142,7 @@ void registerKernels() {
   functionalize->impl("copy_",
                       CppFunction::makeFromBoxedFunction<&copyInPlace>());
   registerInPlaceOps(*functionalize);
+  registerAutocast();
   watchCustomOps();
 }
 

@@ -18,6 +18,7 @@
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/autocast.h"
 
 #include <torch/csrc/Exceptions.h>
 
@@ -80,6 +81,10 @@ void defineDevice(py::module_ &m) {
   m.def("memory", torch::wrap_pybind_function(memory));
   m.def("reset_peak_memory",
         torch::wrap_pybind_function(backend::resetPeakMemory));
+  m.def("set_autocast_enabled",
+        torch::wrap_pybind_function(backend::setAutocastEnabled));
+  m.def("clear_autocast_cache",
+        torch::wrap_pybind_function(backend::clearAutocastCache));
   m.def("pending_graph",
         torch::wrap_pybind_function_no_gil(backend::pendingGraphText));
 }

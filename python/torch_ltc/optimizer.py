@@ -9,21 +9,22 @@ with ``foreach=None`` takes its foreach form, which records a tenth of the ops.
 
 import torch
 from torch.optim import optimizer as torch_optimizer
-from torch.utils import _foreach_utils
 
 from torch_ltc import startup
 
 
 def register():
-    """Install both, for all optimizers."""
+    """End a step after each ``optimizer.step()``."""
     torch_optimizer.register_optimizer_step_post_hook(_end_step)
-    stock = _foreach_utils._get_foreach_kernels_supported_devices
 
-    def with_lazy():
+
+def with_lazy(stock):
+    """Wrap a function that lists devices."""
+
+    def devices():
         return [*stock(), "lazy"]
 
-    _foreach_utils._get_foreach_kernels_supported_devices = with_lazy
-    torch_optimizer._get_foreach_kernels_supported_devices = with_lazy
+    return devices
 
 
 def _end_step(optimizer, args, kwargs):

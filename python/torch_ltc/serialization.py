@@ -95,3 +95,17 @@ def _reduce(tensor):
     # As PyTorch's rebuild functions take them: storage, offset, size, stride,
     # requires_grad, hooks.
     return func, (*args[:4], tensor.requires_grad, OrderedDict(), *args[6:])
+
+
+def data_ptr(stock):
+    """Wrap ``torch.UntypedStorage.data_ptr``."""
+
+    def data_ptr(self):
+        try:
+            return stock(self)
+        except RuntimeError as error:
+            if self.device.type != "lazy":
+                raise
+            raise NotImplementedError("a lazy tensor has no address") from error
+
+    return data_ptr

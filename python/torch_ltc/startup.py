@@ -38,11 +38,12 @@ def activate():
             if sys.stderr:
                 print(f"torch_ltc: device='lazy' is off: {obstacle}", file=sys.stderr)
             return
-        from torch_ltc import device, lazy_core, serialization
+        from torch_ltc import device, lazy_core, patches, serialization
 
         torch._register_device_module("lazy", device)
         serialization.register_location()
         lazy_core.redirect()
+        patches.apply(patches.AT_IMPORT)
         _first_kernel = torch.library.Library("_", "IMPL", "Lazy")
         _first_kernel.fallback(_first_op)
         # Early, so that it runs late: other exit handlers may still compute.
@@ -80,7 +81,7 @@ def start():
         if _first_kernel is None:
             raise RuntimeError(f"torch_ltc: device='lazy' is off: {_obstacle()}")
         c = importlib.import_module("torch_ltc._C")
-        from torch_ltc import errors, optimizer, serialization
+        from torch_ltc import errors, optimizer, patches, serialization
 
         _first_kernel._destroy()
         _first_kernel = None
@@ -89,6 +90,7 @@ def start():
         c.initialize(errors.make, _code_folders(folders))
         serialization.register_reduction()
         optimizer.register()
+        patches.apply(patches.AT_START)
         os.register_at_fork(after_in_child=_after_fork)
         _c = c
         return c

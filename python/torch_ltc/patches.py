@@ -1,0 +1,113 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every place where this package changes PyTorch's Python code, with its reason.
+
+PyTorch has no door for these: it names the devices it knows, or assumes that a
+tensor has a storage. Each patch wraps one function, hands on to it whenever no
+lazy tensor or device is meant, and is dropped, with a log line, should a version
+of PyTorch not have the function any more.
+"""
+
+import functools
+import importlib
+import warnings
+from typing import NamedTuple
+
+
+class Patch(NamedTuple):
+    """One function of PyTorch that we wrap."""
+
+    where: str  # the module or class, as it is imported
+    name: str
+    wrapper: str  # "module:function" of ours: takes the stock one, returns ours
+    why: str
+
+
+# Needed before anything lazy exists: these may be a program's first call for it.
+AT_IMPORT = (
+    Patch(
+        "torch.nn.Module",
+        "_apply",
+        "parameters:keep_identity",
+        "Module.to() makes new parameters where it cannot share storage, which "
+        "unties shared ones and leaves an optimizer with the old",
+    ),
+    Patch(
+        "torch._C",
+        "_is_autocast_available",
+        "autocast:available",
+        "the list of devices with autocast is fixed in C++",
+    ),
+    Patch(
+        "torch",
+        "get_autocast_dtype",
+        "autocast:by_device",
+        "autocast's state has no place for lazy; XLA's, which is free, is used",
+    ),
+)
+
+# Needed by lazy tensors only.
+AT_START = (
+    Patch(
+        "torch",
+        "is_autocast_enabled",
+        "autocast:enabled_by_device",
+        "as get_autocast_dtype",
+    ),
+    Patch("torch", "set_autocast_dtype", "autocast:by_device", "as get_autocast_dtype"),
+    Patch(
+        "torch",
+        "set_autocast_enabled",
+        "autocast:set_enabled",
+        "lazy tensors carry no autocast key; it is included for the thread",
+    ),
+    Patch(
+        "torch",
+        "clear_autocast_cache",
+        "autocast:clear_cache",
+        "the casts of lazy parameters are kept by us",
+    ),
+    Patch(
+        "torch.UntypedStorage",
+        "data_ptr",
+        "serialization:data_ptr",
+        "NotImplementedError is what callers such as safetensors expect of a "
+        "tensor without memory of its own",
+    ),
+    Patch(
+        "torch.utils._foreach_utils",
+        "_get_foreach_kernels_supported_devices",
+        "optimizer:with_lazy",
+        "foreach=None then takes the foreach form: a tenth of the ops",
+    ),
+    Patch(
+        "torch.optim.optimizer",
+        "_get_foreach_kernels_supported_devices",
+        "optimizer:with_lazy",
+        "imported by name from _foreach_utils",
+    ),
+)
+
+
+def apply(patches):
+    """Install the patches."""
+    for patch in patches:
+        owner = _import(patch.where)
+        stock = getattr(owner, patch.name, None)
+        if stock is None:
+            warnings.warn(
+                f"torch_ltc: this PyTorch has no {patch.where}.{patch.name}; going "
+                f"without the patch for it ({patch.why})",
+                stacklevel=2,
+            )
+            continue
+        module, function = patch.wrapper.split(":")
+        wrap = getattr(importlib.import_module(f"torch_ltc.{module}"), function)
+        setattr(owner, patch.name, functools.wraps(stock)(wrap(stock)))
+
+
+def _import(name):
+    module, _, attribute = name.rpartition(".")
+    if attribute and attribute[0].isupper():
+        return getattr(importlib.import_module(module), attribute)
+    return importlib.import_module(name)

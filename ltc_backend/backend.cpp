@@ -235,6 +235,15 @@ void synchronize(int64_t device) {
   raiseIfFailed(engine(device).synchronize());
 }
 
+MarkerPtr recordEvent(int64_t device) {
+  sync(device, /*wait=*/false);
+  return valueOrRaise(engine(device).mark());
+}
+
+bool isIdle(int64_t device) { return engine(device).inFlight() == 0; }
+
+void waitForEvent(Marker &marker) { waitFor(marker); }
+
 std::string pendingGraphText(int64_t device) {
   PendingList &list = pendingList(device);
   Collection collection;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/engine.h"
 #include "ltc/source.h"
 
 #include <ATen/core/Tensor.h>
@@ -31,6 +32,13 @@ LTC_API void setCurrentDevice(int64_t ordinal);
 LTC_API void markStep(int64_t device, bool wait);
 /// Waits for the queue to drain; raises the first error that nobody has seen.
 LTC_API void synchronize(int64_t device);
+
+/// Ends a step as markStep() does, and puts a marker behind it.
+LTC_API MarkerPtr recordEvent(int64_t device);
+/// Whether nothing that was queued is still to run.
+LTC_API bool isIdle(int64_t device);
+/// Waits for the marker; Ctrl-C ends the wait. Release the GIL first.
+LTC_API void waitForEvent(Marker &marker);
 
 /// The tensor's value as a CPU tensor of its own memory; syncs if needed.
 LTC_API at::Tensor toCpu(const at::Tensor &tensor);

@@ -7,6 +7,7 @@
 #include "ltc_backend/register.h"
 
 #include "ltc_backend/backend.h"
+#include "ltc_backend/raise.h"
 #include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
@@ -38,7 +39,7 @@ static bool staysComposite(const std::string &name) {
       "aten::_to_cpu",        "aten::equal",
       "aten::new_empty",      "aten::new_empty_strided",
       "aten::empty_like",     "aten::empty.names",
-      "aten::_nested_tensor_size",
+      "aten::_nested_tensor_size", "aten::_pack_padded_sequence",
       "aten::set_.source_Tensor",
       "aten::_sparse_coo_tensor_unsafe",
       "aten::sparse_coo_tensor.size"};
@@ -108,6 +109,15 @@ static void copyInPlace(const c10::OperatorHandle &op,
   stack->emplace_back(self);
 }
 
+/// Lazy tensors are dense.
+static void refuseSparse(const c10::OperatorHandle &op, torch::jit::Stack *) {
+  raise({ErrorCode::Unsupported, Stage::Record,
+         "there are no sparse tensors on a lazy device",
+         c10::toString(op.operator_name()), sourceOf(currentSource()),
+         "x.cpu() before it, or the dense form of what makes it sparse, such as "
+         "sparse=False in nn.Embedding"});
+}
+
 static torch::Library *makeLibrary(const char *name, DispatchKey key) {
   // Lives as long as the process: kernels must not vanish under live tensors.
   return new torch::Library(torch::Library::IMPL, name, key, __FILE__,
@@ -130,6 +140,10 @@ void registerKernels() {
   makeLibrary("_", DispatchKey::Lazy)
       ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());
 
+  for (DispatchKey sparse : {DispatchKey::SparseLazy, DispatchKey::SparseCsrLazy})
+    makeLibrary("_", sparse)
+        ->fallback(CppFunction::makeFromBoxedFunction<&refuseSparse>());
+
   // PyTorch warns about any second kernel for an op; this one hands on to the
   // first, so there is nothing to tell the user.
   Silence silence;
@@ -142,6 +156,8 @@ void registerKernels() {
   functionalize->impl("copy_",
                       CppFunction::makeFromBoxedFunction<&copyInPlace>());
   registerInPlaceOps(*functionalize);
+  // Its lengths and batch sizes are on the CPU, and stay there.
+  functionalize->impl("_pack_padded_sequence", CppFunction::makeFallthrough());
   registerAutocast();
   watchCustomOps();
 }

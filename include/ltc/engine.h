@@ -43,6 +43,18 @@ public:
 };
 using ExecutablePtr = std::shared_ptr<Executable>;
 
+/// A place in a device's queue, reached when all that was queued before it has
+/// run, failed or not. Shared, any thread.
+class Marker {
+public:
+  virtual ~Marker() = default;
+  /// Reached within that time; 0 does not block. Must not hold the GIL.
+  virtual bool waitFor(std::chrono::milliseconds time) = 0;
+  /// When it was reached. Only after waitFor() has said so.
+  virtual std::chrono::steady_clock::time_point time() const = 0;
+};
+using MarkerPtr = std::shared_ptr<Marker>;
+
 /// A graph input at launch: a buffer, or the 64 bits of a host scalar.
 struct LaunchArgument {
   BufferPtr buffer; ///< null for a scalar
@@ -77,6 +89,8 @@ public:
   /// Waits until everything queued has run. Delivers the first error that
   /// nobody has seen yet, once.
   virtual Status synchronize() = 0;
+  /// Puts a marker behind everything that is queued.
+  virtual Result<MarkerPtr> mark() = 0;
   /// Number of launches queued and not yet finished.
   virtual size_t inFlight() const = 0;
   virtual MemoryStats memory() const = 0;

@@ -27,12 +27,15 @@ Engine &engine(int64_t device) {
   return *valueOrRaise(engineFor(uint32_t(device)));
 }
 
-void waitFor(Buffer &buffer) {
+template <typename Awaited> static void waitInterruptibly(Awaited &awaited) {
   using namespace std::chrono_literals;
-  while (!buffer.waitFor(50ms))
+  while (!awaited.waitFor(50ms))
     if (InterruptHook hook = interruptHook.load())
       hook();
 }
+
+void waitFor(Buffer &buffer) { waitInterruptibly(buffer); }
+void waitFor(Marker &marker) { waitInterruptibly(marker); }
 
 /// One sync at a time a device: a second one must see what the first computed.
 static std::mutex &syncMutex(int64_t device) {

@@ -15,9 +15,10 @@ namespace ltc::backend {
 /// The device's engine; raises if it cannot be opened.
 Engine &engine(int64_t device);
 
-/// Waits until ready, calling the interrupt hook now and then. Does not raise
-/// the buffer's own error.
+/// Wait until ready or reached, calling the interrupt hook now and then. Do not
+/// raise the buffer's own error.
 void waitFor(Buffer &buffer);
+void waitFor(Marker &marker);
 
 /// Collects, compiles if new, and queues everything pending on the device.
 void sync(int64_t device, bool wait);

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Functions only; what they mean to a user is said in python/torch_ltc. Nothing
-// happens when the module is imported: initialize() does it.
+// What these mean to a user is said in python/torch_ltc. Nothing happens when
+// the module is imported: initialize() does it.
 //
 //===----------------------------------------------------------------------===//
 #include "python_errors.h"
@@ -89,6 +89,25 @@ void defineDevice(py::module_ &m) {
         torch::wrap_pybind_function_no_gil(backend::pendingGraphText));
 }
 
+bool isReached(Marker &marker) {
+  return marker.waitFor(std::chrono::milliseconds(0));
+}
+
+double seconds(const Marker &marker) {
+  return std::chrono::duration<double>(marker.time().time_since_epoch())
+      .count();
+}
+
+void defineMarker(py::module_ &m) {
+  py::class_<Marker, MarkerPtr>(m, "Marker")
+      .def("wait", torch::wrap_pybind_function_no_gil(backend::waitForEvent))
+      .def("is_reached", torch::wrap_pybind_function_no_gil(isReached))
+      .def("seconds", torch::wrap_pybind_function(seconds));
+  m.def("is_idle", torch::wrap_pybind_function(backend::isIdle));
+  m.def("record_event",
+        torch::wrap_pybind_function_no_gil(backend::recordEvent));
+}
+
 void defineProcess(py::module_ &m) {
   m.def("initialize", torch::wrap_pybind_function(initialize));
   m.def("shutdown", torch::wrap_pybind_function_no_gil(shutdownLoudly));
@@ -106,5 +125,6 @@ void defineProcess(py::module_ &m) {
 
 PYBIND11_MODULE(_C, m) {
   ltc::python::defineDevice(m);
+  ltc::python::defineMarker(m);
   ltc::python::defineProcess(m);
 }

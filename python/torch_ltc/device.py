@@ -2,18 +2,36 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The module ``torch.lazy``: the lazy device, as ``torch.cuda`` is for CUDA."""
 
+import os
+from typing import NamedTuple
+
 import torch
 
 from torch_ltc import startup
+from torch_ltc.ordinal import ordinal_of
 from torch_ltc.startup import start as _start
+from torch_ltc.stream import (
+    Event,
+    Stream,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+)
 
 __all__ = [
+    "DeviceProperties",
+    "Event",
+    "Stream",
     "current_device",
+    "current_stream",
+    "default_stream",
     "device",
     "device_count",
     "empty_cache",
     "get_amp_supported_dtype",
     "get_device_name",
+    "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
     "initial_seed",
@@ -24,6 +42,7 @@ __all__ = [
     "manual_seed_all",
     "mark_step",
     "max_memory_allocated",
+    "mem_get_info",
     "memory_allocated",
     "memory_reserved",
     "metrics",
@@ -35,20 +54,10 @@ __all__ = [
     "set_device",
     "set_rng_state",
     "set_rng_state_all",
+    "set_stream",
+    "stream",
     "synchronize",
 ]
-
-
-def _ordinal(device):
-    """Return the number of a device given as int, string, `torch.device` or None."""
-    if device is None:
-        return _start().current_device()
-    if isinstance(device, int):
-        return device
-    device = torch.device(device)
-    if device.type != "lazy":
-        raise ValueError(f"expected a lazy device, got {device}")
-    return _start().current_device() if device.index is None else device.index
 
 
 def is_available():
@@ -77,14 +86,14 @@ def current_device():
 
 def set_device(device):
     """Choose the device that ``'lazy'`` means in this thread."""
-    _start().set_current_device(_ordinal(device))
+    _start().set_current_device(ordinal_of(device))
 
 
 class device:
     """Context manager that makes ``device`` the current one."""
 
     def __init__(self, device):
-        self.index = _ordinal(device)
+        self.index = ordinal_of(device)
 
     def __enter__(self):
         self.before = current_device()
@@ -98,7 +107,22 @@ def get_device_name(device=None):
     """Return a name such as ``'ltc cpu:0'``."""
     from torch_ltc import settings
 
-    return f"ltc {settings.device}:{_ordinal(device)}"
+    return f"ltc {settings.device}:{ordinal_of(device)}"
+
+
+class DeviceProperties(NamedTuple):
+    """What `get_device_properties` returns."""
+
+    name: str
+    total_memory: int  # bytes
+    multi_processor_count: int  # threads that run a graph
+
+
+def get_device_properties(device=None):
+    """Return name, memory and threads of the device."""
+    return DeviceProperties(
+        get_device_name(device), mem_get_info(device)[1], torch.get_num_threads()
+    )
 
 
 def mark_step(wait=False, device=None):
@@ -107,7 +131,7 @@ def mark_step(wait=False, device=None):
     Returns at once unless ``wait``; an error of the step is raised where its
     values are read, or by `synchronize`.
     """
-    _start().mark_step(_ordinal(device), wait)
+    _start().mark_step(ordinal_of(device), wait)
 
 
 def synchronize(device=None):
@@ -115,12 +139,12 @@ def synchronize(device=None):
 
     Raises the first error that has not been raised yet.
     """
-    _start().synchronize(_ordinal(device))
+    _start().synchronize(ordinal_of(device))
 
 
 def pending_graph(device=None):
     """Return the text of the graph that the next `mark_step` would queue."""
-    return _start().pending_graph(_ordinal(device))
+    return _start().pending_graph(ordinal_of(device))
 
 
 # Random numbers: lazy ops draw their seeds from the default CPU generator, so
@@ -175,22 +199,29 @@ def set_rng_state_all(new_states):
 
 def memory_allocated(device=None):
     """Return the bytes of device memory that live tensors hold."""
-    return _start().memory(_ordinal(device))[0]
+    return _start().memory(ordinal_of(device))[0]
 
 
 def max_memory_allocated(device=None):
     """Return the most bytes held since the start or `reset_peak_memory_stats`."""
-    return _start().memory(_ordinal(device))[1]
+    return _start().memory(ordinal_of(device))[1]
+
+
+def mem_get_info(device=None):
+    """Return the bytes of memory free and in all: the host's, which drivers use."""
+    _start().check_ordinal(ordinal_of(device))
+    page = os.sysconf("SC_PAGE_SIZE")
+    return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
 
 
 def memory_reserved(device=None):
     """Return the bytes that the device's allocator holds, free ones included."""
-    return _start().memory(_ordinal(device))[2]
+    return _start().memory(ordinal_of(device))[2]
 
 
 def reset_peak_memory_stats(device=None):
     """Start `max_memory_allocated` again from the current use."""
-    _start().reset_peak_memory(_ordinal(device))
+    _start().reset_peak_memory(ordinal_of(device))
 
 
 def empty_cache():

@@ -7,27 +7,16 @@ executor, which only knows PyTorch's way to compile. These are the versions that
 do the same through ours, starting it if need be.
 """
 
-import functools
 import warnings
 
-import torch._C
-import torch._C._lazy
-import torch._C._lazy_ts_backend
+import torch
 
 from torch_ltc import startup
 
 
-def redirect():
-    """Put our versions in place, also of the TorchScript backend's start."""
-    core = torch._C._lazy
-    core._mark_step = _starting(core._mark_step)
-    core._wait_device_ops = _wait_device_ops
-    core._sync_multi = _sync_multi
-    torch._C._lazy_ts_backend._init = _no_torchscript
+def starting(stock):
+    """Wrap a function that needs the backend to be there."""
 
-
-def _starting(stock):
-    @functools.wraps(stock)
     def function(*args, **kwargs):
         startup.start()
         return stock(*args, **kwargs)
@@ -42,22 +31,36 @@ def _ordinals(devices):
     return [torch.device(device).index or 0 for device in devices]
 
 
-def _wait_device_ops(devices=()):
-    for ordinal in _ordinals(devices):
-        startup.start().synchronize(ordinal)
+def wait_device_ops(stock):
+    """Wrap ``torch._C._lazy._wait_device_ops``."""
+
+    def _wait_device_ops(devices=()):
+        for ordinal in _ordinals(devices):
+            startup.start().synchronize(ordinal)
+
+    return _wait_device_ops
 
 
-def _sync_multi(tensors, devices=(), wait=True, sync_ltc_data=True):
-    for ordinal in {t.device.index for t in tensors if t.device.type == "lazy"}:
-        startup.start().mark_step(ordinal, wait)
+def sync_multi(stock):
+    """Wrap ``torch._C._lazy._sync_multi``."""
+
+    def _sync_multi(tensors, devices=(), wait=True, sync_ltc_data=True):
+        for ordinal in {t.device.index for t in tensors if t.device.type == "lazy"}:
+            startup.start().mark_step(ordinal, wait)
+
+    return _sync_multi
 
 
-def _no_torchscript():
+def no_torchscript(stock):
     """Stand in for ``torch._C._lazy_ts_backend._init``."""
-    startup.start()
-    warnings.warn(
-        "torch._lazy.ts_backend.init() does nothing: device='lazy' is run by "
-        "torch_ltc. Delete the call, or set TORCH_DEVICE_BACKEND_AUTOLOAD=0 for "
-        "PyTorch's TorchScript backend.",
-        stacklevel=3,
-    )
+
+    def _init():
+        startup.start()
+        warnings.warn(
+            "torch._lazy.ts_backend.init() does nothing: device='lazy' is run by "
+            "torch_ltc. Delete the call, or set TORCH_DEVICE_BACKEND_AUTOLOAD=0 for "
+            "PyTorch's TorchScript backend.",
+            stacklevel=3,
+        )
+
+    return _init

@@ -46,8 +46,27 @@ AT_IMPORT = (
     ),
 )
 
+_LOADING = "lazy tensors have no storage to load into: the tensor is moved instead"
+_CORE = "torch._lazy's C functions want a backend, and reach around its executor"
+
+AT_IMPORT += (
+    Patch("torch._utils", "_rebuild_tensor", "serialization:moving", _LOADING),
+    Patch("torch._utils", "_rebuild_tensor_v3", "serialization:moving", _LOADING),
+    Patch("torch.storage", "_load_from_bytes", "serialization:finishing", _LOADING),
+    Patch("torch._C._lazy", "_mark_step", "lazy_core:starting", _CORE),
+    Patch("torch._C._lazy", "_wait_device_ops", "lazy_core:wait_device_ops", _CORE),
+    Patch("torch._C._lazy", "_sync_multi", "lazy_core:sync_multi", _CORE),
+    Patch("torch._C._lazy_ts_backend", "_init", "lazy_core:no_torchscript", _CORE),
+)
+
 # Needed by lazy tensors only.
 AT_START = (
+    Patch(
+        "torch.Tensor",
+        "_reduce_ex_internal",
+        "serialization:reducing",
+        "a lazy tensor is pickled as a CPU storage with a mark",
+    ),
     Patch(
         "torch",
         "is_autocast_enabled",

@@ -9,7 +9,6 @@ on the CPU and carries a mark, since lazy tensors have no storage; the tensor ma
 from it moves. Tensors that shared a storage do not share it afterwards.
 """
 
-import functools
 import re
 from collections import OrderedDict
 
@@ -24,9 +23,6 @@ def register_location():
     """Teach ``torch.save`` and ``torch.load`` the location ``lazy``."""
     # Before the CPU's (10), which would claim a marked storage.
     torch.serialization.register_package(5, _location, _restore)
-    for name in ("_rebuild_tensor", "_rebuild_tensor_v3"):
-        setattr(torch._utils, name, _moving(getattr(torch._utils, name)))
-    torch.storage._load_from_bytes = _finishing(torch.storage._load_from_bytes)
 
 
 def _location(storage):
@@ -44,8 +40,9 @@ def _restore(storage, location):
     return storage
 
 
-def _moving(rebuild):
-    @functools.wraps(rebuild)
+def moving(rebuild):
+    """Wrap a function that makes a tensor of a loaded storage."""
+
     def rebuild_and_move(storage, *args, **kwargs):
         tensor = rebuild(storage, *args, **kwargs)
         untyped = storage._untyped_storage
@@ -63,10 +60,9 @@ def _moving(rebuild):
     return rebuild_and_move
 
 
-def _finishing(load):
-    """Say that a storage that a pickle carries whole has all of its values."""
+def finishing(load):
+    """Wrap a loader of storages that a pickle carries whole, with all their values."""
 
-    @functools.wraps(load)
     def load_and_finish(b):
         storage = load(b)
         vars(storage._untyped_storage).pop(_UNFINISHED, None)
@@ -75,15 +71,13 @@ def _finishing(load):
     return load_and_finish
 
 
-def register_reduction():
-    """Make lazy tensors picklable; needed from the first one on."""
-    stock = torch.Tensor._reduce_ex_internal
+def reducing(stock):
+    """Wrap ``torch.Tensor._reduce_ex_internal``."""
 
-    @functools.wraps(stock)
     def reduce(self, proto):
         return _reduce(self) if self.device.type == "lazy" else stock(self, proto)
 
-    torch.Tensor._reduce_ex_internal = reduce
+    return reduce
 
 
 def _reduce(tensor):

@@ -38,11 +38,10 @@ def activate():
             if sys.stderr:
                 print(f"torch_ltc: device='lazy' is off: {obstacle}", file=sys.stderr)
             return
-        from torch_ltc import device, lazy_core, patches, serialization
+        from torch_ltc import device, patches, serialization
 
         torch._register_device_module("lazy", device)
         serialization.register_location()
-        lazy_core.redirect()
         patches.apply(patches.AT_IMPORT)
         _first_kernel = torch.library.Library("_", "IMPL", "Lazy")
         _first_kernel.fallback(_first_op)
@@ -81,14 +80,13 @@ def start():
         if _first_kernel is None:
             raise RuntimeError(f"torch_ltc: device='lazy' is off: {_obstacle()}")
         c = importlib.import_module("torch_ltc._C")
-        from torch_ltc import errors, optimizer, patches, serialization
+        from torch_ltc import errors, optimizer, patches
 
         _first_kernel._destroy()
         _first_kernel = None
         folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
         _skip_reference_kernels()
         c.initialize(errors.make, _code_folders(folders))
-        serialization.register_reduction()
         optimizer.register()
         patches.apply(patches.AT_START)
         os.register_at_fork(after_in_child=_after_fork)

@@ -58,6 +58,32 @@ private:
   std::vector<char> data;
 };
 
+/// What a marker's owner sees of it.
+class Mark final : public Marker {
+public:
+  void reach() {
+    when = std::chrono::steady_clock::now();
+    completion.finish(nullptr);
+  }
+  bool waitFor(std::chrono::milliseconds limit) override {
+    return completion.waitFor(limit);
+  }
+  std::chrono::steady_clock::time_point time() const override { return when; }
+
+private:
+  std::chrono::steady_clock::time_point when; ///< written before `completion`
+  Completion completion;
+};
+
+class ReachMark final : public Work {
+public:
+  explicit ReachMark(std::shared_ptr<Mark> mark) : mark(std::move(mark)) {}
+  void run() override { mark->reach(); }
+
+private:
+  std::shared_ptr<Mark> mark;
+};
+
 } // namespace
 
 DeviceEngine::DeviceEngine(std::shared_ptr<Device> device,
@@ -239,6 +265,13 @@ Status DeviceEngine::synchronize() {
   if (FailurePtr failure = state.failures.takeFirstUnseen())
     return failure->error;
   return {};
+}
+
+Result<MarkerPtr> DeviceEngine::mark() {
+  auto made = std::make_shared<Mark>();
+  if (isForked() || !queue.push(std::make_unique<ReachMark>(made)))
+    return open().takeError();
+  return MarkerPtr(made);
 }
 
 MemoryStats DeviceEngine::memory() const {

@@ -28,6 +28,7 @@ public:
   Result<BufferPtr> upload(const TensorType &type, const void *data) override;
   Status download(const BufferPtr &buffer, void *data) override;
   Status synchronize() override;
+  Result<MarkerPtr> mark() override;
   size_t inFlight() const override { return state.inFlight; }
   MemoryStats memory() const override;
   void resetPeakMemory() override;

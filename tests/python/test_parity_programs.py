@@ -198,6 +198,20 @@ def recurrent_layers(device):
 
 
 @program
+def packed_sequences(device):
+    torch.manual_seed(3)
+    lstm = torch.nn.LSTM(3, 4, batch_first=True, bidirectional=True).to(device)
+    x = values(3, 5, 3, device=device).requires_grad_()
+    packed = torch.nn.utils.rnn.pack_padded_sequence(
+        x, torch.tensor([3, 5, 2]), batch_first=True, enforce_sorted=False
+    )
+    y, (h, _) = lstm(packed)
+    padded, lengths = torch.nn.utils.rnn.pad_packed_sequence(y, batch_first=True)
+    padded.pow(2).sum().backward()
+    return padded, lengths, h, x.grad, lstm.weight_hh_l0.grad
+
+
+@program
 def embeddings(device):
     torch.manual_seed(3)
     table = torch.nn.Embedding(10, 4, padding_idx=0, max_norm=1.0).to(device)
@@ -353,6 +367,7 @@ scale_rows.register_autograd(
 def bump(x: torch.Tensor) -> None:
     x[0].add_(1)
     x.mul_(2)
+
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_gives_what_eager_gives(name):

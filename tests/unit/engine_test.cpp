@@ -39,6 +39,29 @@ TEST_F(EngineTest, LaunchesReturnBeforeTheyRunAndRunInOrder) {
   EXPECT_EQ(z->type().str(), "f32[4]");
 }
 
+TEST_F(EngineTest, AMarkerIsReachedAfterWhatIsQueuedBefore) {
+  ExecutablePtr inc = program("inc");
+  Gate gate;
+  auto before = std::chrono::steady_clock::now();
+  BufferPtr y = launch(inc, {upload(1)});
+  MarkerPtr first = *engine->mark(), second = *engine->mark();
+  gate.awaitArrival();
+  EXPECT_FALSE(first->waitFor(milliseconds(1)));
+  gate.open();
+  EXPECT_TRUE(second->waitFor(milliseconds(10'000)));
+  EXPECT_TRUE(first->waitFor(milliseconds(0)));
+  EXPECT_TRUE(y->waitFor(milliseconds(0)));
+  EXPECT_LE(before, first->time());
+  EXPECT_LE(first->time(), second->time());
+}
+
+TEST_F(EngineTest, AMarkerOfAClosedEngineIsAnError) {
+  dynamic_cast<runtime::DeviceEngine &>(*engine).close();
+  auto marker = engine->mark();
+  ASSERT_FALSE(marker);
+  EXPECT_NE(marker.error().message.find("shut down"), std::string::npos);
+}
+
 TEST_F(EngineTest, QueuedWorkKeepsItsBuffersAndProgramAlive) {
   ExecutablePtr inc = program("inc");
   Gate gate;

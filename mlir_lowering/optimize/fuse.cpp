@@ -58,10 +58,12 @@ public:
 
 private:
   /// Whether every user of the producer's results but `consumer` is behind it.
+  /// A load in the consumer's body is none: it may want any element of the
+  /// result.
   bool othersFollow(GenericOp producer, GenericOp consumer) {
     return llvm::all_of(producer->getUsers(), [&](Operation *user) {
       Operation *top = function.getBody().front().findAncestorOpInBlock(*user);
-      return top == consumer || consumer->isBeforeInBlock(top);
+      return user == consumer || consumer->isBeforeInBlock(top);
     });
   }
 

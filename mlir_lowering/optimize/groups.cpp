@@ -249,6 +249,32 @@ private:
     return true;
   }
 
+  /// Whether all that joined groups read of this one is in their own tile, for
+  /// each of the rows `kept`; `dims` are the group's rows in the consumer.
+  bool readTileByTile(unsigned number, const RowsInConsumer &dims,
+                      GenericOp consumer, ArrayRef<int64_t> kept,
+                      const llvm::SmallSetVector<unsigned, 4> &joined) {
+    for (Operation *member : groups[number].ops)
+      for (Operation *user : member->getUsers()) {
+        Operation *top = body.findAncestorOpInBlock(*user);
+        auto found = groupOf.find(top);
+        if (found == groupOf.end() || !joined.contains(found->second))
+          continue;
+        Group &group = groups[found->second];
+        auto groupDims = rowsIn(found->second, consumer);
+        auto read = rowsIn(number, cast<GenericOp>(top));
+        if (!read || !groupDims)
+          return false;
+        ArrayRef<int64_t> rows =
+            group.rows[llvm::find(group.ops, top) - group.ops.begin()];
+        for (int64_t row : kept)
+          if ((*read)[llvm::find(dims, row) - dims.begin()] !=
+              rows[llvm::find(*groupDims, row) - groupDims->begin()])
+            return false;
+      }
+    return true;
+  }
+
   static int64_t extentOf(GenericOp op, ArrayRef<int64_t> dims) {
     SmallVector<int64_t> sizes = op.getStaticLoopRanges();
     int64_t total = 1;
@@ -278,6 +304,8 @@ private:
         (group.kind == kind::kPointwise && !reduces && !all) ||
         (group.kind == kind::kColumnReduce &&
          (!all || consumer.getNumLoops() != kept.size())))
+      return std::nullopt;
+    if (!readTileByTile(number, *dims, consumer, kept, joined))
       return std::nullopt;
 
     // All that the joined groups keep of one row has to fit on a stack.

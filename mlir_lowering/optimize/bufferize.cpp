@@ -14,6 +14,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
 
@@ -23,9 +24,38 @@ namespace {
 /// What the stack of a worker thread may hold; libgomp gives 2 MiB or more.
 constexpr int64_t kStackBytes = 256 * 1024;
 
-int64_t bytesOf(MemRefType type) {
-  return type.getNumElements() *
-         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+/// How many bytes a temporary takes: of a tile cut short by the edge, as many
+/// as of a whole one.
+FailureOr<int64_t> bytesOf(memref::AllocOp alloc) {
+  MemRefType type = alloc.getType();
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    FailureOr<int64_t> most = size;
+    if (ShapedType::isDynamic(size))
+      most = ValueBoundsConstraintSet::computeConstantBound(
+          presburger::BoundType::UB, {alloc.getMemref(), int64_t(dim)},
+          /*stopCondition=*/nullptr, /*closedUB=*/true);
+    if (failed(most))
+      return alloc.emitError("a temporary of unknown size");
+    bytes *= *most;
+  }
+  return int64_t(llvm::alignTo(bytes, kArenaAlignment));
+}
+
+/// Memory on the stack of the kernel for a temporary of a loop's tile.
+Value placeOnStack(memref::AllocOp alloc, int64_t bytes, Block &entry) {
+  OpBuilder b = OpBuilder::atBlockBegin(&entry);
+  Location loc = alloc.getLoc();
+  MemRefType type = alloc.getType();
+  IntegerAttr alignment = b.getI64IntegerAttr(kArenaAlignment);
+  if (type.hasStaticShape())
+    return memref::AllocaOp::create(b, loc, type, alignment);
+  Value memory = memref::AllocaOp::create(
+      b, loc, MemRefType::get({bytes}, b.getI8Type()), alignment);
+  b.setInsertionPoint(alloc);
+  Value start = arith::ConstantIndexOp::create(b, loc, 0);
+  return memref::ViewOp::create(b, loc, type, memory, start,
+                                alloc.getDynamicSizes());
 }
 
 /// Temporaries go on the stack; what is too large for it becomes an argument
@@ -37,25 +67,28 @@ LogicalResult placeTemporaries(func::FuncOp kernel, int64_t &scratch) {
   Value memory;
   SmallVector<memref::AllocOp> allocs;
   kernel.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
+  // All sizes first: one may be that of another temporary.
+  SmallVector<int64_t> sizes;
   for (memref::AllocOp alloc : allocs) {
-    MemRefType type = alloc.getType();
-    if (!type.hasStaticShape())
-      return alloc.emitError("a temporary of unknown size");
-    OpBuilder b = OpBuilder::atBlockBegin(&entry);
-    int64_t bytes = llvm::alignTo(bytesOf(type), kArenaAlignment);
+    FailureOr<int64_t> bytes = bytesOf(alloc);
+    if (failed(bytes))
+      return failure();
+    sizes.push_back(*bytes);
+  }
+  for (auto [alloc, bytes] : llvm::zip_equal(allocs, sizes)) {
     Value place;
     if (stack + bytes <= kStackBytes) {
       stack += bytes;
-      place = memref::AllocaOp::create(b, alloc.getLoc(), type,
-                                       b.getI64IntegerAttr(kArenaAlignment));
+      place = placeOnStack(alloc, bytes, entry);
     } else if (!alloc->getParentOfType<scf::ForallOp>()) {
+      OpBuilder b = OpBuilder::atBlockBegin(&entry);
       if (!memory)
         memory = entry.addArgument(
             MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
             alloc.getLoc());
       Value offset = arith::ConstantIndexOp::create(b, alloc.getLoc(), scratch);
-      place = memref::ViewOp::create(b, alloc.getLoc(), type, memory, offset,
-                                     ValueRange());
+      place = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(), memory,
+                                     offset, ValueRange());
       scratch += bytes;
     } else {
       return alloc.emitError("a temporary of a parallel loop is too large");

@@ -59,7 +59,7 @@ private:
         return void(hasher.add(kNone));
       hasher.add(kList).add(value.toListRef().size());
       for (const IValue &element : value.toListRef())
-        readTensor(element);
+        readTensor(element, /*comesAlong=*/argument.name == "indices");
       return;
     default:
       if (argument.lifts(value))
@@ -68,7 +68,9 @@ private:
     }
   }
 
-  void readTensor(const IValue &value) {
+  /// A scalar of the host may stand beside lazy tensors, as beside any
+  /// device's; so may x[indices], which `comesAlong` to the device.
+  void readTensor(const IValue &value, bool comesAlong = false) {
     if (!value.isTensor() || !value.toTensor().defined())
       return void(hasher.add(kNone));
     const at::Tensor &tensor = value.toTensor();
@@ -77,7 +79,7 @@ private:
     if (tensor.unsafeGetTensorImpl()->is_wrapped_number() &&
         !tensor.is_complex())
       return readNumber(tensor.item());
-    if (tensor.dim() != 0 || !tensor.is_cpu())
+    if (!tensor.is_cpu() || (tensor.dim() != 0 && !comesAlong))
       raise({ErrorCode::InvalidArgument, Stage::Record,
              "Expected all tensors to be on the same device, but found at "
              "least two devices, lazy:" + std::to_string(std::max<int64_t>(device, 0)) +

@@ -232,12 +232,14 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
       return nullptr;
   } catch (const std::exception &) {
     // Meta kernels have words of their own for what is wrong; users know those
-    // of the CPU kernel, so let it complain first.
+    // of the CPU kernel, so let it complain first. If it does not, it has to
+    // run: a meta kernel may refuse what the CPU takes, as byte masks.
+    if (misleads)
+      throw;
     torch::jit::Stack again = replaceAll(info, arguments, onCpuFlat);
-    std::string ignored;
-    if (!misleads)
-      runMeta(info, again, ignored);
-    throw;
+    if (runMeta(info, again, reason))
+      reason = "has no result shape before it runs";
+    return nullptr;
   }
   for (const IValue &value : stack)
     if (!addReturn(*call, value, reason))

@@ -381,6 +381,22 @@ def test_in_place_through_views():
     assert torch.equal(write("lazy").cpu(), write("cpu"))
 
 
+def test_integer_indices_stay_in_the_graph(counts):
+    x = torch.arange(30.0).view(10, 3)
+    rows, lazy = torch.tensor([3, -1]), x.to("lazy")
+    assert torch.equal(lazy[rows.to("lazy")].cpu(), x[rows])
+    assert torch.equal(lazy[rows].cpu(), x[rows])  # as on any device
+    assert torch.equal(lazy[:, [2, 0]].cpu(), x[:, [2, 0]])
+    lazy[rows] = 7
+    x[rows] = 7
+    assert torch.equal(lazy.cpu(), x)
+    assert counts.fallbacks() == []
+    assert torch.equal(lazy[lazy > 9].cpu(), x[x > 9])
+    assert counts["record.fallback.aten::index.Tensor"] == 1
+    with pytest.warns(UserWarning, match="uint8"):  # PyTorch's meta kernel refuses
+        assert torch.equal(lazy[(lazy > 9).byte()].cpu(), x[(x > 9).byte()])
+
+
 def test_data_loader_with_workers_while_steps_are_queued():
     data = torch.utils.data.TensorDataset(torch.arange(24.0).view(12, 2))
     loader = torch.utils.data.DataLoader(data, batch_size=4, num_workers=2)

@@ -20,6 +20,14 @@
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace ltc::compiler {
+/// The device's note that a launch has failed.
+struct ReportResource
+    : mlir::SideEffects::Resource::Base<ReportResource> {
+  llvm::StringRef getName() final { return "ltc.report"; }
+};
+} // namespace ltc::compiler
+
 #include "mlir_lowering/dialect/ltc_dialect.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "mlir_lowering/dialect/ltc_attributes.h.inc"

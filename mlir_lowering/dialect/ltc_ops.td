@@ -125,9 +125,14 @@ def Ltc_CallOp : Ltc_Op<"call", [
   }];
 }
 
+// What a failed check leaves behind. It is an effect, so that a check outlives
+// the read that it guards: one of a constant table folds to a number.
+def Ltc_Report : Resource<"::ltc::compiler::ReportResource">;
+
 // Not speculatable: hoisting one out of a loop that never runs would report an
 // error the program does not have.
-def Ltc_CheckIndexOp : Ltc_Op<"check_index", [NoMemoryEffect]> {
+def Ltc_CheckIndexOp
+    : Ltc_Op<"check_index", [MemoryEffects<[MemWrite<Ltc_Report>]>]> {
   let summary = "an index made safe, and reported when out of range";
   let description = [{
     ```mlir

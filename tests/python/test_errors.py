@@ -147,8 +147,10 @@ INDEXING = {
     "index_select": lambda x, i: x.index_select(0, i),
     "gather": lambda x, i: x.gather(0, i[:, None]),
     "index": lambda x, i: x[i],
+    "take": lambda x, i: x.take(i * 3),
     "embedding": lambda x, i: F.embedding(i, x),
 }
+INDEXING_LINES = {f: f.__code__.co_firstlineno for f in INDEXING.values()}
 
 
 @pytest.mark.parametrize("index", INDEXING.values(), ids=INDEXING)
@@ -159,6 +161,34 @@ def test_every_indexing_op_checks(index, value):
         index(x, torch.tensor([1, value], device="lazy")).cpu()
     good = torch.tensor([9, 0])
     assert torch.equal(index(x, good.to("lazy")).cpu(), index(x.cpu(), good))
+
+
+TABLES = {
+    "zeros": lambda d: torch.zeros(10, 3, device=d),
+    "ones of int": lambda d: torch.ones(10, 3, dtype=torch.long, device=d),
+    "expand": lambda d: torch.full((1, 1), 2.0, device=d).expand(10, 3),
+    "arange": lambda d: torch.arange(30.0, device=d).view(10, 3),
+}
+USES = {
+    "read": lambda x: x,
+    "product with 0": lambda x: x * 0,
+    "comparison": lambda x: x > 0,
+    "sum": lambda x: x.sum(),
+    "softmax": lambda x: x.float().softmax(0),
+    "slice": lambda x: x[0:1],
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("index", INDEXING.values(), ids=INDEXING)
+def test_the_check_outlives_a_read_of_constants(index, table, use, counts):
+    rows = torch.tensor([1, 120], device="lazy")
+    x = use(index(table("lazy"), rows))
+    with pytest.raises(torch_ltc.IndexOutOfRangeError) as caught:
+        x.cpu()
+    assert caught.value.line == INDEXING_LINES[index]
+    assert counts.fallbacks() == []
 
 
 def test_target_out_of_range():

@@ -192,9 +192,9 @@ const lazy::BackendDevice &backendDevice(int64_t ordinal) {
   return *(*devices)[ordinal];
 }
 
-void initialize() {
+void initialize(const std::function<void()> &dropFallback) {
   static std::once_flag once;
-  std::call_once(once, [] {
+  std::call_once(once, [&] {
     if (lazy::hasBackend())
       raise({ErrorCode::InvalidArgument, Stage::Record,
              "another torch::lazy backend is registered in this process", "",
@@ -203,7 +203,7 @@ void initialize() {
     static lazy::BackendRegistrar registrar(new Backend);
     lazy::LazyGraphExecutor::Register(new Executor);
     installHostServices();
-    registerKernels();
+    registerKernels(dropFallback);
   });
 }
 

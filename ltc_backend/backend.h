@@ -11,12 +11,16 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
+
 namespace ltc::backend {
 
 /// Registers the torch::lazy backend, its executor and the recorder's kernels
 /// with PyTorch. Idempotent, any thread. Raises if another lazy backend is
-/// registered already.
-LTC_API void initialize();
+/// registered already. The Lazy key may have a fallback kernel of the caller's,
+/// whose only registration `dropFallback` takes away: other threads' ops then
+/// find its kernel or ours at any time.
+LTC_API void initialize(const std::function<void()> &dropFallback = {});
 
 /// Number of devices of the chosen driver.
 LTC_API int64_t deviceCount();

@@ -130,13 +130,27 @@ struct Silence final : c10::WarningHandler {
 };
 } // namespace
 
-void registerKernels() {
+/// The first-op kernel of startup.py: a thread may still be inside it.
+static void keepFallback() {
+  auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::resize_", "");
+  static auto *kept = new c10::SafeKernelFunction(
+      op.getComputedKernelForDispatchKey(DispatchKey::Lazy));
+  (void)kept;
+}
+
+void registerKernels(const std::function<void()> &dropFallback) {
   torch::Library *aten = makeLibrary("aten", DispatchKey::Lazy);
   registerTransfers(*aten);
   registerQuestions(*aten);
   aten->impl("native_batch_norm",
              CppFunction::makeFromBoxedFunction<&batchNorm>());
   registerRecorder(*aten);
+  // A key has one fallback at a time. By now, no op that can be the first on
+  // the device in another thread is without a kernel of its own.
+  if (dropFallback) {
+    keepFallback();
+    dropFallback();
+  }
   makeLibrary("_", DispatchKey::Lazy)
       ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());
 

@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <functional>
+
 namespace ltc::backend {
 
-/// Puts every kernel on the Lazy dispatch key. Call once.
-void registerKernels();
+/// Puts every kernel on the Lazy dispatch key. Call once. `dropFallback`, if
+/// any, takes away the fallback that the key has had so far.
+void registerKernels(const std::function<void()> &dropFallback);
 
 } // namespace ltc::backend

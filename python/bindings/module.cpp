@@ -27,11 +27,13 @@ namespace py = pybind11;
 namespace ltc::python {
 namespace {
 
-void initialize(py::function makeError, std::vector<std::string> inside) {
+/// Holds the GIL from end to end: a Python thread in its first lazy op waits.
+void initialize(py::function makeError, std::vector<std::string> inside,
+                py::function dropFirstKernel) {
   installErrorHooks(std::move(makeError));
   setInsideFolders(std::move(inside));
   backend::setFrameHook(currentSource);
-  backend::initialize();
+  backend::initialize([&] { dropFirstKernel(); });
 }
 
 py::tuple memory(int64_t device) {

@@ -82,11 +82,14 @@ def start():
         c = importlib.import_module("torch_ltc._C")
         from torch_ltc import errors, optimizer, patches
 
-        _first_kernel._destroy()
-        _first_kernel = None
         folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
         _skip_reference_kernels()
-        c.initialize(errors.make, _code_folders(folders))
+        # The library's own method: C all through, so that no thread runs between
+        # the end of the one fallback kernel and the start of the next.
+        drop = _first_kernel.m.reset
+        c.initialize(errors.make, _code_folders(folders), drop)
+        _first_kernel._destroy()
+        _first_kernel = None
         optimizer.register()
         patches.apply(patches.AT_START)
         os.register_at_fork(after_in_child=_after_fork)

@@ -113,9 +113,6 @@ def test_threads_share_the_device(run_python):
     done = run_python("""
 import threading, torch
 results = {}
-# Open: the very first lazy ops of a process, from several threads at once, race
-# with the registration of the kernels. Start the device first.
-torch.lazy.synchronize()
 
 def work(number):
     x = torch.full((32, 32), float(number), device="lazy")

@@ -10,13 +10,18 @@ import contextlib
 import copy
 import itertools
 import math
+import subprocess
 import warnings
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
 import torch._lazy  # OpInfo ends a lazy step through it when it sets a seed
 import torch_ltc
+from torch.testing._comparison import default_tolerances
+from torch.testing._internal.common_device_type import toleranceOverride
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import DecorateInfo
 from torch.utils import _pytree as pytree
 
 # The numbers of eager CPU's generator, so that random ops can be compared too.
@@ -160,6 +165,33 @@ def samples(op, kind, dtype, limit):
     return made[::step]
 
 
+def _tolerance(op, dtype):
+    """Return what OpInfo itself declares for a 16-bit dtype against eager CPU.
+
+    All other dtypes, and ops that declare nothing, are held to `assert_close`.
+    """
+    if dtype not in (torch.float16, torch.bfloat16):
+        return {}
+    overrides = list(op.decorators)
+    for decorator in op.decorators:
+        if isinstance(decorator, DecorateInfo) and decorator.is_active(
+            "TestCommon", "test_compare_cpu", "cpu", dtype, {}
+        ):
+            overrides += decorator.decorators
+    declared = [
+        override.d[dtype]
+        for override in overrides
+        if isinstance(override, toleranceOverride) and dtype in override.d
+    ]
+    if not declared:
+        return {}
+    rtol, atol = default_tolerances(dtype)
+    return {
+        "rtol": max(rtol, *(tolerance.rtol for tolerance in declared)),
+        "atol": max(atol, *(tolerance.atol for tolerance in declared)),
+    }
+
+
 def _mismatch(actual, expected, tolerance):
     """Return what differs between two results, or an empty string."""
     left, right = pytree.tree_leaves(actual), pytree.tree_leaves(expected)
@@ -181,7 +213,11 @@ def _mismatch(actual, expected, tolerance):
         a, e = a.detach().cpu(), e.detach().resolve_conj().resolve_neg()
         try:
             torch.testing.assert_close(
-                a, e, equal_nan=True, check_stride=False, **tolerance
+                a,
+                e,
+                equal_nan=True,
+                check_stride=False,
+                **(tolerance if e.dtype in (torch.float16, torch.bfloat16) else {}),
             )
         except AssertionError as error:
             text = str(error).replace("Tensor-likes are not close!", "values")
@@ -248,9 +284,10 @@ class _Attempt(NamedTuple):
     actual: object
     problem: str
     split: frozenset
+    tolerance: dict
 
 
-def _attempt(op, kind, sample):
+def _attempt(op, kind, dtype, sample):
     """Run one sample on both; None if eager CPU cannot run it."""
     try:
         expected = _run(op, kind, sample, "cpu")
@@ -265,14 +302,17 @@ def _attempt(op, kind, sample):
             return None
         except Exception as error:
             problem = _first_line(error)
-    return _Attempt(text, expected, actual, problem, frozenset(split))
+    allowed = _tolerance(op, dtype)
+    return _Attempt(text, expected, actual, problem, frozenset(split), allowed)
 
 
-def _judge(attempt, tolerance):
+def _judge(attempt):
     """Compare, which is where a graph runs; None if there is nothing to compare."""
     problem = attempt.problem
     try:
-        problem = problem or _mismatch(attempt.actual, attempt.expected, tolerance)
+        problem = problem or _mismatch(
+            attempt.actual, attempt.expected, attempt.tolerance
+        )
     except Skipped:
         return None
     except Exception as error:
@@ -280,28 +320,42 @@ def _judge(attempt, tolerance):
     return Outcome(problem, attempt.text, attempt.split)
 
 
-def check(op, kind, dtype, limit=0, tolerance=None):
-    """Yield one Outcome for each sample that eager CPU can run."""
-    for sample in samples(op, kind, dtype, limit):
-        attempt = _attempt(op, kind, sample)
-        outcome = attempt and _judge(attempt, tolerance or {})
-        if outcome:
-            yield outcome
-
-
-def check_together(op, checks, limit, tolerance=None):
+def check(op, checks, limit=0):
     """Return the Outcomes of several (kind, dtype), all recorded in one graph.
 
     Compiling takes the time, and one graph with all samples takes the least.
     """
     attempts = [
-        _attempt(op, kind, sample)
+        _attempt(op, kind, dtype, sample)
         for kind, dtype in checks
         if supports(op, kind, dtype)
         for sample in samples(op, kind, dtype, limit)
     ]
-    outcomes = [_judge(attempt, tolerance or {}) for attempt in attempts if attempt]
+    outcomes = [_judge(attempt) for attempt in attempts if attempt]
     return [outcome for outcome in outcomes if outcome]
+
+
+def _rows():
+    """Return the names of the rows without overload, namespace and underscores."""
+    library = Path(torch_ltc.__file__).parent / "lib" / "libltc_runtime.so"
+    tool = library.resolve().parents[1] / "bin" / "ltc-opt"
+    if not tool.exists():
+        return set()
+    listed = subprocess.run([tool, "--list-rows"], capture_output=True, text=True)
+    names = [line.split()[0] for line in listed.stdout.splitlines() if "::" in line]
+    return {
+        n.split("::")[1].split(".")[0].removesuffix("_copy").strip("_") for n in names
+    }
+
+
+def lowered():
+    """Return the names of the OpInfos of ops that the compiler has a row for."""
+    rows = _rows()
+    return [
+        name
+        for name, op in OPS.items()
+        if {op.name.rsplit(".")[-1].strip("_"), op.aten_name.strip("_")} & rows
+    ]
 
 
 def interesting(names):

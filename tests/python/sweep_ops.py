@@ -30,6 +30,11 @@ CHECKS = (
 )
 
 
+def parsed(text):
+    """Return the (kind, dtype) of `kind:dtype,kind:dtype`."""
+    return [tuple(check.split(":")) for check in text.split(",")]
+
+
 def run_op(name, checks, limit):
     """Return the outcomes of one op, as plain data."""
     import parity
@@ -41,7 +46,7 @@ def run_op(name, checks, limit):
         dtype = getattr(torch, dtype_name)
         if not parity.supports(op, kind, dtype):
             continue
-        outcomes = list(parity.check(op, kind, dtype, limit))
+        outcomes = parity.check(op, [(kind, dtype)], limit)
         failed = [o for o in outcomes if o.problem]
         rows.append(
             {
@@ -121,13 +126,13 @@ class Worker:
         raise EOFError
 
 
-def check_op(worker, name, limit, seconds):
+def check_op(worker, name, checks, limit, seconds):
     """Run all checks of an op; after a crash each on its own, to find which."""
-    rows = worker.ask(name, CHECKS, limit, seconds)
+    rows = worker.ask(name, checks, limit, seconds)
     if not isinstance(rows, str):
         return rows
     rows = []
-    for check in CHECKS:
+    for check in checks:
         answer = worker.ask(name, [check], limit, seconds)
         if isinstance(answer, str):
             answer = [{**crash_row(name, [check], answer), "dtype": check[1]}]
@@ -135,7 +140,7 @@ def check_op(worker, name, limit, seconds):
     return rows
 
 
-def sweep(names, limit, jobs, seconds):
+def sweep(names, checks, limit, jobs, seconds):
     """Yield the rows of each op as they come."""
     idle = queue.SimpleQueue()
     for _ in range(jobs):
@@ -144,7 +149,7 @@ def sweep(names, limit, jobs, seconds):
     def one(name):
         worker = idle.get()
         try:
-            return check_op(worker, name, limit, seconds)
+            return check_op(worker, name, checks, limit, seconds)
         finally:
             idle.put(worker)
 
@@ -181,6 +186,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=int, default=0, help="samples a check")
+    parser.add_argument("--checks", type=parsed, default=CHECKS, help="kind:dtype,…")
+    parser.add_argument("--rows", action="store_true", help="the lowered ops alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=300, help="a check may take")
     parser.add_argument("--json", help="write all rows here")
@@ -192,9 +199,10 @@ def main():
     import parity
 
     names = [op.full_name for op in parity.interesting(options.names)]
+    names = names or (parity.lowered() if options.rows else list(parity.OPS))
     rows = []
     for found in sweep(
-        names or list(parity.OPS), options.limit, options.jobs, options.seconds
+        names, options.checks, options.limit, options.jobs, options.seconds
     ):
         rows += found
         for row in found:

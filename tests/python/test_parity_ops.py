@@ -5,13 +5,9 @@
 The rows are asked of ltc-opt, so that a new one is tested as soon as it is there.
 """
 
-import subprocess
-from pathlib import Path
-
 import parity
 import pytest
 import torch
-import torch_ltc
 
 pytestmark = pytest.mark.slow  # a graph is compiled for each op
 
@@ -29,34 +25,11 @@ SLOW = (*FAST, ("forward", torch.float64), ("backward", torch.float64))
 NOT_COMPARABLE = {"tensor_split"}
 
 
-def _rows():
-    """Return the names of the rows without overload, namespace and underscores."""
-    library = Path(torch_ltc.__file__).parent / "lib" / "libltc_runtime.so"
-    tool = library.resolve().parents[1] / "bin" / "ltc-opt"
-    if not tool.exists():
-        return set()
-    listed = subprocess.run([tool, "--list-rows"], capture_output=True, text=True)
-    names = [line.split()[0] for line in listed.stdout.splitlines() if "::" in line]
-    return {
-        n.split("::")[1].split(".")[0].removesuffix("_copy").strip("_") for n in names
-    }
-
-
-def _ops_of_rows():
-    rows = _rows()
-    return [
-        name
-        for name, op in parity.OPS.items()
-        if name not in NOT_COMPARABLE
-        and {op.name.rsplit(".")[-1].strip("_"), op.aten_name.strip("_")} & rows
-    ]
-
-
-OPS = _ops_of_rows()
+OPS = [name for name in parity.lowered() if name not in NOT_COMPARABLE]
 
 
 def _compare(name, checks, limit):
-    outcomes = parity.check_together(parity.OPS[name], checks, limit)
+    outcomes = parity.check(parity.OPS[name], checks, limit)
     failed = [f"{o.sample}\n    {o.problem}" for o in outcomes if o.problem]
     assert not failed, "\n".join(failed)
 

@@ -29,7 +29,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// f32 arithmetic on one shape.
+/// f32 arithmetic on one shape. A product and the sum it goes into are rounded
+/// once where the machine can; between two ATen ops that is never done.
 class Float {
 public:
   Float(ImplicitLocOpBuilder &b, Type type) : b(b), type(type) {}
@@ -38,9 +39,15 @@ public:
   Value integer(int32_t value) {
     return splat(integers(), b.getI32IntegerAttr(value));
   }
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+  Value add(Value x, Value y) {
+    return arith::AddFOp::create(b, x, y, arith::FastMathFlags::contract);
+  }
+  Value sub(Value x, Value y) {
+    return arith::SubFOp::create(b, x, y, arith::FastMathFlags::contract);
+  }
+  Value mul(Value x, Value y) {
+    return arith::MulFOp::create(b, x, y, arith::FastMathFlags::contract);
+  }
   Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
   Value abs(Value x) { return math::AbsFOp::create(b, x); }
   Value withSign(Value x, Value sign) {

@@ -38,8 +38,9 @@ Result<std::unique_ptr<llvm::TargetMachine>> machineFor(const Target &target) {
       llvm::TargetRegistry::lookupTarget(triple, message);
   if (!found)
     return failed("no code generator for " + target.triple + ": " + message);
+  // A product and a sum become one instruction only where they say so: what an
+  // op gives must not depend on what it is fused with.
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
       triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, /*JIT=*/true));

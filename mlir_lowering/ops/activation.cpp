@@ -44,7 +44,11 @@ static Value softmax(Emit &e, const OpCall &op) {
   int64_t dim = op.dim("dim");
   Value x = e.widen(op["self"]); // sums of bf16 are taken in f32
   Value p = e.exp(e.sub(x, e.reduceMax(x, dim)));
-  return e.narrow(e.div(p, e.reduceSum(p, dim)), op.result());
+  Value sum = e.reduceSum(p, dim);
+  // Eager keeps the exponentials of a row in f32, of a column in the result.
+  if (dim + 1 < x.rank())
+    p = e.rounded(p, op.result());
+  return e.narrow(e.div(p, sum), op.result());
 }
 
 /// A row that is -inf throughout gives zeros instead of NaN.
@@ -67,7 +71,12 @@ static Value logSoftmax(Emit &e, const OpCall &op) {
   Value x = e.widen(op["self"]);
   Value largest = e.reduceMax(x, dim);
   Value sum = e.reduceSum(e.exp(e.sub(x, largest)), dim);
-  return e.narrow(e.sub(e.sub(x, largest), e.log(sum)), op.result());
+  // Eager keeps the sum of a row as the result's dtype, of a column as f32.
+  bool isRow = dim + 1 >= x.rank();
+  Value log = e.log(isRow ? e.rounded(sum, op.result()) : sum);
+  if (isRow)
+    log = e.rounded(log, op.result());
+  return e.narrow(e.sub(e.sub(x, largest), log), op.result());
 }
 
 static Value softmaxBackward(Emit &e, const OpCall &op) {
@@ -110,12 +119,14 @@ static Value gluBackward(Emit &e, const OpCall &op) {
   int64_t dim = op.dim("dim", -1, op["self"]);
   auto [value, gate] = halves(e, op["self"], dim);
   Value grad = e.widen(op["grad_output"]);
-  Value gateSigmoid =
-      e.map(e.widen(gate), [](Scalar s, Value g) { return s.sigmoid(g); });
+  Value gateSigmoid = e.rounded(
+      e.map(e.widen(gate), [](Scalar s, Value g) { return s.sigmoid(g); }),
+      op.result());
   Value byValue = e.mul(grad, gateSigmoid);
-  Value byGate = e.map(byValue, gateSigmoid, e.widen(value),
-                       [](Scalar s, Value d, Value g, Value v) {
-                         return s.mul(s.mul(d, s.sub(1.0, g)), v);
+  Value byGate = e.map(gateSigmoid, e.widen(value), grad,
+                       [](Scalar s, Value g, Value v, Value d) {
+                         Value slope = s.mul(s.sub(1.0, g), g);
+                         return s.mul(s.mul(slope, v), d);
                        });
   return e.concat(
       {e.narrow(byValue, op.result()), e.narrow(byGate, op.result())}, dim);
@@ -222,8 +233,14 @@ static void addSmooth(OpTable &t) {
                 return s.select(s.gt(scaled, threshold), grad,
                                 s.div(s.mul(grad, z), s.add(z, 1.0)));
               });
-  t.pointwise("aten::sigmoid_backward", [](Scalar s, Value grad, Value y) {
-    return s.mul(s.mul(grad, s.sub(1.0, y)), y);
+  t.pointwise("aten::sigmoid_backward", [](Scalar s, const Elements &x) {
+    // f16 is multiplied in f16, bf16 in f32.
+    DType dtype = x.op.result().dtype;
+    auto kept = [&](Value v) {
+      return dtype == DType::F16 ? s.rounded(v, dtype) : v;
+    };
+    Value y = x["output"], rest = kept(s.sub(1.0, y));
+    return s.mul(kept(s.mul(x["grad_output"], rest)), y);
   });
   t.pointwise("aten::tanh_backward", [](Scalar s, Value grad, Value y) {
     return s.mul(grad, s.sub(1.0, s.square(y)));

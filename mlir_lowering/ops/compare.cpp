@@ -11,18 +11,30 @@
 namespace ltc::compiler {
 
 static void addComparisons(OpTable &t) {
-  t.pointwise({"aten::eq.Tensor", "aten::eq.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.eq(x, y); });
-  t.pointwise({"aten::ne.Tensor", "aten::ne.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.ne(x, y); });
-  t.pointwise({"aten::lt.Tensor", "aten::lt.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.lt(x, y); });
-  t.pointwise({"aten::le.Tensor", "aten::le.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.le(x, y); });
-  t.pointwise({"aten::gt.Tensor", "aten::gt.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.gt(x, y); });
-  t.pointwise({"aten::ge.Tensor", "aten::ge.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.ge(x, y); });
+  t.pointwise(
+      {"aten::eq.Tensor", "aten::eq.Scalar"},
+      [](Scalar s, Value x, Value y) { return s.eq(x, y); },
+      Operands::AsStored);
+  t.pointwise(
+      {"aten::ne.Tensor", "aten::ne.Scalar"},
+      [](Scalar s, Value x, Value y) { return s.ne(x, y); },
+      Operands::AsStored);
+  t.pointwise(
+      {"aten::lt.Tensor", "aten::lt.Scalar"},
+      [](Scalar s, Value x, Value y) { return s.lt(x, y); },
+      Operands::AsStored);
+  t.pointwise(
+      {"aten::le.Tensor", "aten::le.Scalar"},
+      [](Scalar s, Value x, Value y) { return s.le(x, y); },
+      Operands::AsStored);
+  t.pointwise(
+      {"aten::gt.Tensor", "aten::gt.Scalar"},
+      [](Scalar s, Value x, Value y) { return s.gt(x, y); },
+      Operands::AsStored);
+  t.pointwise(
+      {"aten::ge.Tensor", "aten::ge.Scalar"},
+      [](Scalar s, Value x, Value y) { return s.ge(x, y); },
+      Operands::AsStored);
   t.pointwise("aten::isnan", [](Scalar s, Value x) { return s.isNan(x); });
   t.pointwise("aten::isinf", [](Scalar s, Value x) { return s.isInf(x); });
   t.pointwise("aten::isfinite",

@@ -12,7 +12,8 @@ static Value filled(Emit &e, const OpCall &op, Value value) {
   return e.full(e.shape(op.result()), op.result().dtype, value);
 }
 
-/// start + step * i, in the arithmetic of the result's dtype.
+/// start + step * i, in the arithmetic of the result's dtype: an arange of
+/// integers from -0.9 by 1.5 starts at 0 and goes by 1.
 static Value arange(Emit &e, const OpCall &op) {
   DType dtype = op.result().dtype;
   Value start = op.has("start") ? op["start"] : Value(0);
@@ -20,7 +21,8 @@ static Value arange(Emit &e, const OpCall &op) {
   DType wide = isFloat(dtype) ? DType::F64 : DType::I64;
   Value x =
       e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
-        return s.add(s.mul(s.cast(at[0], wide), step), start);
+        return s.add(s.mul(s.cast(at[0], wide), s.cast(step, wide)),
+                     s.cast(start, wide));
       });
   return e.narrow(x, op.result());
 }
@@ -28,18 +30,23 @@ static Value arange(Emit &e, const OpCall &op) {
 /// From both ends to the middle, so that the last point is exact.
 static Value linspace(Emit &e, const OpCall &op) {
   int64_t steps = op.integer("steps"), last = steps - 1;
-  double start = op.real("start"), end = op.real("end");
-  double step = last > 0 ? (end - start) / double(last) : 0;
-  DType dtype = computeDType(op.result().dtype);
-  Value x =
-      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
-        auto along = [&](Value i, double from, double by) {
-          return s.add(s.mul(s.cast(i, dtype), by), from);
-        };
-        return s.select(s.lt(at[0], std::max<int64_t>(steps / 2, 1)),
-                        along(at[0], start, step),
-                        along(s.sub(last, at[0]), end, -step));
-      });
+  DType stored = op.result().dtype, dtype = computeDType(stored);
+  Value x = e.generate(e.shape(op.result()), [&](Scalar s,
+                                                 llvm::ArrayRef<Value> at) {
+    auto kept = [&](Value v) { return s.rounded(s.cast(v, dtype), stored); };
+    Value start = kept(op["start"]), end = kept(op["end"]);
+    Value step = last > 0 ? kept(s.div(kept(s.sub(end, start)), kept(last)))
+                          : s.number(0.0, dtype); // of a single point
+    auto along = [&](Value i, Value from, Value by) {
+      // 16-bit floats are rounded twice, others once.
+      if (stored == dtype)
+        return s.mulAdd(by, kept(i), from);
+      return s.add(from, kept(s.mul(by, kept(i))));
+    };
+    return s.select(s.lt(at[0], std::max<int64_t>(steps / 2, 1)),
+                    along(at[0], start, step),
+                    along(s.sub(last, at[0]), end, s.neg(step)));
+  });
   return e.narrow(x, op.result());
 }
 

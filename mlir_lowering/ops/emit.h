@@ -45,6 +45,8 @@ public:
   Value cast(Value x, DType dtype);
   /// To the dtype arithmetic is done in.
   Value widen(Value x) { return cast(x, computeDType(x.dtype())); }
+  /// What a tensor of that dtype would keep of x, to compute on with.
+  Value rounded(Value x, ResultType stored) { return widen(narrow(x, stored)); }
   /// To a result's dtype.
   Value narrow(Value x, ResultType to) { return cast(x, to.dtype); }
 

@@ -160,7 +160,7 @@ Value Emit::reshape(Value x, Dims sizes) {
   if (target == from)
     return x;
   if (target.hasStaticShape() && target.getNumElements() == 0)
-    return empty(shape(to), x.dtype());
+    return full(shape(to), x.dtype(), 0); // computed, so that it has a place
   auto result = [&](mlir::Value ir) { return Value(ir, x.dtype()); };
   if (auto groups = getReassociationIndicesForReshape(from, target)) {
     if (from.getRank() > target.getRank())

@@ -18,6 +18,7 @@ static llvm::SmallVector<int64_t> allDims(Value x) {
 }
 
 static Value reduced(Emit &e, const OpCall &op, Value losses) {
+  losses = e.rounded(losses, op.result());
   switch (op.integer("reduction", Mean)) {
   case Mean:
     losses = e.reduceMean(losses, allDims(losses), /*keepdim=*/false);
@@ -51,33 +52,50 @@ static void addLoss(OpTable &t, const char *name, const char *backward,
   });
 }
 
-static Value mse(Scalar s, const OpCall &, Value x, Value y) {
-  return s.square(s.sub(x, y));
+namespace {
+/// Rounds as eager's kernel does that works on one of the 16-bit floats, or on
+/// both, step by step. The others' kernels compute in f32 throughout.
+struct Steps {
+  Scalar s;
+  DType stored;
+  Value operator()(Value x) { return s.rounded(x, stored); }
+};
+} // namespace
+
+static Steps stepsOf(Scalar s, const OpCall &op) {
+  return {s, op["self"].dtype()};
 }
-static Value mseSlope(Scalar s, const OpCall &, Value x, Value y) {
-  return s.mul(2.0, s.sub(x, y));
+static Steps stepsIf(Scalar s, const OpCall &op, DType dtype) {
+  return {s, op["self"].dtype() == dtype ? dtype : DType::F64};
+}
+
+static Value mse(Scalar s, const OpCall &op, Value x, Value y) {
+  return s.square(stepsOf(s, op)(s.sub(x, y)));
+}
+static Value mseSlope(Scalar s, const OpCall &op, Value x, Value y) {
+  return s.mul(2.0, stepsOf(s, op)(s.sub(x, y)));
 }
 
 static Value smoothL1(Scalar s, const OpCall &op, Value x, Value y) {
-  Value z = s.abs(s.sub(x, y)),
-        beta = s.cast(s.number(0.0, z.dtype()), z.dtype());
-  beta = s.add(beta, op["beta"]);
-  Value inner = s.div(s.mul(s.mul(0.5, z), z), beta);
+  Steps kept = stepsIf(s, op, DType::F16);
+  Value z = s.abs(kept(s.sub(x, y))), beta = s.cast(op["beta"], z.dtype());
+  Value inner = s.div(kept(s.mul(kept(s.mul(0.5, z)), z)), beta);
   return s.select(s.lt(z, beta), inner, s.sub(z, s.mul(0.5, beta)));
 }
 static Value smoothL1Slope(Scalar s, const OpCall &op, Value x, Value y) {
-  Value z = s.sub(x, y), beta = s.add(s.number(0.0, z.dtype()), op["beta"]);
+  Value z = s.sub(x, y), beta = s.cast(op["beta"], z.dtype());
   return s.select(s.lt(s.abs(z), beta), s.div(z, beta), s.sign(z));
 }
 
 static Value huber(Scalar s, const OpCall &op, Value x, Value y) {
-  Value z = s.abs(s.sub(x, y)),
-        delta = s.add(s.number(0.0, z.dtype()), op["delta"]);
-  return s.select(s.lt(z, delta), s.mul(s.mul(0.5, z), z),
-                  s.mul(delta, s.sub(z, s.mul(0.5, delta))));
+  Steps kept = stepsIf(s, op, DType::BF16);
+  Value z = s.abs(kept(s.sub(x, y))), delta = s.cast(op["delta"], z.dtype());
+  Value outer = kept(s.sub(z, kept(s.mul(0.5, delta))));
+  return s.select(s.le(z, delta), s.mul(kept(s.mul(0.5, z)), z),
+                  s.mul(delta, outer));
 }
 static Value huberSlope(Scalar s, const OpCall &op, Value x, Value y) {
-  Value z = s.sub(x, y), delta = s.add(s.number(0.0, z.dtype()), op["delta"]);
+  Value z = stepsOf(s, op)(s.sub(x, y)), delta = s.cast(op["delta"], z.dtype());
   return s.max(s.min(z, delta), s.neg(delta));
 }
 
@@ -153,47 +171,55 @@ static Value nllLossBackward(Emit &e, const OpCall &op) {
 /// Logarithms are bounded below by -100, as in eager.
 static Value binaryCrossEntropy(Emit &e, const OpCall &op) {
   Value losses = e.map(e.widen(op["self"]), e.widen(op["target"]),
-                       [](Scalar s, Value x, Value y) {
-                         Value on = s.max(s.log(x), -100.0),
-                               off = s.max(s.log1p(s.neg(x)), -100.0);
-                         return s.sub(s.mul(s.sub(y, 1.0), off), s.mul(y, on));
+                       [&](Scalar s, Value x, Value y) {
+                         Steps kept = stepsOf(s, op);
+                         Value on = s.max(kept(s.log(x)), -100.0);
+                         Value off = s.max(kept(s.log1p(s.neg(x))), -100.0);
+                         return s.sub(kept(s.mul(kept(s.sub(y, 1.0)), off)),
+                                      kept(s.mul(y, on)));
                        });
   if (op.has("weight"))
-    losses = e.mul(losses, op["weight"]);
+    losses = e.mul(e.rounded(losses, op.result()), op["weight"]);
   return reduced(e, op, losses);
 }
 
 static Value binaryCrossEntropyBackward(Emit &e, const OpCall &op) {
   Value x = e.widen(op["self"]), y = e.widen(op["target"]);
   Value dx = e.map(x, y, e.widen(op["grad_output"]),
-                   [](Scalar s, Value x, Value y, Value g) {
-                     Value bound = s.max(s.mul(s.sub(1.0, x), x), 1e-12);
-                     return s.div(s.mul(g, s.sub(x, y)), bound);
+                   [&](Scalar s, Value x, Value y, Value g) {
+                     Steps kept = stepsOf(s, op);
+                     Value bound = s.max(kept(s.mul(kept(s.sub(1.0, x)), x)),
+                                         kept(1e-12));
+                     return s.div(kept(s.mul(g, kept(s.sub(x, y)))), bound);
                    });
   if (op.has("weight"))
-    dx = e.mul(dx, op["weight"]);
+    dx = e.mul(e.rounded(dx, op.result()), op["weight"]);
   if (op.integer("reduction", Mean) == Mean)
-    dx = e.div(dx, e.count(dx, allDims(dx)));
+    dx = e.div(e.rounded(dx, op.result()), e.count(dx, allDims(dx)));
   return e.narrow(dx, op.result());
 }
 
-/// (1 - y) x + w (log1p(exp(-|x|)) + max(-x, 0)), w = 1 + (pos_weight - 1) y
+/// (1 - y) x - w logsigmoid(x) with w = 1 + (pos_weight - 1) y. Eager composes
+/// it of ops, each of which rounds.
 static Value binaryCrossEntropyWithLogits(Emit &e, const OpCall &op) {
   Value x = e.widen(op["self"]), y = e.widen(op["target"]);
-  Value softplus = e.map(x, [](Scalar s, Value x) {
-    return s.add(s.log1p(s.exp(s.neg(s.abs(x)))), s.max(s.neg(x), 0.0));
+  Value logSigmoid = e.map(x, [&](Scalar s, Value x) {
+    Value rest = s.log1p(s.exp(s.neg(s.abs(x))));
+    return stepsOf(s, op)(s.sub(s.min(x, 0.0), rest));
   });
   if (op.has("pos_weight")) {
     Value weight =
-        e.map(e.widen(op["pos_weight"]), y, [](Scalar s, Value p, Value y) {
-          return s.add(s.mul(s.sub(p, 1.0), y), 1.0);
+        e.map(e.widen(op["pos_weight"]), y, [&](Scalar s, Value p, Value y) {
+          Steps kept = stepsOf(s, op);
+          return kept(s.add(kept(s.mul(kept(s.sub(p, 1.0)), y)), 1.0));
         });
-    softplus = e.mul(softplus, weight);
+    logSigmoid = e.rounded(e.mul(logSigmoid, weight), op.result());
   }
-  Value losses = e.add(
-      e.map(x, y,
-            [](Scalar s, Value x, Value y) { return s.mul(s.sub(1.0, y), x); }),
-      softplus);
+  Value losses =
+      e.map(x, y, logSigmoid, [&](Scalar s, Value x, Value y, Value l) {
+        Steps kept = stepsOf(s, op);
+        return kept(s.sub(kept(s.mul(kept(s.sub(1.0, y)), x)), l));
+      });
   if (op.has("weight"))
     losses = e.mul(losses, op["weight"]);
   return reduced(e, op, losses);

@@ -39,6 +39,13 @@ private:
   Values values;
 };
 
+/// x * scale + shift, rounded once.
+static Value scaleAndShift(Emit &e, Value x, Value scale, Value shift) {
+  return e.map(x, scale, shift, [](Scalar s, Value x, Value a, Value b) {
+    return s.mulAdd(x, a, b);
+  });
+}
+
 static Values layerNorm(Emit &e, const OpCall &op) {
   Value x = e.widen(op["input"]);
   int64_t normalized = op.integers("normalized_shape").size();
@@ -47,7 +54,11 @@ static Values layerNorm(Emit &e, const OpCall &op) {
   Value centered = e.sub(x, mean);
   Value variance = e.reduceMean(e.square(centered), dims);
   Value rstd = reciprocalRoot(e, variance, op["eps"]);
-  Value y = e.mul(centered, rstd);
+  // Eager's kernel for 16-bit floats does not subtract the mean first, which
+  // shows where that leaves nothing.
+  Value y = x.dtype() != op["input"].dtype()
+                ? scaleAndShift(e, x, rstd, e.mul(e.neg(rstd), mean))
+                : e.mul(centered, rstd);
   if (op.has("weight"))
     y = e.mul(y, op["weight"]);
   if (op.has("bias"))
@@ -89,20 +100,26 @@ static Value overChannels(Emit &e, Value channels, Value x) {
   return e.unsqueeze(channels, batchDims(x));
 }
 
-static Value scaleAndShift(Emit &e, Value normal, const OpCall &op) {
-  if (op.has("weight"))
-    normal = e.mul(normal, overChannels(e, op["weight"], normal));
-  if (op.has("bias"))
-    normal = e.add(normal, overChannels(e, op["bias"], normal));
-  return normal;
+/// (x - mean) * invstd * weight + bias, as one product and one sum.
+static Value normalized(Emit &e, Value x, Value mean, Value invstd,
+                        const OpCall &op) {
+  Value scale = op.has("weight") ? e.mul(invstd, op["weight"]) : invstd;
+  Value shift = e.mul(mean, scale);
+  shift = op.has("bias") ? e.sub(op["bias"], shift) : e.neg(shift);
+  return scaleAndShift(e, x, overChannels(e, scale, x),
+                       overChannels(e, shift, x));
 }
 
-/// momentum * batch + (1 - momentum) * running
-static Value follow(Emit &e, Value running, Value batch, Value momentum) {
-  return e.map(e.widen(running), batch, [&](Scalar s, Value r, Value v) {
-    Value m = s.cast(momentum, v.dtype());
-    return s.add(s.mul(v, m), s.mul(r, s.sub(1.0, m)));
-  });
+/// momentum * batch + (1 - momentum) * running, each product rounded.
+static Value follow(Emit &e, Value running, Value batch, Value momentum,
+                    ResultType to) {
+  Value next = e.map(
+      e.widen(running), e.rounded(batch, to), [&](Scalar s, Value r, Value v) {
+        auto kept = [&](Value x) { return s.rounded(x, to.dtype); };
+        Value m = s.cast(momentum, v.dtype()), rest = kept(s.sub(1.0, m));
+        return s.add(kept(s.mul(kept(m), v)), kept(s.mul(rest, r)));
+      });
+  return e.narrow(next, to);
 }
 
 /// Training: statistics of the batch; with running ones, their new values are
@@ -110,27 +127,28 @@ static Value follow(Emit &e, Value running, Value batch, Value momentum) {
 static Values batchNormTraining(Emit &e, const OpCall &op) {
   Value x = e.widen(op["input"]);
   auto dims = batchDims(x);
-  Value mean = e.reduceMean(x, dims);
-  Value centered = e.sub(x, mean);
-  Value variance = e.reduceMean(e.square(centered), dims);
-  Value invstd = reciprocalRoot(e, variance, op["eps"]);
-  Value y = scaleAndShift(e, e.mul(centered, invstd), op);
-  Value flatMean = e.squeeze(mean, dims);
+  auto kept = [&](Value v) { return e.rounded(v, op.result(2)); };
+  Value mean = e.reduceMean(x, dims), flatMean = e.squeeze(mean, dims);
+  Value squares =
+      kept(e.squeeze(e.reduceSum(e.square(e.sub(x, mean)), dims), dims));
+  Value count = e.count(x, dims);
+  Value invstd = reciprocalRoot(e, kept(e.div(squares, count)), op["eps"]);
+  // What backward reads is what forward uses.
+  Value y = normalized(e, x, kept(flatMean), kept(invstd), op);
   Values results{e.narrow(y, op.result(0)), e.narrow(flatMean, op.result(1)),
-                 e.narrow(e.squeeze(invstd, dims), op.result(2))};
+                 e.narrow(invstd, op.result(2))};
   if (op.resultCount() == 3)
     return results;
-  Value count = e.count(x, dims);
-  Value unbiased = e.map(e.squeeze(variance, dims), [&](Scalar s, Value v) {
+  Value unbiased = e.map(squares, [&](Scalar s, Value v) {
     Value n = s.cast(count.isLiteral() ? s.number(count, DType::F64) : count,
                      v.dtype());
-    return s.mul(v, s.div(n, s.sub(n, 1.0)));
+    return s.div(v, s.sub(n, 1.0));
   });
   Value momentum = op["momentum"];
-  results.push_back(e.narrow(follow(e, op["running_mean"], flatMean, momentum),
-                             op.result(3)));
   results.push_back(
-      e.narrow(follow(e, op["running_var"], unbiased, momentum), op.result(4)));
+      follow(e, op["running_mean"], flatMean, momentum, op.result(3)));
+  results.push_back(
+      follow(e, op["running_var"], unbiased, momentum, op.result(4)));
   return results;
 }
 
@@ -138,9 +156,7 @@ static Values batchNormInference(Emit &e, const OpCall &op) {
   Value x = e.widen(op["input"]);
   Value mean = e.widen(op["running_mean"]);
   Value invstd = reciprocalRoot(e, e.widen(op["running_var"]), op["eps"]);
-  Value centered = e.sub(x, overChannels(e, mean, x));
-  Value y = scaleAndShift(e, e.mul(centered, overChannels(e, invstd, x)), op);
-  Values results{e.narrow(y, op.result(0))};
+  Values results{e.narrow(normalized(e, x, mean, invstd, op), op.result(0))};
   for (size_t i : {1, 2}) // eager saves nothing: tensors without elements
     results.push_back(e.full(e.shape(op.result(i)), op.result(i).dtype, 0));
   for (size_t i = 3; i < op.resultCount(); ++i)

@@ -78,14 +78,15 @@ static bool isElement(const OpCall::Argument &argument) {
          (argument.attribute && mlir::isa<mlir::UnitAttr>(argument.attribute));
 }
 
-Row::Lowering OpTable::pointwiseLowering(Elementwise f) {
-  return [f](Emit &e, const OpCall &op) -> Values {
+Row::Lowering OpTable::pointwiseLowering(Elementwise f, Operands taken) {
+  return [f, taken](Emit &e, const OpCall &op) -> Values {
     Values operands;
     for (const OpCall::Argument &argument : op.arguments)
       operands.push_back(argument.value);
     ResultType result = op.result();
-    DType compute = computeDType(result.dtype == DType::Bool ? promote(operands)
-                                                             : result.dtype);
+    DType stored =
+        result.dtype == DType::Bool ? promote(operands) : result.dtype;
+    DType compute = computeDType(stored);
     return e.mapMany(
         operands, [&](Scalar s, llvm::ArrayRef<Value> elements) -> Values {
           Values byArgument, inOrder;
@@ -94,6 +95,8 @@ Row::Lowering OpTable::pointwiseLowering(Elementwise f) {
             bool convert = element && !element.isLiteral() &&
                            element.dtype() != DType::Bool;
             byArgument.push_back(convert ? s.cast(element, compute) : element);
+            if (element && taken == Operands::AsStored)
+              byArgument.back() = s.rounded(byArgument.back(), stored);
             if (isElement(argument))
               inOrder.push_back(byArgument.back());
           }

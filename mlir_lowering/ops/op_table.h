@@ -28,6 +28,8 @@ public:
       : op(op), values(values) {}
   /// Absent when None, literal when a number attribute.
   Value operator[](llvm::StringRef name) const;
+  /// By position in the schema, for names that differ between overloads.
+  Value at(size_t position) const { return values[position]; }
 
   const OpCall &op; ///< for attributes
 
@@ -59,6 +61,11 @@ struct Row {
   bool accepts(const OpCall &op) const;
 };
 
+/// How a 16-bit float's call takes numbers, and tensors of other dtypes:
+/// as they are, or first rounded to what its own elements are stored as. Eager
+/// does the latter unless the kernel asks for the number, as mul and div do.
+enum class Operands { AsTheyAre, AsStored };
+
 /// One name, or several that share a row.
 struct RowNames {
   RowNames(const char *name) : names{name} {}
@@ -77,10 +84,12 @@ public:
   /// the dtype of the result, for a Bool result in the operands' common dtype
   /// (16-bit floats as F32); Bool tensors stay Bool. What f returns is cast to
   /// the dtype of the result.
-  template <typename F> Row &pointwise(RowNames names, F f) {
-    return add(
-        names,
-        {Row::Kind::Pointwise, pointwiseLowering(elementwise(f)), {}, false});
+  template <typename F>
+  Row &pointwise(RowNames names, F f, Operands operands = Operands::AsTheyAre) {
+    return add(names, {Row::Kind::Pointwise,
+                       pointwiseLowering(elementwise(f), operands),
+                       {},
+                       false});
   }
   /// `Value` or `Values f(Emit &, const OpCall &)`: one value for each result.
   template <typename F> Row &structured(RowNames names, F f) {
@@ -107,7 +116,7 @@ private:
   using Elementwise = std::function<Value(Scalar, const Elements &,
                                           llvm::ArrayRef<Value> inOrder)>;
   Row &add(RowNames names, Row row);
-  static Row::Lowering pointwiseLowering(Elementwise f);
+  static Row::Lowering pointwiseLowering(Elementwise f, Operands operands);
 
   template <typename F, size_t... I>
   static Value call(const F &f, Scalar s, llvm::ArrayRef<Value> v,

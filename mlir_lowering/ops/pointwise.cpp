@@ -10,50 +10,74 @@
 
 namespace ltc::compiler {
 
-/// x + alpha * y; alpha is missing in the _foreach_ forms.
-static Value addScaled(Scalar s, Value x, Value y, Value alpha) {
-  bool isOne = alpha && alpha.isLiteral() && alpha.asReal() == 1;
-  return s.add(x, alpha && !isOne ? s.mul(y, alpha) : y);
+/// What a quotient or power of two tensors is rounded to on its way; a number
+/// takes part as it is.
+static DType storedDType(const OpCall &op) {
+  return op.arguments[1].value.isTensor() ? op.result().dtype : DType::F64;
 }
 
-static Value subScaled(Scalar s, Value x, Value y, Value alpha) {
-  bool isOne = alpha && alpha.isLiteral() && alpha.asReal() == 1;
-  return s.sub(x, alpha && !isOne ? s.mul(y, alpha) : y);
+/// x + sign * alpha * y; alpha is missing in the _foreach_ forms.
+static Value addScaled(Scalar s, const Elements &e, Value x, Value y,
+                       int sign) {
+  Value alpha = e["alpha"];
+  if (!alpha || (alpha.isLiteral() && alpha.asReal() == 1))
+    return sign < 0 ? s.sub(x, y) : s.add(x, y);
+  DType stored = e.op.result().dtype;
+  alpha = s.cast(alpha, x.isWeak() ? y.dtype() : x.dtype());
+  if (sign < 0)
+    alpha = s.neg(alpha);
+  if (isFloat(stored) && computeDType(stored) == stored)
+    return s.mulAdd(y, alpha, x);
+  return s.add(x, s.rounded(s.mul(y, alpha), stored));
 }
 
 static Value divMode(Scalar s, const Elements &x) {
   Value self = x["self"], other = x["other"];
+  DType stored = storedDType(x.op);
   llvm::StringRef mode = x.op.text("rounding_mode");
+  if (mode == "trunc" && isFloat(x.op.result().dtype))
+    return s.trunc(s.rounded(s.div(self, other), stored));
   if (mode == "trunc")
     return s.divTrunc(self, other);
   if (mode == "floor")
-    return s.divFloor(self, other);
+    return s.divFloor(self, other, stored);
   return s.div(self, other);
+}
+
+static Value floorDivide(Scalar s, const Elements &x) {
+  return s.divFloor(x["self"], x["other"], storedDType(x.op));
 }
 
 /// A literal exponent that a few multiplications or a root compute, as eager
 /// does them; any other goes through pow.
-static Value power(Scalar s, Value x, Value exponent) {
-  if (!exponent.isLiteral())
-    return s.pow(x, exponent);
-  double p = exponent.asReal();
+static Value power(Scalar s, const Elements &x) {
+  DType stored = x.op.result().dtype;
+  Value base = x.at(0), exponent = x.at(1);
+  if (!x.op.arguments[1].value.isLiteral())
+    return s.pow(base, exponent);
+  double p = x.op.arguments[1].value.asReal();
+  // bf16 is squared in bf16, f16 in f32.
+  auto square = [&] {
+    Value y = s.square(base);
+    return stored == DType::BF16 ? s.rounded(y, stored) : y;
+  };
   if (p == 1)
-    return x;
+    return base;
   if (p == 2)
-    return s.square(x);
+    return s.square(base);
   if (p == 3)
-    return s.mul(s.square(x), x);
-  if (!isFloat(x.dtype()))
-    return s.pow(x, exponent);
+    return s.mul(square(), base);
+  if (!isFloat(base.dtype()))
+    return s.pow(base, exponent);
   if (p == 0.5)
-    return s.sqrt(x);
+    return s.sqrt(base);
   if (p == -0.5)
-    return s.rsqrt(x);
+    return s.rsqrt(base);
   if (p == -1)
-    return s.reciprocal(x);
+    return s.reciprocal(base);
   if (p == -2)
-    return s.reciprocal(s.square(x));
-  return s.pow(x, exponent);
+    return s.reciprocal(square());
+  return s.pow(base, exponent);
 }
 
 /// Integers only with a literal exponent that is not negative.
@@ -86,9 +110,27 @@ static Value logAddExp(Scalar s, Value x, Value y) {
 }
 
 /// x * log(y), 0 where x is 0 unless y is NaN.
-static Value xLogY(Scalar s, Value x, Value y) {
-  Value zeroOrProduct = s.select(s.eq(x, 0), 0, s.mul(x, s.log(y)));
-  return s.select(s.isNan(y), y, zeroOrProduct);
+template <Value (Scalar::*log)(Value)>
+static Value timesLog(Scalar s, const Elements &e) {
+  Value x = e["self"], y = e["other"];
+  Value product = s.mul(x, s.rounded((s.*log)(y), e.op.result().dtype));
+  return s.select(s.isNan(y), y, s.select(s.eq(x, 0), 0, product));
+}
+
+static Value entropy(Scalar s, const Elements &e) {
+  Value x = e["self"], log = s.rounded(s.log(x), e.op.result().dtype);
+  Value positive = s.neg(s.mul(x, log));
+  Value edge = s.select(s.lt(x, 0), -HUGE_VAL, s.number(0, x.dtype()));
+  return s.select(s.logicalOr(s.gt(x, 0), s.isNan(x)), positive, edge);
+}
+
+/// log(x / (1 - x)), of x kept within [eps, 1 - eps] if there is an eps.
+static Value logit(Scalar s, const Elements &e) {
+  Value x = e["self"], eps = e["eps"];
+  auto kept = [&](Value v) { return s.rounded(v, e.op.result().dtype); };
+  if (eps)
+    x = clamp(s, x, kept(eps), kept(s.sub(1.0, kept(eps))));
+  return s.log(kept(s.div(x, kept(s.sub(1.0, x)))));
 }
 
 static Value nanToNum(Scalar s, const Elements &x) {
@@ -126,27 +168,42 @@ static Value roundDecimals(Scalar s, const Elements &x) {
 }
 
 static void addArithmetic(OpTable &t) {
-  t.pointwise({"aten::add.Tensor", "aten::add.Scalar"}, addScaled);
-  t.pointwise({"aten::sub.Tensor", "aten::sub.Scalar"}, subScaled);
-  t.pointwise({"aten::rsub.Tensor", "aten::rsub.Scalar"},
-              [](Scalar s, Value x, Value y, Value alpha) {
-                return subScaled(s, y, x, alpha);
-              });
+  t.pointwise(
+      {"aten::add.Tensor", "aten::add.Scalar"},
+      [](Scalar s, const Elements &e) {
+        return addScaled(s, e, e.at(0), e.at(1), 1);
+      },
+      Operands::AsStored);
+  t.pointwise(
+      {"aten::sub.Tensor", "aten::sub.Scalar"},
+      [](Scalar s, const Elements &e) {
+        return addScaled(s, e, e.at(0), e.at(1), -1);
+      },
+      Operands::AsStored);
+  t.pointwise(
+      {"aten::rsub.Tensor", "aten::rsub.Scalar"},
+      [](Scalar s, const Elements &e) {
+        return addScaled(s, e, e.at(1), e.at(0), -1);
+      },
+      Operands::AsStored);
   t.pointwise({"aten::mul.Tensor", "aten::mul.Scalar"},
               [](Scalar s, Value x, Value y) { return s.mul(x, y); });
   t.pointwise({"aten::div.Tensor", "aten::div.Scalar"},
               [](Scalar s, Value x, Value y) { return s.div(x, y); });
   t.pointwise({"aten::div.Tensor_mode", "aten::div.Scalar_mode"}, divMode);
-  t.pointwise({"aten::floor_divide", "aten::floor_divide.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.divFloor(x, y); });
-  t.pointwise({"aten::remainder.Tensor", "aten::remainder.Scalar",
-               "aten::remainder.Scalar_Tensor"},
-              [](Scalar s, Value x, Value y) { return s.remainder(x, y); });
-  t.pointwise({"aten::fmod.Tensor", "aten::fmod.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.fmod(x, y); });
+  t.pointwise({"aten::floor_divide", "aten::floor_divide.Scalar"}, floorDivide);
+  t.pointwise(
+      {"aten::remainder.Tensor", "aten::remainder.Scalar",
+       "aten::remainder.Scalar_Tensor"},
+      [](Scalar s, Value x, Value y) { return s.remainder(x, y); },
+      Operands::AsStored);
+  t.pointwise(
+      {"aten::fmod.Tensor", "aten::fmod.Scalar"},
+      [](Scalar s, Value x, Value y) { return s.fmod(x, y); },
+      Operands::AsStored);
   t.pointwise({"aten::pow.Tensor_Tensor", "aten::pow.Tensor_Scalar",
                "aten::pow.Scalar"},
-              power)
+              power, Operands::AsStored)
       .when(hasPower);
   t.pointwise({"aten::maximum", "aten::max.other"},
               [](Scalar s, Value x, Value y) { return s.max(x, y); });
@@ -236,27 +293,15 @@ static void addSpecial(OpTable &t) {
   });
   t.pointwise({"aten::xlogy.Tensor", "aten::xlogy.Scalar_Self",
                "aten::xlogy.Scalar_Other"},
-              xLogY);
+              timesLog<&Scalar::log>, Operands::AsStored);
   t.pointwise({"aten::special_xlog1py", "aten::special_xlog1py.self_scalar",
                "aten::special_xlog1py.other_scalar"},
-              [](Scalar s, Value x, Value y) {
-                Value product = s.mul(x, s.log1p(y));
-                return s.select(s.isNan(y), y,
-                                s.select(s.eq(x, 0), 0, product));
-              });
-  t.pointwise("aten::special_entr", [](Scalar s, Value x) {
-    Value positive = s.neg(s.mul(x, s.log(x)));
-    Value edge = s.select(s.lt(x, 0), -HUGE_VAL, s.number(0, x.dtype()));
-    return s.select(s.logicalOr(s.gt(x, 0), s.isNan(x)), positive, edge);
-  });
+              timesLog<&Scalar::log1p>, Operands::AsStored);
+  t.pointwise("aten::special_entr", entropy);
   t.pointwise("aten::ldexp.Tensor", [](Scalar s, Value x, Value power) {
     return s.mul(x, s.exp2(power));
   });
-  t.pointwise("aten::logit", [](Scalar s, Value x, Value eps) {
-    if (eps)
-      x = clamp(s, x, eps, s.sub(1.0, eps));
-    return s.log(s.div(x, s.sub(1.0, x)));
-  });
+  t.pointwise("aten::logit", logit);
   t.pointwise("aten::heaviside", [](Scalar s, Value x, Value atZero) {
     return s.select(s.eq(x, 0), atZero, s.cast(s.gt(x, 0), x.dtype()));
   });

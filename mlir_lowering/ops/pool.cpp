@@ -95,12 +95,13 @@ static void forEachTap(Scalar s, const Window &window, llvm::ArrayRef<Value> at,
     }
 }
 
-/// Calls f(row, column, valid) for each window that may hold element `at`.
+/// Calls f(row, column, valid) for each window that may hold element `at`, in
+/// their own order, in which eager adds up.
 template <typename F>
 static void forEachWindow(Scalar s, const Window &window,
                           llvm::ArrayRef<Value> at, F f) {
-  for (int64_t i = 0; i < window.h.windows(); ++i)
-    for (int64_t j = 0; j < window.w.windows(); ++j) {
+  for (int64_t i = window.h.windows(); i-- > 0;)
+    for (int64_t j = window.w.windows(); j-- > 0;) {
       Value row = window.h.window(s, at[at.size() - 2], i);
       Value column = window.w.window(s, at.back(), j);
       f(row, column,
@@ -143,7 +144,8 @@ static Value maxPoolBackward(Emit &e, const OpCall &op) {
         forEachWindow(s, window, at, [&](Value row, Value column, Value valid) {
           Values from = withLast(at, row, column);
           Value chosen = s.eq(s.loadIf(valid, indices, from, -1), self);
-          sum = s.add(sum, s.loadIf(chosen, grad, from, 0.0));
+          sum = s.rounded(s.add(sum, s.loadIf(chosen, grad, from, 0.0)),
+                          grad.dtype());
         });
         return sum;
       });
@@ -212,7 +214,8 @@ static Value averagePoolBackward(Emit &e, const OpCall &op) {
           // Windows beyond the border may have no elements at all.
           Value share =
               s.div(g, count.isLiteral() ? count : s.cast(count, dtype));
-          sum = s.add(sum, s.select(valid, share, 0.0));
+          share = s.select(valid, s.rounded(share, grad.dtype()), 0.0);
+          sum = s.rounded(s.add(sum, share), grad.dtype());
         });
         return sum;
       });

@@ -172,8 +172,10 @@ static Value logSumExp(Emit &e, const OpCall &op) {
   Value shift = e.map(e.reduceMax(x, dims), [](Scalar s, Value m) {
     return s.select(s.isInf(m), 0.0, m);
   });
-  Value logs = e.log(e.reduceSum(e.exp(e.sub(x, shift)), dims));
-  Value y = e.add(logs, shift);
+  // Eager composes it of ops, each of which rounds.
+  auto kept = [&](Value v) { return e.rounded(v, op.result()); };
+  Value sum = kept(e.reduceSum(kept(e.exp(kept(e.sub(x, shift)))), dims));
+  Value y = e.add(kept(e.log(sum)), shift);
   return e.narrow(op.flag("keepdim") ? y : e.squeeze(y, dims), op.result());
 }
 

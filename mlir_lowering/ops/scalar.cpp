@@ -81,6 +81,12 @@ Value Scalar::toFloat(Value x) {
   return cast(x, DType::F32);
 }
 
+Value Scalar::rounded(Value x, DType stored) {
+  if (computeDType(stored) == stored || (!x.isWeak() && !isFloat(x.dtype())))
+    return x;
+  return cast(cast(cast(x, DType::F32), stored), DType::F32);
+}
+
 DType Scalar::unify(Value &x, Value &y) {
   DType dtype;
   if (x.isWeak() == y.isWeak()) {
@@ -125,6 +131,16 @@ Value Scalar::mul(Value x, Value y) {
     return bitAnd(x, y);
   return binary<MulFOp, MulIOp, MulIOp>(b, dtype, x, y);
 }
+Value Scalar::mulAdd(Value x, Value y, Value z) {
+  DType dtype = promote({x, y, z});
+  x = cast(x, dtype), y = cast(y, dtype), z = cast(z, dtype);
+  if (!isFloat(dtype))
+    return add(mul(x, y), z);
+  // Only what says so is contracted: two ATen ops never are.
+  auto contract = FastMathFlags::contract;
+  mlir::Value product = MulFOp::create(b, x.ir(), y.ir(), contract);
+  return {AddFOp::create(b, product, z.ir(), contract), dtype};
+}
 Value Scalar::div(Value x, Value y) {
   DType dtype = unify(x, y);
   if (!isFloat(dtype))
@@ -149,7 +165,7 @@ Value Scalar::divTrunc(Value x, Value y) {
   return isUnsigned(dtype) ? quotient : select(eq(y, -1), neg(x), quotient);
 }
 
-Value Scalar::divFloor(Value x, Value y) {
+Value Scalar::divFloor(Value x, Value y, DType stored) {
   DType dtype = unify(x, y);
   if (isUnsigned(dtype))
     return divTrunc(x, y);
@@ -160,10 +176,11 @@ Value Scalar::divFloor(Value x, Value y) {
     return select(crosses, sub(quotient, 1), quotient);
   }
   // As c10::div_floor_floating: exact where x is a multiple of y.
-  Value plain = div(x, y), quotient = div(sub(x, rest), y);
-  quotient = select(crosses, sub(quotient, 1.0), quotient);
+  auto kept = [&](Value v) { return rounded(v, stored); };
+  Value plain = div(x, y), quotient = kept(div(kept(sub(x, rest)), y));
+  quotient = select(crosses, kept(sub(quotient, 1.0)), quotient);
   Value down = floor(quotient);
-  down = select(gt(sub(quotient, down), 0.5), add(down, 1.0), down);
+  down = select(gt(sub(quotient, down), 0.5), kept(add(down, 1.0)), down);
   Value whole = select(ne(quotient, 0.0), down, copysign(0.0, plain));
   return select(eq(y, 0.0), plain, whole);
 }

@@ -33,15 +33,21 @@ public:
   Value cast(Value x, DType dtype);
   /// cast(x, F32) unless x is a float already.
   Value toFloat(Value x);
+  /// What memory of that dtype keeps of x: a 16-bit float's rounding, where
+  /// eager stores what we keep in F32. Other dtypes keep all.
+  Value rounded(Value x, DType stored);
 
   // Arithmetic. On bool: add is or, mul is and.
   Value add(Value x, Value y);
   Value sub(Value x, Value y);
   Value mul(Value x, Value y);
+  /// x * y + z, of floats rounded once where the machine can.
+  Value mulAdd(Value x, Value y, Value z);
   /// True division; integers are divided as floats.
   Value div(Value x, Value y);
   Value divTrunc(Value x, Value y);
-  Value divFloor(Value x, Value y);
+  /// Each step of a quotient of 16-bit floats is rounded to what is `stored`.
+  Value divFloor(Value x, Value y, DType stored = DType::F64);
   /// Sign of the divisor, as Python's %.
   Value remainder(Value x, Value y);
   /// Sign of the dividend, as C's fmod.

@@ -111,7 +111,7 @@ def _out(op, sample):
         return torch.empty_like(value, device=device)
 
     value = sample.input[0] if isinstance(sample.input, (list, tuple)) else sample.input
-    device = value.device.type if _is_tensor(value) else "cpu"
+    device = value.device if _is_tensor(value) else torch.get_default_device()
     if isinstance(sample.kwargs.get("device"), str):
         device = sample.kwargs["device"]
     expected = op(sample.input, *sample.args, **sample.kwargs)
@@ -259,7 +259,10 @@ def _run(op, kind, sample, device):
     sample = _moved(sample, device)
     torch.manual_seed(SEED)
     context = contextlib.nullcontext() if kind == "backward" else torch.no_grad()
-    with context, warnings.catch_warnings():
+    # What names no device, and has no tensor to take it from, is made on `device`.
+    named = tensors([sample.input, sample.args, sample.kwargs])
+    default = contextlib.nullcontext() if named else torch.device(device)
+    with context, default, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _RUN[kind](op, sample)
 

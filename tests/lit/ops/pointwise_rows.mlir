@@ -391,9 +391,9 @@ func.func @sub_Scalar(%a0: tensor<5xf32>, %a1: i64) -> (tensor<5xf32>) {
 
 // CHECK-LABEL: func.func @xlogy_Scalar_Other(
 func.func @xlogy_Scalar_Other(%a0: tensor<2xf32>, %a1: tensor<2xf32>) -> (tensor<2xf32>) {
-  // CHECK: arith.cmpf oeq
   // CHECK: math.log
   // CHECK: arith.mulf
+  // CHECK: arith.cmpf oeq
   // CHECK: arith.select
   // CHECK: arith.cmpf uno
   // CHECK: arith.select
@@ -404,9 +404,9 @@ func.func @xlogy_Scalar_Other(%a0: tensor<2xf32>, %a1: tensor<2xf32>) -> (tensor
 
 // CHECK-LABEL: func.func @xlogy_Scalar_Self(
 func.func @xlogy_Scalar_Self(%a0: tensor<2xf32>, %a1: tensor<2xf32>) -> (tensor<2xf32>) {
-  // CHECK: arith.cmpf oeq
   // CHECK: math.log
   // CHECK: arith.mulf
+  // CHECK: arith.cmpf oeq
   // CHECK: arith.select
   // CHECK: arith.cmpf uno
   // CHECK: arith.select
@@ -417,9 +417,9 @@ func.func @xlogy_Scalar_Self(%a0: tensor<2xf32>, %a1: tensor<2xf32>) -> (tensor<
 
 // CHECK-LABEL: func.func @xlogy_Tensor(
 func.func @xlogy_Tensor(%a0: tensor<2xf32>, %a1: tensor<2xf32>) -> (tensor<2xf32>) {
-  // CHECK: arith.cmpf oeq
   // CHECK: math.log
   // CHECK: arith.mulf
+  // CHECK: arith.cmpf oeq
   // CHECK: arith.select
   // CHECK: arith.cmpf uno
   // CHECK: arith.select

@@ -160,7 +160,10 @@ Value Emit::reshape(Value x, Dims sizes) {
   if (target == from)
     return x;
   if (target.hasStaticShape() && target.getNumElements() == 0)
-    return full(shape(to), x.dtype(), 0); // computed, so that it has a place
+    // Computed, so that it has a place where a library call reads it; complex
+    // numbers have no arithmetic to compute it with.
+    return hasArithmetic(x.dtype()) ? full(shape(to), x.dtype(), 0)
+                                    : empty(shape(to), x.dtype());
   auto result = [&](mlir::Value ir) { return Value(ir, x.dtype()); };
   if (auto groups = getReassociationIndicesForReshape(from, target)) {
     if (from.getRank() > target.getRank())

@@ -9,17 +9,31 @@ import parity
 import pytest
 import torch
 
-pytestmark = pytest.mark.slow  # a graph is compiled for each op
-
 FAST = (
     ("forward", torch.float32),
     ("backward", torch.float32),
     ("inplace", torch.float32),
     ("out", torch.float32),
+    ("forward", torch.bfloat16),
+    ("forward", torch.float16),
     ("forward", torch.int64),
     ("forward", torch.bool),
+    ("forward", torch.uint8),
 )
-SLOW = (*FAST, ("forward", torch.float64), ("backward", torch.float64))
+SLOW = (
+    *FAST,
+    ("forward", torch.float64),
+    ("backward", torch.float64),
+    *(
+        (kind, dtype)
+        for kind in ("inplace", "out")
+        for dtype in (torch.bfloat16, torch.float16)
+    ),
+    ("forward", torch.int32),
+    ("forward", torch.int16),
+    ("forward", torch.int8),
+    ("forward", torch.complex64),
+)
 
 # Eager CPU itself does not write the result, or needs its argument on the host.
 NOT_COMPARABLE = {"tensor_split"}

@@ -11,7 +11,7 @@ func.func @add(%a: tensor<8x4xf32>, %b: tensor<8x1xf32>, %s: f64) -> tensor<8x4x
   // CHECK: linalg.generic {indexing_maps = [#[[$ID]], #[[$COL]], #[[$ID]]], iterator_types = ["parallel", "parallel"]} ins(%[[A]], %[[C]]
   // CHECK: %[[T:.*]] = arith.truncf %[[S]] : f64 to f32
   // CHECK: %[[M:.*]] = arith.mulf %{{.*}}, %[[T]] fastmath<contract> : f32
-  // CHECK: arith.addf %{{.*}}, %[[M]] fastmath<contract> : f32
+  // CHECK: arith.addf %[[M]], %{{.*}} fastmath<contract> : f32
   %0 = ltc.op "aten::add.Tensor"(self = %a, other = %b, alpha = %s) node 0
     : (tensor<8x4xf32>, tensor<8x1xf32>, f64) -> tensor<8x4xf32>
   return %0 : tensor<8x4xf32>

@@ -14,6 +14,8 @@
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/out_twin.h"
+#include "ltc_backend/record/overlap.h"
 #include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/transfer.h"
@@ -162,17 +164,19 @@ void registerKernels(const std::function<void()> &dropFallback) {
   // first, so there is nothing to tell the user.
   Silence silence;
   c10::WarningUtils::WarningHandlerGuard quiet(&silence);
+  torch::Library *functionalize =
+      makeLibrary("aten", DispatchKey::Functionalize);
+  registerWrites(*functionalize);
   auto copy = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
   stockCopy = new c10::SafeKernelFunction(
       copy.getComputedKernelForDispatchKey(DispatchKey::Functionalize));
-  torch::Library *functionalize =
-      makeLibrary("aten", DispatchKey::Functionalize);
   functionalize->impl("copy_",
                       CppFunction::makeFromBoxedFunction<&copyInPlace>());
   registerInPlaceOps(*functionalize);
   // Its lengths and batch sizes are on the CPU, and stay there.
   functionalize->impl("_pack_padded_sequence", CppFunction::makeFallthrough());
   registerAutocast();
+  registerOutTwins();
   watchCustomOps();
 }
 

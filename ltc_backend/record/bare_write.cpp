@@ -14,6 +14,7 @@
 
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
@@ -76,25 +77,6 @@ private:
 
   std::vector<std::pair<at::Tensor, at::Tensor>> pairs;
 };
-
-/// f of every tensor in the value.
-template <typename F> IValue mapTensors(const IValue &value, F f) {
-  if (value.isTensor())
-    return f(value.toTensor());
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor &tensor : value.toTensorVector())
-      list.push_back(f(tensor));
-    return list;
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const auto &tensor : value.toOptionalTensorVector())
-      list.push_back(tensor ? std::optional(f(*tensor)) : std::nullopt);
-    return list;
-  }
-  return value;
-}
 } // namespace
 
 void writeBare(const c10::OperatorHandle &op, torch::jit::Stack &stack) {

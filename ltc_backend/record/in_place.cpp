@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/in_place.h"
 
+#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/overlap.h"
+
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/ops/polygamma.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -24,25 +27,6 @@ at::Tensor inner(const at::Tensor &tensor) {
     return tensor;
   functional::sync(tensor);
   return functional::from_functional_tensor(tensor);
-}
-
-IValue inner(const IValue &value) {
-  if (value.isTensor())
-    return inner(value.toTensor());
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor &tensor : value.toTensorVector())
-      list.push_back(inner(tensor));
-    return list;
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor> &tensor :
-         value.toOptionalTensorVector())
-      list.push_back(tensor ? std::optional(inner(*tensor)) : std::nullopt);
-    return list;
-  }
-  return value;
 }
 
 /// In the words of TensorIterator, which has these two checks for eager.
@@ -68,10 +52,12 @@ public:
         !functional::isFunctionalTensor(self))
       return stock.callBoxed(op, keys, stack);
 
+    if (wroteToPlaces(op, *stack)) [[unlikely]]
+      return;
     torch::jit::Stack call;
     call.reserve(arguments);
     for (const IValue &value : torch::jit::last(*stack, arguments))
-      call.push_back(inner(value));
+      call.push_back(mapTensors(value, inner));
     {
       at::AutoDispatchSkipFunctionalize below;
       twin.callBoxed(&call);

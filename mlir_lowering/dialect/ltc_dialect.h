@@ -22,8 +22,7 @@
 
 namespace ltc::compiler {
 /// The device's note that a launch has failed.
-struct ReportResource
-    : mlir::SideEffects::Resource::Base<ReportResource> {
+struct ReportResource : mlir::SideEffects::Resource::Base<ReportResource> {
   llvm::StringRef getName() final { return "ltc.report"; }
 };
 } // namespace ltc::compiler

@@ -1,0 +1,33 @@
+//===- record/map_tensors.h - The tensors of a boxed value -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+namespace ltc::backend {
+
+/// The value with f of every tensor in place of the tensor.
+template <typename F> c10::IValue mapTensors(const c10::IValue &value, F f) {
+  if (value.isTensor())
+    return f(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor &tensor : value.toTensorVector())
+      list.push_back(f(tensor));
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const auto &tensor : value.toOptionalTensorVector())
+      list.push_back(tensor ? std::optional(f(*tensor)) : std::nullopt);
+    return list;
+  }
+  return value;
+}
+
+} // namespace ltc::backend

@@ -18,7 +18,6 @@ FAST = (
     ("forward", torch.float16),
     ("forward", torch.int64),
     ("forward", torch.bool),
-    ("forward", torch.uint8),
 )
 SLOW = (
     *FAST,
@@ -29,23 +28,52 @@ SLOW = (
         for kind in ("inplace", "out")
         for dtype in (torch.bfloat16, torch.float16)
     ),
+    ("forward", torch.uint8),
     ("forward", torch.int32),
     ("forward", torch.int16),
     ("forward", torch.int8),
     ("forward", torch.complex64),
 )
 
-# Eager CPU itself does not write the result, or needs its argument on the host.
-NOT_COMPARABLE = {"tensor_split"}
+# Op -> (kind, what a sample says, why). Only failures that say this are let be.
+KNOWN = {
+    "tensor_split": (
+        "forward",
+        "expected tensor_indices_or_sections to be on cpu",
+        "PyTorch wants these indices on the host, and the samples' are on lazy",
+    ),
+    "native_batch_norm": (
+        "forward",
+        "Expected Tensor but got None",
+        "without weight, bias and running statistics the call is not recorded",
+    ),
+    "_native_batch_norm_legit": (
+        "out",
+        "The values for attribute 'shape' do not match",
+        "out= writes its results in another order",
+    ),
+}
+
+OPS = parity.lowered()
 
 
-OPS = [name for name in parity.lowered() if name not in NOT_COMPARABLE]
+def _failures(name, checks, limit):
+    outcomes = parity.check(parity.OPS[name], checks, limit)
+    return [f"{o.sample}\n    {o.problem}" for o in outcomes if o.problem]
 
 
 def _compare(name, checks, limit):
-    outcomes = parity.check(parity.OPS[name], checks, limit)
-    failed = [f"{o.sample}\n    {o.problem}" for o in outcomes if o.problem]
+    failed = _failures(name, checks, limit)
+    if name in KNOWN:
+        failed = [f for f in failed if KNOWN[name][1] not in f]
     assert not failed, "\n".join(failed)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_known_to_fail_still_does(name):
+    kind, says, _ = KNOWN[name]
+    failed = _failures(name, [(kind, torch.float32)], limit=0)
+    assert any(says in f for f in failed), "take it out of KNOWN"
 
 
 @pytest.mark.skipif(not OPS, reason="ltc-opt is not beside the libraries")

@@ -69,3 +69,18 @@ func.func @softmax(%x: tensor<8x16xbf16>) -> tensor<8x16xbf16> {
     : (tensor<8x16xbf16>) -> tensor<8x16xbf16>
   return %0 : tensor<8x16xbf16>
 }
+
+// -----
+
+// Eager keeps a row's sum, and its logarithm, in the dtype of the result.
+// CHECK-LABEL: func.func @log_softmax_of_bf16_rows
+func.func @log_softmax_of_bf16_rows(%x: tensor<4x5xbf16>) -> tensor<4x5xbf16> {
+  // CHECK: iterator_types = ["parallel", "reduction"]
+  // CHECK: arith.addf
+  // CHECK: arith.truncf %{{.*}} : f32 to bf16
+  // CHECK: math.log
+  // CHECK: arith.truncf %{{.*}} : f32 to bf16
+  %0 = ltc.op "aten::_log_softmax"(self = %x, dim = 1 : i64, half_to_float = false) node 0
+    : (tensor<4x5xbf16>) -> tensor<4x5xbf16>
+  return %0 : tensor<4x5xbf16>
+}

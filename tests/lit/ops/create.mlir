@@ -20,3 +20,15 @@ func.func @arange() -> tensor<5xi64> {
   %0 = ltc.op "aten::arange.start_step"(start = 3 : i64, end = 13 : i64, step = 2 : i64, dtype = none) node 0 : () -> tensor<5xi64>
   return %0 : tensor<5xi64>
 }
+
+// -----
+
+// Bounds of integers are integers: 0, 2 and not -0.9, 1.1.
+// CHECK-LABEL: func.func @arange_of_integers
+func.func @arange_of_integers() -> tensor<2xi32> {
+  // CHECK-NOT: f64
+  // CHECK: return
+  %0 = ltc.op "aten::arange.start_step"(start = -0.9 : f64, end = 2.1 : f64, step = 2.0 : f64) node 0
+    : () -> tensor<2xi32>
+  return %0 : tensor<2xi32>
+}

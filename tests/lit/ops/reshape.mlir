@@ -43,3 +43,14 @@ func.func @slices(%x: tensor<8x10xf32>, %y: tensor<8x3xf32>) -> (tensor<8x3xf32>
     : (tensor<8x10xf32>, tensor<8x3xf32>) -> tensor<8x10xf32>
   return %0, %1, %2 : tensor<8x3xf32>, tensor<2x10xf32>, tensor<8x10xf32>
 }
+
+// -----
+
+// A library call reads it, so it needs memory of its own.
+// CHECK-LABEL: func.func @reshape_of_nothing
+func.func @reshape_of_nothing(%x: tensor<5x5x0xf32>) -> tensor<25x0xf32> {
+  // CHECK: linalg.fill
+  %0 = ltc.op "aten::view_copy"(self = %x, size = array<i64: 25, 0>) node 0
+    : (tensor<5x5x0xf32>) -> tensor<25x0xf32>
+  return %0 : tensor<25x0xf32>
+}

@@ -93,6 +93,19 @@ def index_and_mask_writes(device):
 
 
 @program
+def indices_on_the_cpu(device):
+    x = values(5, 4, device=device).requires_grad_()
+    rows, columns = torch.tensor([3, 0, 3]), torch.tensor([[1], [-1]])
+    y = x[rows, columns] + x[[0, 1, 2]][:, torch.tensor([1])].t()
+    y.sum().backward()
+    z = x.detach().clone()
+    z[rows, torch.tensor([0, 1, 0]).to(device)] = 5
+    z.index_put_((rows,), z[:1] * 2, accumulate=True)
+    mask = torch.tensor([1, 0, 1, 1, 0])
+    return y, x.grad, z, z[mask.bool()], z[mask.bool().to(device)]
+
+
+@program
 def copies_between_types(device):
     x = values(3, 4, device=device)
     x.copy_(torch.arange(4, device=device))

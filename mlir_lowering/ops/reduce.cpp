@@ -183,6 +183,36 @@ static bool isNotEmpty(const OpCall &op) {
   return !llvm::is_contained(op["self"].tensorType().getShape(), 0);
 }
 
+/// Counts of integers, as GPUs have them; eager CPU counts floats alone.
+static Value histogram(Emit &e, const OpCall &op) {
+  Value x = e.cast(e.flatten(op["self"]), DType::I64);
+  int64_t bins = op.integer("bins");
+  Value least = e.reduceMin(x, 0), most = e.reduceMax(x, 0);
+  Shape shape = {e.shape(x)[0], e.shape(op.result())[0]};
+  Value hits = e.generate(shape, [&](Scalar s, llvm::ArrayRef<Value> at) {
+    Value low = s.cast(op["min"], DType::I64);
+    Value high = s.cast(op["max"], DType::I64);
+    // Equal bounds stand for those of the data.
+    Value unbounded = s.eq(low, high);
+    low = s.select(unbounded, s.load(least, {0}), low);
+    high = s.select(unbounded, s.load(most, {0}), high);
+    Value one = s.cast(s.eq(low, high), DType::I64);
+    low = s.sub(low, one);
+    high = s.add(high, one);
+
+    Value v = s.load(x, {at[0]});
+    Value bin = s.divTrunc(s.mul(s.sub(v, low), bins), s.sub(high, low));
+    Value inside = s.logicalAnd(s.ge(v, low), s.le(v, high));
+    return s.logicalAnd(inside, s.eq(s.min(bin, bins - 1), at[1]));
+  });
+  Value counts = e.reduceSum(e.cast(hits, DType::I64), 0, /*keepdim=*/false);
+  return e.narrow(counts, op.result());
+}
+
+static bool countsIntegers(const OpCall &op) {
+  return isInteger(op["self"].dtype()) && isNotEmpty(op);
+}
+
 void addReduceOps(OpTable &t) {
   t.structured({"aten::sum", "aten::sum.dim_IntList"}, sum);
   t.structured("aten::nansum", nanSum);
@@ -205,6 +235,7 @@ void addReduceOps(OpTable &t) {
                vectorNorm)
       .when(isFloatNorm);
   t.structured("aten::logsumexp", logSumExp).when(isNotEmpty);
+  t.structured("aten::histc", histogram).when(countsIntegers);
 }
 
 } // namespace ltc::compiler

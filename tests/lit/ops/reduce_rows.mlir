@@ -303,3 +303,12 @@ func.func @var_mean_correction(%a0: tensor<5x5x5xf32>) -> (tensor<f32>, tensor<f
     : (tensor<5x5x5xf32>) -> (tensor<f32>, tensor<f32>)
   return %r#0, %r#1 : tensor<f32>, tensor<f32>
 }
+
+// CHECK-LABEL: func.func @histc(
+func.func @histc(%a0: tensor<12xi32>, %min: i64, %max: i64) -> (tensor<4xi32>) {
+  // CHECK: linalg.generic {{.*}}"parallel", "parallel"{{.*}} outs(%{{.*}} : tensor<12x4xi8>)
+  // CHECK: linalg.generic {{.*}}"reduction", "parallel"{{.*}} tensor<4xi64>
+  %r = ltc.op "aten::histc"(self = %a0, bins = 4 : i64, min = %min, max = %max) node 0
+    : (tensor<12xi32>, i64, i64) -> (tensor<4xi32>)
+  return %r : tensor<4xi32>
+}

@@ -28,6 +28,7 @@ static bool hasMisleadingMeta(const OpInfo &info) {
                                 "aten::_ctc_loss_backward",
                                 "aten::_embedding_bag",
                                 "aten::_embedding_bag_forward_only",
+                                "aten::_grouped_mm",
                                 "aten::_histogramdd_bin_edges",
                                 "aten::_histogramdd_from_bin_cts",
                                 "aten::_native_batch_norm_legit",

@@ -47,11 +47,6 @@ KNOWN = {
         "Expected Tensor but got None",
         "without weight, bias and running statistics the call is not recorded",
     ),
-    "_native_batch_norm_legit": (
-        "out",
-        "The values for attribute 'shape' do not match",
-        "out= writes its results in another order",
-    ),
 }
 
 OPS = parity.lowered()

@@ -18,6 +18,7 @@
 #include "ltc_backend/record/overlap.h"
 #include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/strided_view.h"
 #include "ltc_backend/record/transfer.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
@@ -173,6 +174,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   functionalize->impl("copy_",
                       CppFunction::makeFromBoxedFunction<&copyInPlace>());
   registerInPlaceOps(*functionalize);
+  registerStridedViews(*functionalize);
   // Its lengths and batch sizes are on the CPU, and stay there.
   functionalize->impl("_pack_padded_sequence", CppFunction::makeFallthrough());
   registerAutocast();

@@ -60,8 +60,8 @@ public:
       if (data->isShared)
         refuse(*data);
       assign(data, operandOf(value));
-      lazyImpl(bare)->force_refresh_sizes();
-      bare.sizes();
+      setLayout(*bare.unsafeGetTensorImpl(), wrapper.sizes(),
+                layoutOf(wrapper));
     }
   }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/in_place.h"
 
+#include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/overlap.h"
 
@@ -64,9 +65,12 @@ public:
     }
     const at::Tensor &result = call[0].toTensor();
     checkFits(self, result);
+    LayoutKeeper layouts;
+    layouts.add(self);
     functional::replace_(self, result);
     functional::commit_update(self);
     functional::sync(self);
+    layouts.restore();
     torch::jit::drop(*stack, arguments);
     stack->emplace_back(std::move(self));
   }

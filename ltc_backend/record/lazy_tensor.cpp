@@ -95,29 +95,35 @@ TensorDataPtr tensorData(const at::Tensor &lazy) {
 
 int64_t deviceOf(const TensorData &data) { return data.device.ordinal(); }
 
-static at::Tensor makeTensor(TensorDataPtr data) {
+static at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
+                             const Layout &layout) {
   at::Tensor tensor(c10::make_intrusive<LTCTensorImpl>(
       LazyTensor::Create(std::shared_ptr<LazyTensor::Data>(std::move(data)))));
-  // Functional wrappers copy the sizes that LTCTensorImpl fills on first use.
-  tensor.sizes();
+  setLayout(*tensor.unsafeGetTensorImpl(), sizes, layout);
   return tensor;
 }
 
-at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index) {
+at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index,
+                      const Layout &layout) {
   const auto &device = backendDevice(node->device);
   PendingList &list = pendingList(node->device);
+  at::IntArrayRef sizes = node->result(index).shape.sizes();
   auto data = std::make_shared<TensorData>(
       torch::lazy::Value(std::move(node), index), device);
   {
     std::lock_guard lock(list.mutex);
     list.link(*data);
   }
-  return makeTensor(std::move(data));
+  return makeTensor(std::move(data), sizes, layout);
 }
 
-at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device) {
-  return makeTensor(std::make_shared<TensorData>(
-      torch::lazy::BackendDataPtr(std::move(data)), backendDevice(device)));
+at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device,
+                      const Layout &layout) {
+  const torch::lazy::Shape &shape = data->shape();
+  return makeTensor(
+      std::make_shared<TensorData>(torch::lazy::BackendDataPtr(data),
+                                   backendDevice(device)),
+      shape.sizes(), layout);
 }
 
 at::Tensor wrap(const at::Tensor &bare) {

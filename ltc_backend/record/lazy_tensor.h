@@ -55,8 +55,10 @@ int64_t deviceOf(const TensorData &data);
 const torch::lazy::BackendDevice &backendDevice(int64_t ordinal);
 
 /// A new bare (not functional) tensor for a result, or for device data.
-at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index);
-at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device);
+at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index,
+                      const Layout &layout);
+at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device,
+                      const Layout &layout = {});
 /// Wraps for functionalisation when called from outside it.
 at::Tensor wrap(const at::Tensor &bare);
 

@@ -30,4 +30,17 @@ template <typename F> c10::IValue mapTensors(const c10::IValue &value, F f) {
   return value;
 }
 
+/// f of every tensor.
+template <typename F> void forEachTensor(const c10::IValue &value, F f) {
+  if (value.isTensor())
+    f(value.toTensor());
+  else if (value.isTensorList())
+    for (const at::Tensor &tensor : value.toTensorVector())
+      f(tensor);
+  else if (value.isOptionalTensorList())
+    for (const auto &tensor : value.toOptionalTensorVector())
+      if (tensor)
+        f(*tensor);
+}
+
 } // namespace ltc::backend

@@ -14,6 +14,7 @@
 
 #include "ltc/graph.h"
 #include "ltc_backend/graph/device_data.h"
+#include "ltc_backend/record/layout.h"
 
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/lazy/core/ir.h>
@@ -27,6 +28,7 @@ struct ResultType {
   torch::lazy::Shape shape;
   TensorType type;
   uint64_t hash = 0; ///< of the type; what the shape memo looks at
+  Layout layout;     ///< a view's offset is counted from its base's
 };
 ResultType makeResultType(at::ScalarType dtype, at::IntArrayRef sizes);
 

@@ -40,6 +40,21 @@ static std::string findFallbackReason(const OpInfo &info,
   return "";
 }
 
+static std::optional<c10::OperatorHandle>
+findView(const c10::FunctionSchema &schema) {
+  constexpr std::string_view suffix = "_copy";
+  std::string name = schema.name();
+  if (!name.ends_with(suffix))
+    return std::nullopt;
+  name.resize(name.size() - suffix.size());
+  auto view =
+      c10::Dispatcher::singleton().findSchema({name, schema.overload_name()});
+  if (!view || view->schema().arguments().empty())
+    return std::nullopt;
+  const c10::AliasInfo *alias = view->schema().arguments()[0].alias_info();
+  return alias && !alias->isWrite() ? view : std::nullopt;
+}
+
 static std::optional<double> toNumber(const c10::IValue &value) {
   if (value.isDouble())
     return value.toDouble();
@@ -77,6 +92,7 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
                                   : std::nullopt});
   }
   random = handle.hasTag(at::Tag::nondeterministic_seeded);
+  view = findView(handle.schema());
   fallbackReason = findFallbackReason(*this, handle);
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/overlap.h"
 
+#include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
 
 #include <ATen/ATen.h>
@@ -17,11 +18,6 @@
 namespace ltc::backend {
 namespace functional = at::functionalization;
 using c10::IValue;
-
-static functional::FunctionalStorageImpl &storageOf(const at::Tensor &view) {
-  return static_cast<functional::FunctionalStorageImpl &>(
-      *view.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
-}
 
 /// PyTorch does not export the classes, but their names.
 static bool lacksInverse(const functional::ViewMeta &meta) {
@@ -90,16 +86,10 @@ static Targets findTargets(const c10::FunctionSchema &schema,
     at::Tensor places = placesInBase(tensor);
     if (places.defined()) [[unlikely]]
       targets.push_back({tensor, places, repeatedDims(places), {}});
-    return tensor;
   };
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!isWritten(schema.arguments()[i]))
-      continue;
-    if (arguments[i].isTensor())
-      add(arguments[i].toTensor());
-    else
-      mapTensors(arguments[i], add);
-  }
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (isWritten(schema.arguments()[i]))
+      forEachTensor(arguments[i], add);
   return targets;
 }
 
@@ -174,7 +164,9 @@ static void writeBack(const Target &target) {
         target.places.reshape(-1).to(base.device()),
         at::view_copy(functional::impl::from_functional_tensor(target.copy),
                       {-1}));
-    storage.add_update(at::view_copy(written, base.sizes()), {});
+    at::Tensor updated = at::view_copy(written, base.sizes());
+    setLayout(*updated.unsafeGetTensorImpl(), base.sizes(), layoutOf(base));
+    storage.add_update(updated, {});
   }
   functional::impl::sync(target.view);
 }
@@ -218,8 +210,17 @@ struct WriteKernel final : c10::OperatorKernel {
             c10::DispatchKey::Functionalize)) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
-    if (!wroteToPlaces(op, *stack))
-      stock.callBoxed(op, keys, stack);
+    if (wroteToPlaces(op, *stack))
+      return;
+    LayoutKeeper layouts;
+    const auto &schema = op.schema().arguments();
+    auto arguments = torch::jit::last(*stack, schema.size());
+    for (size_t i = 0; i < schema.size(); ++i)
+      if (isWritten(schema[i]))
+        forEachTensor(arguments[i],
+                      [&](const at::Tensor &tensor) { layouts.add(tensor); });
+    stock.callBoxed(op, keys, stack);
+    layouts.restore();
   }
   c10::SafeKernelFunction stock;
 };

@@ -50,8 +50,13 @@ static IValue toHost(const IValue &value, bool shapeOnly) {
       !isLazy(value.toTensor()))
     return value;
   const at::Tensor &tensor = value.toTensor();
-  return shapeOnly ? at::zeros(tensor.sizes(), tensor.scalar_type())
-                   : toCpu(tensor);
+  at::Tensor host = at::empty_strided(tensor.sizes(), tensor.strides(),
+                                      tensor.scalar_type());
+  return shapeOnly ? host.zero_() : host.copy_(toCpu(tensor));
+}
+
+static at::Tensor toLazy(const at::Tensor &host, int64_t device) {
+  return makeTensor(upload(host, device), device, layoutOf(host));
 }
 
 /// Eager CPU has no fused dropout kernel: it multiplies by a mask that holds
@@ -61,16 +66,18 @@ static void dropoutEagerly(torch::jit::Stack &stack) {
   at::Tensor input = arguments[0].toTensor();
   double p = arguments[1].toDouble();
   int64_t device = deviceOf(*tensorData(input));
-  at::Tensor noise = at::empty(input.sizes(), input.scalar_type());
+  // Numbers are drawn in the order of memory, which is that of the strides.
+  at::Tensor noise = at::empty_strided(input.sizes(), input.strides(),
+                                       input.scalar_type());
   noise.bernoulli_(1 - p);
   at::Tensor mask = noise.to(at::kBool);
   noise.div_(1 - p);
   at::Tensor scaled = recordOne(
       opInfo("aten::mul", "Tensor"),
-      {input, makeTensor(upload(noise, device), device)});
+      {input, toLazy(noise, device)});
   torch::jit::drop(stack, 3);
   stack.emplace_back(wrap(scaled));
-  stack.emplace_back(wrap(makeTensor(upload(mask, device), device)));
+  stack.emplace_back(wrap(toLazy(mask, device)));
 }
 
 bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack) {
@@ -95,8 +102,7 @@ bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack) {
   info.handle.callBoxed(&host);
   torch::jit::drop(stack, info.arguments.size());
   for (IValue &value : host)
-    stack.emplace_back(
-        wrap(makeTensor(upload(value.toTensor(), device), device)));
+    stack.emplace_back(wrap(toLazy(value.toTensor(), device)));
   return true;
 }
 

@@ -37,11 +37,12 @@ public:
 
   OpNode::Operands operands;
   int64_t device = -1;
+  int64_t offset = 0; ///< into the storage of a view's base
   Hash128 key() const { return hasher.finish(); }
 
 private:
   enum Tag : uint64_t { kNone = 1, kBool, kInt, kDouble, kString, kList,
-                        kTensor, kScalar, kDevice, kOther };
+                        kTensor, kScalar, kDevice, kStride, kOther };
 
   void read(const ArgumentInfo &argument, const IValue &value) {
     switch (argument.kind) {
@@ -108,6 +109,11 @@ private:
     operands.push_back(operandOf(data));
     const Operand &operand = operands.back();
     hasher.add(kTensor).add(operand.ltc().result(operand.index).hash);
+    if (!isRowMajor(impl.sizes(), impl.strides()))
+      for (int64_t stride : impl.strides())
+        hasher.add(kStride).add(uint64_t(stride));
+    if (info.view)
+      offset = impl.storage_offset();
   }
 
   void readNumber(const IValue &value) {
@@ -181,9 +187,15 @@ static Operand seedOperand(c10::ArrayRef<IValue> arguments) {
 }
 
 static void pushResults(torch::jit::Stack &stack,
-                        const std::shared_ptr<OpNode> &node) {
+                        const std::shared_ptr<OpNode> &node, int64_t offset) {
   size_t index = 0;
-  auto next = [&] { return wrap(makeTensor(node, index++)); };
+  auto next = [&] {
+    const Layout &layout = node->result(index).layout;
+    at::Tensor bare = makeTensor(node, index++, layout);
+    if (offset)
+      bare.unsafeGetTensorImpl()->set_storage_offset(offset + layout.offset);
+    return wrap(bare);
+  };
   for (int kind : node->call->returns) {
     if (kind == CallShape::kUndefined) {
       stack.emplace_back(at::Tensor());
@@ -232,7 +244,7 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
       std::make_shared<OpNode>(std::move(shape), std::move(call.operands),
                                currentSource(), call.device);
   torch::jit::drop(stack, info.arguments.size());
-  pushResults(stack, node);
+  pushResults(stack, node, call.offset);
   boundPending(call.device);
 }
 

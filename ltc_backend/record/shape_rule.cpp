@@ -48,27 +48,29 @@ static bool hasMisleadingMeta(const OpInfo &info) {
 /// Tensors that a kernel may be asked about shapes with.
 struct StandIn {
   c10::DeviceType device;
-  at::Tensor (*make)(at::IntArrayRef sizes, at::ScalarType type);
+  at::Tensor (*make)(const at::Tensor &like);
 };
-static constexpr StandIn onMeta = {
-    c10::kMeta, [](at::IntArrayRef sizes, at::ScalarType type) -> at::Tensor {
-      return at::detail::empty_meta(sizes, type);
+static constexpr StandIn onMeta = {c10::kMeta, metaLike};
+static constexpr StandIn onMetaRowMajor = {
+    c10::kMeta, [](const at::Tensor &like) -> at::Tensor {
+      return at::detail::empty_meta(like.sizes(), like.scalar_type());
     }};
 static constexpr StandIn onCpu = {
-    c10::kCPU, [](at::IntArrayRef sizes, at::ScalarType type) {
-      return at::zeros(sizes, type);
+    c10::kCPU, [](const at::Tensor &like) {
+      return at::empty_strided(like.sizes(), like.strides(), like.scalar_type())
+          .zero_();
     }};
 /// One element of memory, whatever the size.
 static constexpr StandIn onCpuFlat = {
-    c10::kCPU, [](at::IntArrayRef sizes, at::ScalarType type) {
-      return at::zeros({}, type).expand(sizes);
+    c10::kCPU, [](const at::Tensor &like) {
+      return at::zeros({}, like.scalar_type()).expand(like.sizes());
     }};
 
 static at::Tensor replace(const at::Tensor &tensor, const StandIn &by) {
   // Meta kernels read the value and the weak dtype of a wrapped number.
   if (!tensor.defined() || tensor.unsafeGetTensorImpl()->is_wrapped_number())
     return tensor;
-  return by.make(tensor.sizes(), tensor.scalar_type());
+  return by.make(tensor);
 }
 
 static IValue replace(const IValue &value, ArgumentKind kind,
@@ -117,14 +119,14 @@ static bool saysNoShape(const std::exception &error) {
   return false;
 }
 
-static bool runMeta(const OpInfo &info, torch::jit::Stack &stack,
+static bool runMeta(const c10::OperatorHandle &op, torch::jit::Stack &stack,
                     std::string &reason) {
   at::NoGradGuard noGrad;
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   c10::impl::ExcludeDispatchKeyGuard noFunctionalize(
       c10::DispatchKey::Functionalize);
   try {
-    info.handle.callBoxed(&stack);
+    op.callBoxed(&stack);
     return true;
   } catch (const std::exception &error) {
     if (!saysNoShape(error))
@@ -142,6 +144,7 @@ static bool addResult(CallShape &call, const at::Tensor &tensor,
     return false;
   }
   call.results.push_back(makeResultType(tensor.scalar_type(), tensor.sizes()));
+  call.results.back().layout = layoutOf(tensor);
   return true;
 }
 
@@ -208,6 +211,42 @@ static bool addArgument(Node &node, const ArgumentInfo &info,
   return attribute.has_value();
 }
 
+static bool isStrided(const IValue &value) {
+  if (value.isTensor()) {
+    const at::Tensor &tensor = value.toTensor();
+    return tensor.defined() && !isRowMajor(tensor.sizes(), tensor.strides());
+  }
+  return value.isList() && std::ranges::any_of(value.toListRef(), isStrided);
+}
+
+/// Puts tensors like the results on the stack. What a kernel refuses because of
+/// strides, it is asked again without: on the device there are none.
+static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
+                         torch::jit::Stack &stack, std::string &reason) {
+  bool misleads = hasMisleadingMeta(info);
+  stack = replaceAll(info, arguments, misleads ? onCpu : onMeta);
+  try {
+    return runMeta(info.view.value_or(info.handle), stack, reason);
+  } catch (const std::exception &) {
+    if (misleads)
+      throw;
+  }
+  if (std::ranges::any_of(arguments, isStrided)) {
+    stack = replaceAll(info, arguments, onMetaRowMajor);
+    try {
+      return runMeta(info.handle, stack, reason);
+    } catch (const std::exception &) {
+    }
+  }
+  // Meta kernels have words of their own for what is wrong; users know those
+  // of the CPU kernel, so let it complain first. If it does not, it has to
+  // run: a meta kernel may refuse what the CPU takes, as byte masks.
+  stack = replaceAll(info, arguments, onCpuFlat);
+  if (runMeta(info.handle, stack, reason))
+    reason = "has no result shape before it runs";
+  return false;
+}
+
 std::shared_ptr<CallShape> inferCall(const OpInfo &info,
                                      c10::ArrayRef<IValue> arguments,
                                      std::string &reason) {
@@ -225,23 +264,9 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
   }
   if (info.random)
     call->prototype.arguments.push_back({"seed", ValueId(0)});
-  bool misleads = hasMisleadingMeta(info);
-  torch::jit::Stack stack =
-      replaceAll(info, arguments, misleads ? onCpu : onMeta);
-  try {
-    if (!runMeta(info, stack, reason))
-      return nullptr;
-  } catch (const std::exception &) {
-    // Meta kernels have words of their own for what is wrong; users know those
-    // of the CPU kernel, so let it complain first. If it does not, it has to
-    // run: a meta kernel may refuse what the CPU takes, as byte masks.
-    if (misleads)
-      throw;
-    torch::jit::Stack again = replaceAll(info, arguments, onCpuFlat);
-    if (runMeta(info, again, reason))
-      reason = "has no result shape before it runs";
+  torch::jit::Stack stack;
+  if (!inferResults(info, arguments, stack, reason))
     return nullptr;
-  }
   for (const IValue &value : stack)
     if (!addReturn(*call, value, reason))
       return nullptr;

@@ -31,12 +31,11 @@ static int64_t ordinalOf(std::optional<at::Device> device) {
   return device->index();
 }
 
-static Tensor emptyMemoryFormat(at::IntArrayRef size,
-                                std::optional<at::ScalarType> dtype,
-                                std::optional<at::Layout> layout,
-                                std::optional<at::Device> device,
-                                std::optional<bool> pinMemory,
-                                std::optional<at::MemoryFormat>) {
+static Tensor emptyBare(at::IntArrayRef size,
+                        std::optional<at::ScalarType> dtype,
+                        std::optional<at::Layout> layout,
+                        std::optional<at::Device> device,
+                        std::optional<bool> pinMemory) {
   if (layout && *layout != at::kStrided)
     raise({ErrorCode::Unsupported, Stage::Record,
            "a lazy tensor has the strided layout, found " +
@@ -49,24 +48,39 @@ static Tensor emptyMemoryFormat(at::IntArrayRef size,
   int64_t ordinal = ordinalOf(device);
   // Uninitialised memory is zeros here: the node falls away when the tensor is
   // overwritten, and a read gives the same numbers in every run.
-  return wrap(recordOne(
-      zeros, {size.vec(), dtype.value_or(at::typeMetaToScalarType(
-                              at::get_default_dtype())),
-              IValue(), at::Device(at::kLazy, c10::DeviceIndex(ordinal)),
-              IValue()}));
+  at::ScalarType type =
+      dtype.value_or(at::typeMetaToScalarType(at::get_default_dtype()));
+  return recordOne(
+      zeros, {size.vec(), type, IValue(),
+              at::Device(at::kLazy, c10::DeviceIndex(ordinal)), IValue()});
 }
 
-static Tensor emptyStrided(at::IntArrayRef size, at::IntArrayRef,
+static Tensor emptyMemoryFormat(at::IntArrayRef size,
+                                std::optional<at::ScalarType> dtype,
+                                std::optional<at::Layout> layout,
+                                std::optional<at::Device> device,
+                                std::optional<bool> pinMemory,
+                                std::optional<at::MemoryFormat> format) {
+  Tensor bare = emptyBare(size, dtype, layout, device, pinMemory);
+  if (format && *format != at::MemoryFormat::Contiguous)
+    setLayout(*bare.unsafeGetTensorImpl(), size, layoutOfCopy(bare, format));
+  return wrap(bare);
+}
+
+static Tensor emptyStrided(at::IntArrayRef size, at::IntArrayRef strides,
                            std::optional<at::ScalarType> dtype,
                            std::optional<at::Layout> layout,
                            std::optional<at::Device> device,
                            std::optional<bool> pinMemory) {
-  // LTCTensorImpl is always contiguous: strides do not exist on the device.
-  return emptyMemoryFormat(size, dtype, layout, device, pinMemory, {});
+  Tensor bare = emptyBare(size, dtype, layout, device, pinMemory);
+  if (!isRowMajor(size, strides))
+    setLayout(*bare.unsafeGetTensorImpl(), size, {strides.vec()});
+  return wrap(bare);
 }
 
-at::Tensor uploadTensor(const Tensor &cpu, int64_t ordinal) {
-  return makeTensor(upload(cpu, ordinal), ordinal);
+static Tensor uploadTensor(const Tensor &cpu, int64_t ordinal,
+                           const Layout &layout = {}) {
+  return makeTensor(upload(cpu, ordinal), ordinal, layout);
 }
 
 static Tensor castLazy(const Tensor &self, at::ScalarType dtype) {
@@ -75,24 +89,39 @@ static Tensor castLazy(const Tensor &self, at::ScalarType dtype) {
                             IValue()});
 }
 
+/// The CPU tensor with these strides in memory.
+static Tensor lay(const Tensor &rowMajor, const Layout &layout) {
+  if (layout.strides.empty())
+    return rowMajor;
+  return at::empty_strided(rowMajor.sizes(), layout.strides,
+                           rowMajor.options())
+      .copy_(rowMajor);
+}
+
 static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
                      std::optional<at::Layout> layout,
                      std::optional<at::Device> device, std::optional<bool>,
-                     bool nonBlocking, std::optional<at::MemoryFormat>) {
+                     bool nonBlocking,
+                     std::optional<at::MemoryFormat> format) {
   at::ScalarType type = dtype.value_or(self.scalar_type());
   if (!isLazy(self)) {
     int64_t ordinal = ordinalOf(device);
     Tensor host = self.device().is_cpu() ? self : self.cpu();
-    return wrap(uploadTensor(host.to(type), ordinal));
+    return wrap(
+        uploadTensor(host.to(type), ordinal, layoutOfCopy(self, format)));
   }
   if (layout && *layout != at::kStrided)
     return toCpu(self).to(at::TensorOptions(*layout).dtype(type));
+  Layout copied = layoutOfCopy(self, format);
   if (device && device->type() != at::kLazy)
-    return toCpu(self).to(at::TensorOptions(*device).dtype(type), nonBlocking);
+    return lay(toCpu(self), copied)
+        .to(at::TensorOptions(*device).dtype(type), nonBlocking);
   int64_t here = deviceOf(*tensorData(self));
   if (device && device->has_index() && ordinalOf(device) != here)
-    return uploadTensor(toCpu(self).to(type), ordinalOf(device));
-  return castLazy(self, type);
+    return uploadTensor(toCpu(self).to(type), ordinalOf(device), copied);
+  Tensor cast = castLazy(self, type);
+  setLayout(*cast.unsafeGetTensorImpl(), cast.sizes(), copied);
+  return cast;
 }
 
 /// `source` as a bare lazy tensor with the device, dtype and shape of `like`.
@@ -115,19 +144,23 @@ static Tensor conform(const Tensor &source, const Tensor &like) {
 
 /// The same value in a tensor of its own: values are immutable, so a copy is
 /// another name for it.
-static Tensor sameValue(const Tensor &lazy) {
+static Tensor sameValue(const Tensor &lazy, const Layout &layout) {
   TensorDataPtr data = tensorData(lazy);
   Operand value = operandOf(data);
   int64_t device = deviceOf(*data);
   if (value.ltc().isData)
-    return makeTensor(static_cast<const DataNode &>(*value.node).data, device);
-  return makeTensor(std::static_pointer_cast<OpNode>(value.node),
-                    value.index);
+    return makeTensor(static_cast<const DataNode &>(*value.node).data, device,
+                      layout);
+  return makeTensor(std::static_pointer_cast<OpNode>(value.node), value.index,
+                    layout);
 }
 
 static Tensor copy(const Tensor &self, const Tensor &source, bool) {
   Tensor value = conform(source, self);
-  return value.is_same(source) ? sameValue(value) : value;
+  if (value.is_same(source))
+    return sameValue(value, layoutOf(self));
+  setLayout(*value.unsafeGetTensorImpl(), self.sizes(), layoutOf(self));
+  return value;
 }
 
 static Tensor copyFrom(const Tensor &self, const Tensor &destination,
@@ -149,8 +182,7 @@ static Tensor copyFromAndResize(const Tensor &self, const Tensor &destination) {
   int64_t device = deviceOf(*tensorData(destination));
   Tensor value = isLazy(self) ? self : uploadTensor(self, device);
   assign(tensorData(destination), operandOf(tensorData(value)));
-  lazyImpl(destination)->force_refresh_sizes();
-  destination.sizes();
+  setLayout(*lazyImpl(destination), value.sizes(), {});
   return destination;
 }
 
@@ -164,12 +196,15 @@ static Tensor lift(const Tensor &tensor) {
              : at::functionalization::impl::to_functional_tensor(tensor);
 }
 
-static Tensor clone(const Tensor &self, std::optional<at::MemoryFormat>) {
-  return sameValue(self);
+static Tensor clone(const Tensor &self,
+                    std::optional<at::MemoryFormat> format) {
+  return sameValue(self, layoutOfCopy(self, format));
 }
 
 /// detach() of a parameter and the like, as functionalisation asks for them.
-static Tensor aliasCopy(const Tensor &self) { return sameValue(self); }
+static Tensor aliasCopy(const Tensor &self) {
+  return sameValue(self, layoutOf(self));
+}
 
 static Tensor unsafeView(const Tensor &self, at::IntArrayRef size) {
   static const OpInfo &viewCopy = opInfo("aten::view_copy", "");

@@ -13,7 +13,4 @@ namespace ltc::backend {
 /// Adds the hand-written kernels to a library of the Lazy dispatch key.
 void registerTransfers(torch::Library &library);
 
-/// A bare lazy tensor with a copy of a CPU tensor's values.
-at::Tensor uploadTensor(const at::Tensor &cpu, int64_t device);
-
 } // namespace ltc::backend

@@ -1,0 +1,163 @@
+//===- record/strided_view.cpp - Views that ask about strides -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Functionalisation applies a view to the value of its tensor, which is
+// row-major. Where the tensor reports other strides, eager would look at other
+// elements: those of the storage, which is its base.
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/strided_view.h"
+
+#include "ltc_backend/raise.h"
+#include "ltc_backend/record/keep_layout.h"
+#include "ltc_backend/record/recorder.h"
+
+#include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/InferSize.h>
+#include <ATen/TensorUtils.h>
+
+#include <numeric>
+
+namespace ltc::backend {
+using at::Tensor;
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+namespace functional = at::functionalization;
+
+/// PyTorch's own kernel, which the one here stands in front of.
+static const c10::SafeKernelFunction &stockKernel(const char *name) {
+  static auto *kernels =
+      new std::unordered_map<std::string, c10::SafeKernelFunction>;
+  std::string key = name;
+  auto found = kernels->find(key);
+  if (found == kernels->end())
+    found = kernels
+                ->emplace(key, c10::Dispatcher::singleton()
+                                   .findSchemaOrThrow(name, "")
+                                   .getComputedKernelForDispatchKey(
+                                       DispatchKey::Functionalize))
+                .first;
+  return found->second;
+}
+
+namespace {
+struct ViewKernel final : c10::OperatorKernel {
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    const Tensor &self = torch::jit::peek(*stack, 0, 2).toTensor();
+    if (!self.is_contiguous())
+      check(self, torch::jit::peek(*stack, 1, 2).toIntVector());
+    stock.callBoxed(op, keys, stack);
+  }
+
+private:
+  static void check(const Tensor &self, at::IntArrayRef size) {
+    auto inferred = at::infer_size_dv(size, self.numel());
+    TORCH_CHECK(at::detail::computeStride(self.sizes(), self.strides(),
+                                          at::IntArrayRef(inferred)),
+                "view size is not compatible with input tensor's size and "
+                "stride (at least one dimension spans across two contiguous "
+                "subspaces). Use .reshape(...) instead.");
+  }
+  const c10::SafeKernelFunction &stock = stockKernel("aten::view");
+};
+} // namespace
+
+/// All of the storage under a tensor, with the dimensions in memory's order.
+static Tensor storageView(const Tensor &self) {
+  functional::impl::sync(self);
+  Tensor base = at::detail::make_tensor<at::FunctionalTensorWrapper>(
+      storageOf(self).base());
+  base.unsafeGetTensorImpl()->set_storage_keep_dtype(self.storage());
+  if (isRowMajor(base.sizes(), base.strides()))
+    return base;
+  if (!base.is_non_overlapping_and_dense())
+    raise({ErrorCode::Unsupported, Stage::Record,
+           "as_strided() of a tensor whose storage has gaps or overlaps",
+           "aten::as_strided", sourceOf(currentSource()),
+           "as_strided() of x.contiguous()"});
+  std::vector<int64_t> order(base.dim());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(
+      order, std::greater(), [&](int64_t dim) { return base.stride(dim); });
+  return base.permute(order);
+}
+
+static bool coversItsStorage(const Tensor &self) {
+  return self.storage_offset() == 0 &&
+         isRowMajor(self.sizes(), self.strides()) &&
+         self.numel() == storageOf(self).base().numel();
+}
+
+namespace {
+struct AsStridedKernel final : c10::OperatorKernel {
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    c10::IValue *arguments = &torch::jit::peek(*stack, 0, 4);
+    Tensor self = arguments[0].toTensor();
+    if (functional::impl::isFunctionalTensor(self)) {
+      if (arguments[3].isNone())
+        arguments[3] = self.storage_offset();
+      checkFits(self, arguments[1].toIntVector(), arguments[2].toIntVector(),
+                arguments[3].toInt());
+      if (!coversItsStorage(self))
+        arguments[0] = storageView(self);
+    }
+    stock.callBoxed(op, keys, stack);
+  }
+
+private:
+  /// In the words of the check that eager makes.
+  static void checkFits(const Tensor &self, at::IntArrayRef size,
+                        at::IntArrayRef stride, int64_t offset) {
+    if (size.size() != stride.size())
+      return; // the kernel has its own words for that
+    size_t itemsize = self.itemsize();
+    size_t wanted =
+        at::detail::computeStorageNbytes(size, stride, itemsize, offset);
+    size_t found = storageOf(self).base().numel() * itemsize;
+    TORCH_CHECK(c10::multiply_integers(size) == 0 || wanted <= found,
+                "setStorage: sizes ", size, ", strides ", stride,
+                ", storage offset ", offset, ", and itemsize ", itemsize,
+                " requiring a storage size of ", wanted,
+                " are out of bounds for storage of size ", found);
+  }
+  const c10::SafeKernelFunction &stock = stockKernel("aten::as_strided");
+};
+} // namespace
+
+static Tensor asStridedCopy(const Tensor &self, at::IntArrayRef size,
+                            at::IntArrayRef stride,
+                            std::optional<int64_t> offset) {
+  return self.as_strided(size, stride, offset)
+      .clone(at::MemoryFormat::Contiguous);
+}
+
+static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
+                               at::IntArrayRef size, at::IntArrayRef stride,
+                               std::optional<int64_t> offset) {
+  Tensor whole = functional::impl::isFunctionalTensor(self)
+                     ? storageView(self).clone(at::MemoryFormat::Contiguous)
+                     : self.clone();
+  Tensor result =
+      whole.as_strided(self.sizes(), self.strides(), self.storage_offset());
+  result.as_strided(size, stride, offset.value_or(self.storage_offset()))
+      .copy_(source);
+  return result;
+}
+
+void registerStridedViews(torch::Library &library) {
+  library.impl("view", torch::CppFunction::makeFromBoxedFunctor(
+                           std::make_unique<ViewKernel>()));
+  library.impl("as_strided", torch::CppFunction::makeFromBoxedFunctor(
+                                 std::make_unique<AsStridedKernel>()));
+  library.impl("as_strided_copy", asStridedCopy);
+  library.impl("as_strided_scatter", asStridedScatter);
+}
+
+} // namespace ltc::backend

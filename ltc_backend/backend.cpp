@@ -1,4 +1,4 @@
-//===- backend.cpp - The torch::lazy backend -*- C++ -*-===//
+//===- backend.cpp - The torch::lazy backend --------------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,10 +39,13 @@ std::shared_ptr<lazy::BackendDeviceType> deviceType() {
 }
 
 [[noreturn]] void notOurs(const char *what) {
-  raise({ErrorCode::Internal, Stage::Record,
+  raise({ErrorCode::Internal,
+         Stage::Record,
          std::string("torch::lazy asked for ") + what +
              ", which this backend records itself",
-         "", {}, "please report this program"});
+         "",
+         {},
+         "please report this program"});
 }
 
 /// What PyTorch's core may still build on its own.
@@ -61,9 +64,8 @@ struct Builder final : lazy::IrBuilder {
                            const bool &) const override {
     notOurs("an expand node");
   }
-  lazy::NodePtr
-  MakeCast(const lazy::Value &, const at::ScalarType &,
-           const std::optional<at::ScalarType> &) const override {
+  lazy::NodePtr MakeCast(const lazy::Value &, const at::ScalarType &,
+                         const std::optional<at::ScalarType> &) const override {
     notOurs("a cast node");
   }
   lazy::NodePtr MakeTensorList(const lazy::OpList &) const override {
@@ -117,16 +119,16 @@ public:
     auto *leaf = dynamic_cast<const DataNode *>(node);
     return leaf ? leaf->data : nullptr;
   }
-  at::Tensor MakeTensorFromComputationData(
-      const lazy::BackendDataPtr data,
-      std::optional<at::ScalarType>) const override {
+  at::Tensor
+  MakeTensorFromComputationData(const lazy::BackendDataPtr data,
+                                std::optional<at::ScalarType>) const override {
     return download(static_cast<const DeviceData &>(*data));
   }
 
-  std::unique_ptr<lazy::LoweringContext> CreateLoweringContext(
-      const std::string &name, lazy::BackendDevice device,
-      c10::ArrayRef<const lazy::Node *> postOrder,
-      lazy::Util::EmissionMap status) const override {
+  std::unique_ptr<lazy::LoweringContext>
+  CreateLoweringContext(const std::string &name, lazy::BackendDevice device,
+                        c10::ArrayRef<const lazy::Node *> postOrder,
+                        lazy::Util::EmissionMap status) const override {
     return std::make_unique<GraphText>(name, device, postOrder, status);
   }
   std::unique_ptr<lazy::LoweringContext>
@@ -166,8 +168,7 @@ public:
     return devices;
   }
   lazy::BackendDevice GetBackendDevice(c10::Device device) const override {
-    return backendDevice(device.has_index() ? device.index()
-                                            : currentDevice());
+    return backendDevice(device.has_index() ? device.index() : currentDevice());
   }
   std::string
   GetComputationBackendText(const lazy::ComputationPtr c) const override {
@@ -196,10 +197,13 @@ void initialize(const std::function<void()> &dropFallback) {
   static std::once_flag once;
   std::call_once(once, [&] {
     if (lazy::hasBackend())
-      raise({ErrorCode::InvalidArgument, Stage::Record,
-             "another torch::lazy backend is registered in this process", "",
-             {}, "import torch_ltc before anything that starts one, such as "
-                 "torch._lazy.ts_backend.init()"});
+      raise({ErrorCode::InvalidArgument,
+             Stage::Record,
+             "another torch::lazy backend is registered in this process",
+             "",
+             {},
+             "import torch_ltc before anything that starts one, such as "
+             "torch._lazy.ts_backend.init()"});
     static lazy::BackendRegistrar registrar(new Backend);
     lazy::LazyGraphExecutor::Register(new Executor);
     installHostServices();

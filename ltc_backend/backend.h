@@ -1,4 +1,4 @@
-//===- backend.h - What Python and C++ programs ask of the backend -*- C++ -*-===//
+//===- backend.h - What Python and C++ programs ask of the backend --------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,8 @@ LTC_API void initialize(const std::function<void()> &dropFallback = {});
 LTC_API int64_t deviceCount();
 /// Raises unless `ordinal` is a device of this machine.
 LTC_API void checkOrdinal(int64_t ordinal);
-/// The device that `torch.device("lazy")` without an index means on this thread.
+/// The device that `torch.device("lazy")` without an index means on this
+/// thread.
 LTC_API int64_t currentDevice();
 LTC_API void setCurrentDevice(int64_t ordinal);
 

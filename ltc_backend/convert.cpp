@@ -1,4 +1,4 @@
-//===- convert.cpp - Between torch's values and ltc's ---------------------===//
+//===- convert.cpp - Between torch's values and ltc's -----------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- parallel.cpp - Loops on torch's own threads ------------------------===//
+//===- parallel.cpp - Loops on torch's own threads --------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

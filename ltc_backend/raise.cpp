@@ -1,4 +1,4 @@
-//===- raise.cpp - From ltc::Error to exceptions and back -----------------===//
+//===- raise.cpp - From ltc::Error to exceptions and back -------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

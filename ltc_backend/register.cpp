@@ -1,4 +1,4 @@
-//===- register.cpp - Every op that is recorded, found by walking the schemas -*- C++ -*-===//
+//===- register.cpp - Every recorded op, found by walking the schemas -----===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,19 +33,28 @@ using torch::CppFunction;
 /// Ops that PyTorch composes of others, or that only look at metadata: a
 /// recorded node would be wrong (detach would lose aliasing) or pointless.
 static bool staysComposite(const std::string &name) {
-  static const auto *names = new std::set<std::string>{
-      "aten::detach",         "aten::alias",
-      "aten::set_data",       "aten::_version",
-      "aten::requires_grad_", "aten::retain_grad",
-      "aten::is_pinned",      "aten::_pin_memory",
-      "aten::resize_",        "aten::set_",
-      "aten::_to_cpu",        "aten::equal",
-      "aten::new_empty",      "aten::new_empty_strided",
-      "aten::empty_like",     "aten::empty.names",
-      "aten::_nested_tensor_size", "aten::_pack_padded_sequence",
-      "aten::set_.source_Tensor",
-      "aten::_sparse_coo_tensor_unsafe",
-      "aten::sparse_coo_tensor.size"};
+  static const auto *names =
+      new std::set<std::string>{"aten::detach",
+                                "aten::alias",
+                                "aten::set_data",
+                                "aten::_version",
+                                "aten::requires_grad_",
+                                "aten::retain_grad",
+                                "aten::is_pinned",
+                                "aten::_pin_memory",
+                                "aten::resize_",
+                                "aten::set_",
+                                "aten::_to_cpu",
+                                "aten::equal",
+                                "aten::new_empty",
+                                "aten::new_empty_strided",
+                                "aten::empty_like",
+                                "aten::empty.names",
+                                "aten::_nested_tensor_size",
+                                "aten::_pack_padded_sequence",
+                                "aten::set_.source_Tensor",
+                                "aten::_sparse_coo_tensor_unsafe",
+                                "aten::sparse_coo_tensor.size"};
   return names->count(name);
 }
 
@@ -57,8 +66,7 @@ static bool isRecorded(const c10::OperatorHandle &op, const std::string &name) {
     if (argument.alias_info())
       return false; // views and writers: functionalisation rewrites them
   return op.hasKernelForDispatchKey(DispatchKey::CPU) ||
-         op.hasKernelForDispatchKey(
-             DispatchKey::CompositeExplicitAutograd) ||
+         op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
          op.hasKernelForDispatchKey(
              DispatchKey::CompositeExplicitAutogradNonFunctional);
 }
@@ -99,13 +107,12 @@ static void recordAnyOther(const c10::OperatorHandle &op,
 
 /// `cpu.copy_(lazy)`: functionalisation knows no tensor that is not lazy here.
 static c10::SafeKernelFunction *stockCopy = nullptr;
-static void copyInPlace(const c10::OperatorHandle &op,
-                        c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+static void copyInPlace(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                        torch::jit::Stack *stack) {
   auto arguments = torch::jit::last(*stack, 3);
   at::Tensor self = arguments[0].toTensor();
   at::Tensor source = arguments[1].toTensor();
-  if (self.device().type() == at::kLazy ||
-      source.device().type() != at::kLazy)
+  if (self.device().type() == at::kLazy || source.device().type() != at::kLazy)
     return stockCopy->callBoxed(op, keys, stack);
   torch::jit::drop(*stack, 3);
   self.copy_(toCpu(source));
@@ -114,11 +121,12 @@ static void copyInPlace(const c10::OperatorHandle &op,
 
 /// Lazy tensors are dense.
 static void refuseSparse(const c10::OperatorHandle &op, torch::jit::Stack *) {
-  raise({ErrorCode::Unsupported, Stage::Record,
-         "there are no sparse tensors on a lazy device",
-         c10::toString(op.operator_name()), sourceOf(currentSource()),
-         "x.cpu() before it, or the dense form of what makes it sparse, such as "
-         "sparse=False in nn.Embedding"});
+  raise(
+      {ErrorCode::Unsupported, Stage::Record,
+       "there are no sparse tensors on a lazy device",
+       c10::toString(op.operator_name()), sourceOf(currentSource()),
+       "x.cpu() before it, or the dense form of what makes it sparse, such as "
+       "sparse=False in nn.Embedding"});
 }
 
 static torch::Library *makeLibrary(const char *name, DispatchKey key) {
@@ -157,7 +165,8 @@ void registerKernels(const std::function<void()> &dropFallback) {
   makeLibrary("_", DispatchKey::Lazy)
       ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());
 
-  for (DispatchKey sparse : {DispatchKey::SparseLazy, DispatchKey::SparseCsrLazy})
+  for (DispatchKey sparse :
+       {DispatchKey::SparseLazy, DispatchKey::SparseCsrLazy})
     makeLibrary("_", sparse)
         ->fallback(CppFunction::makeFromBoxedFunction<&refuseSparse>());
 

@@ -1,4 +1,4 @@
-//===- artifact.h - What the compiler makes and the cache keeps -*- C++ -*-===//
+//===- artifact.h - What the compiler makes and the cache keeps -----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,9 @@ namespace ltc {
 
 /// A compiled graph, for one target. Plain data; equal input gives equal bytes.
 struct Artifact {
-  std::string target; ///< Target::str() of what it was compiled for
-  std::string entry;  ///< symbol of the entry point in `code`, see below
-  std::string code;   ///< relocatable object, PTX, or what the driver loads
+  std::string target;    ///< Target::str() of what it was compiled for
+  std::string entry;     ///< symbol of the entry point in `code`, see below
+  std::string code;      ///< relocatable object, PTX, or what the driver loads
   size_t arenaBytes = 0; ///< scratch memory for one run, 64-byte aligned
   uint32_t kernels = 0;  ///< parallel loops and library calls in the code
   /// Library calls by number: a one-node Graph whose inputs are the operands

@@ -18,7 +18,7 @@ namespace ltc {
 
 struct CompileOptions {
   Target target;
-  std::string dumpDir; ///< write the module after each stage here; empty: no
+  std::string dumpDir;  ///< write the module after each stage here; empty: no
   std::string dumpName; ///< file stem of the dumps
 };
 

@@ -1,4 +1,4 @@
-//===- graph.h - The one hand-over between front ends and compiler -*- C++ -*-===//
+//===- graph.h - The one hand-over between front ends and compiler --------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,11 +12,10 @@
 //   graph {
 //     %0 = input f32[8, 512]
 //     %1 = input scalar f64
-//     %2 = aten::add.Tensor(self=%0, other=%0, alpha=%1) : f32[8, 512] loc "train.py":41 "forward"
-//     %3, %4 = aten::max.dim(self=%2, dim=1, keepdim=false) : f32[8], i64[8]
-//     %5 = aten::cat(tensors=[%2, %0], dim=0) : f32[16, 512]
-//     output %3
-//     output %5 donates %0
+//     %2 = aten::add.Tensor(self=%0, other=%0, alpha=%1) : f32[8, 512] loc
+//     "train.py":41 "forward" %3, %4 = aten::max.dim(self=%2, dim=1,
+//     keepdim=false) : f32[8], i64[8] %5 = aten::cat(tensors=[%2, %0], dim=0) :
+//     f32[16, 512] output %3 output %5 donates %0
 //   }
 //
 //===----------------------------------------------------------------------===//
@@ -106,8 +105,9 @@ public:
       hasher.add(value);
   }
   void output(const GraphOutput &output) {
-    hasher.add(0x33).add(output.value).add(
-        output.donated ? uint64_t(*output.donated) + 1 : 0);
+    hasher.add(0x33)
+        .add(output.value)
+        .add(output.donated ? uint64_t(*output.donated) + 1 : 0);
   }
   Hash128 finish() const { return hasher.finish(); }
 

@@ -1,4 +1,4 @@
-//===- op_info.h - Exceptions to what a schema says about an op -*- C++ -*-===//
+//===- op_info.h - Exceptions to what a schema says about an op -----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

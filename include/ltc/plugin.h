@@ -57,7 +57,8 @@ enum {
 };
 
 /* One operand of a library kernel: a tensor's memory, sizes and strides (in
-   elements), or a scalar's 64 bits in `bits`. dtype: the numbers of ltc::DType. */
+   elements), or a scalar's 64 bits in `bits`. dtype: the numbers of ltc::DType.
+ */
 typedef struct ltc_view {
   void *data;
   const int64_t *sizes;

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A setting is one row in settings.def. It gives the field below, the
-// environment variable LTC_<NAME>, the Python attribute torch_ltc.settings.<name>
-// and the line in docs/settings.md. The environment is read once, at first use.
+// environment variable LTC_<NAME>, the Python attribute
+// torch_ltc.settings.<name> and the line in docs/settings.md. The environment
+// is read once, at first use.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -15,7 +15,8 @@ struct Target {
   std::string kind = "cpu"; ///< "cpu", "cuda", a vendor's own
   std::string triple;       ///< LLVM triple; empty: the host's
   std::string cpu;          ///< LLVM CPU name; empty: the host's
-  std::string features;     ///< "+avx512f,-sse4a"; empty with an empty cpu: the host's
+  std::string
+      features; ///< "+avx512f,-sse4a"; empty with an empty cpu: the host's
 
   /// "cpu:x86_64-…:znver4:+…", part of the cache key.
   std::string str() const {

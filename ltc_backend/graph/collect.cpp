@@ -1,4 +1,4 @@
-//===- graph/collect.cpp - What a sync has to compute -*- C++ -*-===//
+//===- graph/collect.cpp - What a sync has to compute -----------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

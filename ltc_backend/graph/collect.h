@@ -1,4 +1,4 @@
-//===- graph/collect.h - What a sync has to compute -*- C++ -*-===//
+//===- graph/collect.h - What a sync has to compute -------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ struct Collection {
   std::vector<const OpNode *> nodes; ///< in the order they were recorded
   std::vector<Receiver> receivers;
   std::vector<ValueType> inputs;
-  std::vector<LaunchArgument> arguments; ///< one an input
+  std::vector<LaunchArgument> arguments;         ///< one an input
   std::vector<std::shared_ptr<DeviceData>> data; ///< one an input, or null
   std::vector<GraphOutput> outputs;
   std::vector<ResultType> outputTypes;

@@ -1,4 +1,4 @@
-//===- graph/device_data.cpp - Memory on the device -*- C++ -*-===//
+//===- graph/device_data.cpp - Memory on the device -------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,11 +27,14 @@ void DeviceData::Assign(const torch::lazy::BackendData &other) {
 std::shared_ptr<DeviceData> upload(const at::Tensor &cpu, int64_t device) {
   std::optional<DType> dtype = toDType(cpu.scalar_type());
   if (!dtype || cpu.layout() != c10::kStrided)
-    raise({ErrorCode::Unsupported, Stage::Record,
+    raise({ErrorCode::Unsupported,
+           Stage::Record,
            "cannot move a " + std::string(c10::toString(cpu.scalar_type())) +
                " tensor with layout " + c10::str(cpu.layout()) +
                " to a lazy device; wanted a strided tensor of a plain type",
-           "aten::_to_copy", {}, "convert it on the CPU first"});
+           "aten::_to_copy",
+           {},
+           "convert it on the CPU first"});
   // Lazy conjugation and negation are views that a device does not have.
   at::Tensor dense = cpu.detach().resolve_conj().resolve_neg().contiguous();
   TensorType type{*dtype, cpu.sizes().vec()};
@@ -43,8 +46,7 @@ std::shared_ptr<DeviceData> upload(const at::Tensor &cpu, int64_t device) {
 at::Tensor download(const DeviceData &data) {
   waitFor(*data.buffer);
   const torch::lazy::Shape &shape = data.shape();
-  at::Tensor result =
-      at::detail::empty_cpu(shape.sizes(), shape.scalar_type());
+  at::Tensor result = at::detail::empty_cpu(shape.sizes(), shape.scalar_type());
   raiseIfFailed(engine(data.device().ordinal())
                     .download(data.buffer, result.mutable_data_ptr()));
   return result;

@@ -1,4 +1,4 @@
-//===- graph/device_data.h - Memory on the device, as torch::lazy sees it -*- C++ -*-===//
+//===- graph/device_data.h - Memory on the device ---------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- graph/executor.cpp - Syncs: pending work becomes launches -*- C++ -*-===//
+//===- graph/executor.cpp - Syncs: pending work becomes launches ----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -156,8 +156,7 @@ void sync(int64_t device, bool wait) {
     }
 }
 
-void Executor::RegisterTensor(
-    std::shared_ptr<torch::lazy::LazyTensor::Data>) {}
+void Executor::RegisterTensor(std::shared_ptr<torch::lazy::LazyTensor::Data>) {}
 
 void Executor::UnregisterTensor(torch::lazy::LazyTensor::Data *) {}
 

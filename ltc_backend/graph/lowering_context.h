@@ -1,4 +1,4 @@
-//===- graph/lowering_context.h - PyTorch's graph printers -*- C++ -*-===//
+//===- graph/lowering_context.h - PyTorch's graph printers ------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

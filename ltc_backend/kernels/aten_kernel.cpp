@@ -1,4 +1,4 @@
-//===- aten_kernel.cpp - A kernel that calls ATen -------------------------===//
+//===- aten_kernel.cpp - A kernel that calls ATen ---------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- call_plan.cpp - One ATen call, bound to its attributes -------------===//
+//===- call_plan.cpp - One ATen call, bound to its attributes ---*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- direct.cpp - The hot operators without the dispatcher --------------===//
+//===- direct.cpp - The hot operators without the dispatcher ----*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -33,16 +33,30 @@ constexpr at::DeviceType kState = at::kXLA; ///< whose dtype and switch we use
 enum class Policy { LowerPrecision, Widest, Float32 };
 
 Policy policyOf(const std::string &name) {
-  static const auto *lower = new std::set<std::string>{
-      "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution",
-      "aten::conv_tbc", "aten::conv_transpose1d", "aten::conv_transpose2d",
-      "aten::conv_transpose3d", "aten::mm", "aten::bmm", "aten::addmm",
-      "aten::addbmm", "aten::baddbmm", "aten::_addmm_activation",
-      "aten::linear", "aten::matmul", "aten::linalg_vecdot", "aten::prelu",
-      "aten::scaled_dot_product_attention", "aten::mkldnn_rnn_layer",
-      "aten::_native_multi_head_attention"};
-  static const auto *widest = new std::set<std::string>{
-      "aten::cat", "aten::stack", "aten::index_copy"};
+  static const auto *lower =
+      new std::set<std::string>{"aten::conv1d",
+                                "aten::conv2d",
+                                "aten::conv3d",
+                                "aten::_convolution",
+                                "aten::conv_tbc",
+                                "aten::conv_transpose1d",
+                                "aten::conv_transpose2d",
+                                "aten::conv_transpose3d",
+                                "aten::mm",
+                                "aten::bmm",
+                                "aten::addmm",
+                                "aten::addbmm",
+                                "aten::baddbmm",
+                                "aten::_addmm_activation",
+                                "aten::linear",
+                                "aten::matmul",
+                                "aten::linalg_vecdot",
+                                "aten::prelu",
+                                "aten::scaled_dot_product_attention",
+                                "aten::mkldnn_rnn_layer",
+                                "aten::_native_multi_head_attention"};
+  static const auto *widest =
+      new std::set<std::string>{"aten::cat", "aten::stack", "aten::index_copy"};
   return lower->contains(name)    ? Policy::LowerPrecision
          : widest->contains(name) ? Policy::Widest
                                   : Policy::Float32;
@@ -53,9 +67,7 @@ bool isEligible(const Tensor &tensor) {
          tensor.is_floating_point() && tensor.scalar_type() != at::kDouble;
 }
 
-ScalarType lowerPrecision() {
-  return at::autocast::get_autocast_dtype(kState);
-}
+ScalarType lowerPrecision() { return at::autocast::get_autocast_dtype(kState); }
 
 /// Casts of parameters: a weight that is used twice in a region is cast once,
 /// and its gradients are summed before they are cast back, as on the CPU.
@@ -155,8 +167,8 @@ private:
 
 void registerAutocast() {
   // Live as long as the process, as all kernels do.
-  auto *any = new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__,
-                                 __LINE__);
+  auto *any =
+      new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
   any->fallback(torch::CppFunction::makeFallthrough());
   auto *aten = new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__,
                                   __LINE__);

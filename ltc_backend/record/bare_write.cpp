@@ -84,8 +84,9 @@ void writeBare(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
   torch::jit::Stack call;
   for (const IValue &value :
        torch::jit::pop(stack, op.schema().arguments().size()))
-    call.push_back(mapTensors(
-        value, [&](const at::Tensor &tensor) { return wrappers.wrap(tensor); }));
+    call.push_back(mapTensors(value, [&](const at::Tensor &tensor) {
+      return wrappers.wrap(tensor);
+    }));
   {
     auto local = c10::impl::tls_local_dispatch_key_set();
     local.excluded_ = local.excluded_.remove(c10::DispatchKey::Functionalize);

@@ -1,4 +1,4 @@
-//===- batch_norm.cpp - The one op that writes without saying so -*- C++ -*-===//
+//===- batch_norm.cpp - The one op that writes without saying so ----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,8 +21,8 @@ void batchNorm(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   auto arguments = torch::jit::last(*stack, 8);
   at::Tensor runningMean = arguments[3].toTensor();
   at::Tensor runningVar = arguments[4].toTensor();
-  bool updates = arguments[5].toBool() && runningMean.defined() &&
-                 runningVar.defined();
+  bool updates =
+      arguments[5].toBool() && runningMean.defined() && runningVar.defined();
   if (!updates)
     return record(opInfo(op), *stack);
   static const OpInfo &functional =

@@ -91,11 +91,11 @@ private:
     if (!op || op->hasKernelForDispatchKey(DispatchKey::Functionalize) ||
         op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
       return;
-    kernels.push_back(dispatcher.registerImpl(
-        name, DispatchKey::Functionalize,
-        c10::KernelFunction::makeFromBoxedFunctor(
-            std::make_unique<CustomOpKernel>(*op)),
-        std::nullopt, nullptr, "torch_ltc"));
+    kernels.push_back(
+        dispatcher.registerImpl(name, DispatchKey::Functionalize,
+                                c10::KernelFunction::makeFromBoxedFunctor(
+                                    std::make_unique<CustomOpKernel>(*op)),
+                                std::nullopt, nullptr, "torch_ltc"));
   }
 
   struct Less {

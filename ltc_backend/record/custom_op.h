@@ -7,8 +7,8 @@
 //
 // Functionalisation hands an op of another library to its kernel unwrapped, as
 // if it were one call to record. A kernel that is composed of PyTorch ops has
-// to see wrapped tensors instead: then its views alias, and its ops are recorded
-// one by one.
+// to see wrapped tensors instead: then its views alias, and its ops are
+// recorded one by one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,4 +1,4 @@
-//===- record/fallback.cpp - Ops that no graph can hold -*- C++ -*-===//
+//===- record/fallback.cpp - Ops that no graph can hold ---------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

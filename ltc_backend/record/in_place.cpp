@@ -1,4 +1,4 @@
-//===- record/in_place.cpp - In-place ops, with eager's checks ------------===//
+//===- record/in_place.cpp - In-place ops, with eager's checks --*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,9 +11,9 @@
 #include "ltc_backend/record/overlap.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
-#include <ATen/ops/polygamma.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/polygamma.h>
 #include <c10/core/ScalarType.h>
 
 namespace ltc::backend {
@@ -53,7 +53,8 @@ public:
         !functional::isFunctionalTensor(self))
       return stock.callBoxed(op, keys, stack);
 
-    if (wroteToPlaces(op, *stack)) [[unlikely]]
+    bool isView = !functional::unsafeGetFunctionalWrapper(self)->isBaseTensor();
+    if (isView && wroteToPlaces(op, *stack)) [[unlikely]]
       return;
     torch::jit::Stack call;
     call.reserve(arguments);
@@ -65,12 +66,15 @@ public:
     }
     const at::Tensor &result = call[0].toTensor();
     checkFits(self, result);
-    LayoutKeeper layouts;
-    layouts.add(self);
+    if (result.strides() != self.strides())
+      setLayout(*result.unsafeGetTensorImpl(), self.sizes(), layoutOf(self));
+    LayoutKeeper base;
+    if (isView)
+      base.add(self);
     functional::replace_(self, result);
     functional::commit_update(self);
     functional::sync(self);
-    layouts.restore();
+    base.restore();
     torch::jit::drop(*stack, arguments);
     stack->emplace_back(std::move(self));
   }

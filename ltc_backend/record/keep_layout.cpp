@@ -1,4 +1,4 @@
-//===- record/keep_layout.cpp - Writes that leave strides alone -*- C++ -*-===//
+//===- record/keep_layout.cpp - Writes that leave strides alone -----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,9 @@ void LayoutKeeper::add(const at::Tensor &written) {
       !functional::impl::isFunctionalTensor(written))
     return;
   functional::impl::sync(written);
-  kept.push_back({written, {written.sizes().begin(), written.sizes().end()}, layoutOf(written),
+  kept.push_back({written,
+                  {written.sizes().begin(), written.sizes().end()},
+                  layoutOf(written),
                   layoutOf(storageOf(written).base())});
 }
 

@@ -1,4 +1,4 @@
-//===- record/layout.cpp - What strides() of a lazy tensor says -*- C++ -*-===//
+//===- record/layout.cpp - What strides() of a lazy tensor says -----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,7 +37,8 @@ Layout layoutOfCopy(const at::Tensor &source,
       (wanted == at::MemoryFormat::Preserve &&
        isRowMajor(source.sizes(), source.strides())))
     return {};
-  return layoutOf(at::empty_like(metaLike(source), at::TensorOptions(), wanted));
+  return layoutOf(
+      at::empty_like(metaLike(source), at::TensorOptions(), wanted));
 }
 
 void setLayout(c10::TensorImpl &bare, at::IntArrayRef sizes,

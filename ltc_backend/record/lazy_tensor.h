@@ -1,4 +1,4 @@
-//===- record/lazy_tensor.h - Live lazy tensors and what is pending for them -*- C++ -*-===//
+//===- record/lazy_tensor.h - Live lazy tensors, and what is pending ------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

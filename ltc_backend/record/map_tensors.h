@@ -1,4 +1,4 @@
-//===- record/map_tensors.h - The tensors of a boxed value -*- C++ -*-===//
+//===- record/map_tensors.h - The tensors of a boxed value ------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

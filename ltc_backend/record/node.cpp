@@ -1,4 +1,4 @@
-//===- record/node.cpp - The two kinds of LTC nodes -*- C++ -*-===//
+//===- record/node.cpp - The two kinds of LTC nodes -------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

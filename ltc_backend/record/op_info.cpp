@@ -1,4 +1,4 @@
-//===- record/op_info.cpp - What a schema says about an op -*- C++ -*-===//
+//===- record/op_info.cpp - What a schema says about an op ------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -85,11 +85,11 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
     bool number = kind == ArgumentKind::Scalar ||
                   kind == ArgumentKind::ScalarList ||
                   kind == ArgumentKind::Float;
-    arguments.push_back(
-        {argument.name(), kind,
-         number && !scalarIsAttribute(name, argument.name()),
-         argument.default_value() ? toNumber(*argument.default_value())
-                                  : std::nullopt});
+    arguments.push_back({argument.name(), kind,
+                         number && !scalarIsAttribute(name, argument.name()),
+                         argument.default_value()
+                             ? toNumber(*argument.default_value())
+                             : std::nullopt});
   }
   random = handle.hasTag(at::Tag::nondeterministic_seeded);
   view = findView(handle.schema());
@@ -130,8 +130,7 @@ const OpInfo &opInfo(const c10::OperatorHandle &handle) {
 }
 
 const OpInfo &opInfo(const char *name, const char *overload) {
-  return opInfo(
-      c10::Dispatcher::singleton().findSchemaOrThrow(name, overload));
+  return opInfo(c10::Dispatcher::singleton().findSchemaOrThrow(name, overload));
 }
 
 } // namespace ltc::backend

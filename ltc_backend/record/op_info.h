@@ -1,4 +1,4 @@
-//===- record/op_info.h - What a schema says about an op, worked out once -*- C++ -*-===//
+//===- record/op_info.h - What a schema says about an op --------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- record/out_twin.h - out= ops that lose what they should write -*- C++
-//-*-===//
+//===- record/out_twin.h - out= ops that lose what they should write ------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- record/overlap.cpp - Writes through views that repeat their base -*- C++
-//-*-===//
+//===- record/overlap.cpp - Writes through views that repeat their base ---===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- record/questions.cpp - Kernels that answer from metadata and record nothing -*- C++ -*-===//
+//===- record/questions.cpp - Answers from metadata alone -------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,9 +15,9 @@ using at::Tensor;
 /// both run the same kernel: one call, not a chain of five ops.
 static int64_t fusedSdpChoice(const Tensor &query, const Tensor &key,
                               const Tensor &value,
-                              const std::optional<Tensor> &mask,
-                              double dropout, bool causal,
-                              std::optional<double> scale, bool enableGqa) {
+                              const std::optional<Tensor> &mask, double dropout,
+                              bool causal, std::optional<double> scale,
+                              bool enableGqa) {
   auto like = [](const Tensor &tensor) {
     return at::empty(tensor.sizes(), tensor.scalar_type());
   };

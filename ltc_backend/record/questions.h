@@ -1,4 +1,4 @@
-//===- record/questions.h - Kernels that answer from metadata and record nothing -*- C++ -*-===//
+//===- record/questions.h - Answers from metadata alone ---------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- record/random.cpp - Seeds and eager random numbers -*- C++ -*-===//
+//===- record/random.cpp - Seeds and eager random numbers -------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,14 +32,21 @@ uint64_t drawSeed(c10::ArrayRef<IValue> arguments) {
 
 /// Ops that look only at the shape and type of `self`.
 static bool ignoresValues(const OpInfo &info) {
-  static const auto *names = new std::set<std::string>{
-      "aten::bernoulli.p",       "aten::uniform",
-      "aten::normal_functional", "aten::exponential",
-      "aten::geometric",         "aten::log_normal",
-      "aten::cauchy",            "aten::random",
-      "aten::random.from",       "aten::random.to",
-      "aten::rand_like",         "aten::randn_like",
-      "aten::randint_like",      "aten::randint_like.low_dtype"};
+  static const auto *names =
+      new std::set<std::string>{"aten::bernoulli.p",
+                                "aten::uniform",
+                                "aten::normal_functional",
+                                "aten::exponential",
+                                "aten::geometric",
+                                "aten::log_normal",
+                                "aten::cauchy",
+                                "aten::random",
+                                "aten::random.from",
+                                "aten::random.to",
+                                "aten::rand_like",
+                                "aten::randn_like",
+                                "aten::randint_like",
+                                "aten::randint_like.low_dtype"};
   return names->count(info.name);
 }
 
@@ -50,8 +57,8 @@ static IValue toHost(const IValue &value, bool shapeOnly) {
       !isLazy(value.toTensor()))
     return value;
   const at::Tensor &tensor = value.toTensor();
-  at::Tensor host = at::empty_strided(tensor.sizes(), tensor.strides(),
-                                      tensor.scalar_type());
+  at::Tensor host =
+      at::empty_strided(tensor.sizes(), tensor.strides(), tensor.scalar_type());
   return shapeOnly ? host.zero_() : host.copy_(toCpu(tensor));
 }
 
@@ -67,14 +74,13 @@ static void dropoutEagerly(torch::jit::Stack &stack) {
   double p = arguments[1].toDouble();
   int64_t device = deviceOf(*tensorData(input));
   // Numbers are drawn in the order of memory, which is that of the strides.
-  at::Tensor noise = at::empty_strided(input.sizes(), input.strides(),
-                                       input.scalar_type());
+  at::Tensor noise =
+      at::empty_strided(input.sizes(), input.strides(), input.scalar_type());
   noise.bernoulli_(1 - p);
   at::Tensor mask = noise.to(at::kBool);
   noise.div_(1 - p);
-  at::Tensor scaled = recordOne(
-      opInfo("aten::mul", "Tensor"),
-      {input, toLazy(noise, device)});
+  at::Tensor scaled =
+      recordOne(opInfo("aten::mul", "Tensor"), {input, toLazy(noise, device)});
   torch::jit::drop(stack, 3);
   stack.emplace_back(wrap(scaled));
   stack.emplace_back(wrap(toLazy(mask, device)));

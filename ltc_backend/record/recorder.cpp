@@ -1,4 +1,4 @@
-//===- record/recorder.cpp - A torch op call becomes an LTC node -*- C++ -*-===//
+//===- record/recorder.cpp - A torch op call becomes an LTC node ----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,8 +25,7 @@ namespace {
 /// Collects the operands of one call and the key of its CallShape.
 class CallReader {
 public:
-  CallReader(const OpInfo &info, c10::ArrayRef<IValue> arguments)
-      : info(info) {
+  CallReader(const OpInfo &info, c10::ArrayRef<IValue> arguments) : info(info) {
     for (size_t i = 0; i < arguments.size(); ++i)
       read(info.arguments[i], arguments[i]);
     if (device < 0)
@@ -41,8 +40,19 @@ public:
   Hash128 key() const { return hasher.finish(); }
 
 private:
-  enum Tag : uint64_t { kNone = 1, kBool, kInt, kDouble, kString, kList,
-                        kTensor, kScalar, kDevice, kStride, kOther };
+  enum Tag : uint64_t {
+    kNone = 1,
+    kBool,
+    kInt,
+    kDouble,
+    kString,
+    kList,
+    kTensor,
+    kScalar,
+    kDevice,
+    kStride,
+    kOther
+  };
 
   void read(const ArgumentInfo &argument, const IValue &value) {
     switch (argument.kind) {
@@ -83,8 +93,9 @@ private:
     if (!tensor.is_cpu() || (tensor.dim() != 0 && !comesAlong))
       raise({ErrorCode::InvalidArgument, Stage::Record,
              "Expected all tensors to be on the same device, but found at "
-             "least two devices, lazy:" + std::to_string(std::max<int64_t>(device, 0)) +
-                 " and " + tensor.device().str() + "!",
+             "least two devices, lazy:" +
+                 std::to_string(std::max<int64_t>(device, 0)) + " and " +
+                 tensor.device().str() + "!",
              info.name, sourceOf(currentSource()),
              "move it with .to('lazy') first"});
     bool isNumber = tensor.unsafeGetTensorImpl()->is_wrapped_number();
@@ -102,7 +113,8 @@ private:
     else if (device != ordinal)
       raise({ErrorCode::InvalidArgument, Stage::Record,
              "Expected all tensors to be on the same device, but found at "
-             "least two devices, lazy:" + std::to_string(device) +
+             "least two devices, lazy:" +
+                 std::to_string(device) +
                  " and lazy:" + std::to_string(ordinal) + "!",
              info.name, sourceOf(currentSource()),
              "move one of them with .to(...)"});
@@ -240,9 +252,8 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
 
   static Counter &recorded = counter("record.ops");
   recorded.add();
-  auto node =
-      std::make_shared<OpNode>(std::move(shape), std::move(call.operands),
-                               currentSource(), call.device);
+  auto node = std::make_shared<OpNode>(
+      std::move(shape), std::move(call.operands), currentSource(), call.device);
   torch::jit::drop(stack, info.arguments.size());
   pushResults(stack, node, call.offset);
   boundPending(call.device);

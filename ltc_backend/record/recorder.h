@@ -1,4 +1,4 @@
-//===- record/recorder.h - A torch op call becomes an LTC node -*- C++ -*-===//
+//===- record/recorder.h - A torch op call becomes an LTC node --*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- record/shape_rule.cpp - Result shapes from PyTorch's meta kernels -*- C++
-//-*-===//
+//===- record/shape_rule.cpp - Result shapes from PyTorch's meta kernels --===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,6 +12,7 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <map>
 #include <set>
 
 namespace ltc::backend {
@@ -219,6 +219,29 @@ static bool isStrided(const IValue &value) {
   return value.isList() && std::ranges::any_of(value.toListRef(), isStrided);
 }
 
+/// Ops whose meta kernels leave strides to the device, with the arguments by
+/// which the CPU's kernels choose channels_last for their results.
+static void takeChannelsLast(const OpInfo &info,
+                             c10::ArrayRef<IValue> arguments,
+                             torch::jit::Stack &results) {
+  static const auto *ops = new std::map<std::string, std::vector<size_t>>{
+      {"aten::convolution", {0, 1}},
+      {"aten::convolution_backward", {1, 2}},
+      {"aten::native_group_norm", {0}},
+      {"aten::native_group_norm_backward", {1}}};
+  auto found = ops->find(info.name);
+  if (found == ops->end())
+    return;
+  auto format = at::MemoryFormat::Contiguous;
+  for (size_t argument : found->second)
+    if (format == at::MemoryFormat::Contiguous)
+      format = arguments[argument].toTensor().suggest_memory_format();
+  int64_t dims = arguments[found->second[0]].toTensor().dim();
+  for (IValue &result : results)
+    if (result.toTensor().defined() && result.toTensor().dim() == dims)
+      result = result.toTensor().contiguous(format);
+}
+
 /// Puts tensors like the results on the stack. What a kernel refuses because of
 /// strides, it is asked again without: on the device there are none.
 static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
@@ -226,7 +249,10 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   bool misleads = hasMisleadingMeta(info);
   stack = replaceAll(info, arguments, misleads ? onCpu : onMeta);
   try {
-    return runMeta(info.view.value_or(info.handle), stack, reason);
+    if (!runMeta(info.view.value_or(info.handle), stack, reason))
+      return false;
+    takeChannelsLast(info, arguments, stack);
+    return true;
   } catch (const std::exception &) {
     if (misleads)
       throw;

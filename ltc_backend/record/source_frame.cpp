@@ -1,4 +1,4 @@
-//===- record/source_frame.cpp - The user's line for each op -*- C++ -*-===//
+//===- record/source_frame.cpp - The user's line for each op ----*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

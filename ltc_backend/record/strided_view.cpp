@@ -1,4 +1,4 @@
-//===- record/strided_view.cpp - Views that ask about strides -*- C++ -*-===//
+//===- record/strided_view.cpp - Views that ask about strides ---*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,6 +14,7 @@
 
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/keep_layout.h"
+#include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
 
 #include <ATen/ATen.h>
@@ -83,8 +84,8 @@ static Tensor storageView(const Tensor &self) {
            "as_strided() of x.contiguous()"});
   std::vector<int64_t> order(base.dim());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(
-      order, std::greater(), [&](int64_t dim) { return base.stride(dim); });
+  std::ranges::stable_sort(order, std::greater(),
+                           [&](int64_t dim) { return base.stride(dim); });
   return base.permute(order);
 }
 
@@ -131,12 +132,22 @@ private:
 };
 } // namespace
 
-static Tensor asStridedCopy(const Tensor &self, at::IntArrayRef size,
-                            at::IntArrayRef stride,
-                            std::optional<int64_t> offset) {
-  return self.as_strided(size, stride, offset)
-      .clone(at::MemoryFormat::Contiguous);
-}
+namespace {
+/// torch.diagonal_copy and its like, called by that name: a copy of the view is
+/// row-major, whereas functionalisation means the view when it calls them.
+struct ViewCopyKernel final : c10::OperatorKernel {
+  explicit ViewCopyKernel(const OpInfo &info) : info(info) {}
+  void operator()(const c10::OperatorHandle &, DispatchKeySet,
+                  torch::jit::Stack *stack) {
+    info.view->callBoxed(stack);
+    c10::IValue &view = stack->back();
+    view = mapTensors(view, [](const Tensor &tensor) {
+      return tensor.clone(at::MemoryFormat::Contiguous);
+    });
+  }
+  const OpInfo &info;
+};
+} // namespace
 
 static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
                                at::IntArrayRef size, at::IntArrayRef stride,
@@ -156,8 +167,20 @@ void registerStridedViews(torch::Library &library) {
                            std::make_unique<ViewKernel>()));
   library.impl("as_strided", torch::CppFunction::makeFromBoxedFunctor(
                                  std::make_unique<AsStridedKernel>()));
-  library.impl("as_strided_copy", asStridedCopy);
   library.impl("as_strided_scatter", asStridedScatter);
+  constexpr std::string_view prefix = "aten::";
+  auto &dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
+    auto op = dispatcher.findSchema(operatorName);
+    if (!op || !operatorName.name.starts_with(prefix) ||
+        !operatorName.name.ends_with("_copy"))
+      continue;
+    const OpInfo &info = opInfo(*op);
+    if (info.view)
+      library.impl(c10::toString(operatorName).c_str() + prefix.size(),
+                   torch::CppFunction::makeFromBoxedFunctor(
+                       std::make_unique<ViewCopyKernel>(info)));
+  }
 }
 
 } // namespace ltc::backend

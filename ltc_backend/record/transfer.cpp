@@ -1,4 +1,4 @@
-//===- record/transfer.cpp - Making, copying and reading lazy tensors -*- C++ -*-===//
+//===- record/transfer.cpp - Making, copying and reading lazy tensors -----===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,8 +38,7 @@ static Tensor emptyBare(at::IntArrayRef size,
                         std::optional<bool> pinMemory) {
   if (layout && *layout != at::kStrided)
     raise({ErrorCode::Unsupported, Stage::Record,
-           "a lazy tensor has the strided layout, found " +
-               c10::str(*layout),
+           "a lazy tensor has the strided layout, found " + c10::str(*layout),
            "aten::empty", sourceOf(currentSource()),
            "make the tensor on the CPU"});
   TORCH_CHECK(!pinMemory.value_or(false),
@@ -50,9 +49,9 @@ static Tensor emptyBare(at::IntArrayRef size,
   // overwritten, and a read gives the same numbers in every run.
   at::ScalarType type =
       dtype.value_or(at::typeMetaToScalarType(at::get_default_dtype()));
-  return recordOne(
-      zeros, {size.vec(), type, IValue(),
-              at::Device(at::kLazy, c10::DeviceIndex(ordinal)), IValue()});
+  return recordOne(zeros, {size.vec(), type, IValue(),
+                           at::Device(at::kLazy, c10::DeviceIndex(ordinal)),
+                           IValue()});
 }
 
 static Tensor emptyMemoryFormat(at::IntArrayRef size,
@@ -85,24 +84,35 @@ static Tensor uploadTensor(const Tensor &cpu, int64_t ordinal,
 
 static Tensor castLazy(const Tensor &self, at::ScalarType dtype) {
   static const OpInfo &toCopy = opInfo("aten::_to_copy", "");
-  return recordOne(toCopy, {self, dtype, IValue(), IValue(), IValue(), false,
-                            IValue()});
+  return recordOne(
+      toCopy, {self, dtype, IValue(), IValue(), IValue(), false, IValue()});
 }
 
 /// The CPU tensor with these strides in memory.
 static Tensor lay(const Tensor &rowMajor, const Layout &layout) {
   if (layout.strides.empty())
     return rowMajor;
-  return at::empty_strided(rowMajor.sizes(), layout.strides,
-                           rowMajor.options())
+  return at::empty_strided(rowMajor.sizes(), layout.strides, rowMajor.options())
       .copy_(rowMajor);
+}
+
+/// The same value in a tensor of its own: values are immutable, so a copy is
+/// another name for it.
+static Tensor sameValue(const Tensor &lazy, const Layout &layout) {
+  TensorDataPtr data = tensorData(lazy);
+  Operand value = operandOf(data);
+  int64_t device = deviceOf(*data);
+  if (value.ltc().isData)
+    return makeTensor(static_cast<const DataNode &>(*value.node).data, device,
+                      layout);
+  return makeTensor(std::static_pointer_cast<OpNode>(value.node), value.index,
+                    layout);
 }
 
 static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
                      std::optional<at::Layout> layout,
                      std::optional<at::Device> device, std::optional<bool>,
-                     bool nonBlocking,
-                     std::optional<at::MemoryFormat> format) {
+                     bool nonBlocking, std::optional<at::MemoryFormat> format) {
   at::ScalarType type = dtype.value_or(self.scalar_type());
   if (!isLazy(self)) {
     int64_t ordinal = ordinalOf(device);
@@ -119,6 +129,8 @@ static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
   int64_t here = deviceOf(*tensorData(self));
   if (device && device->has_index() && ordinalOf(device) != here)
     return uploadTensor(toCpu(self).to(type), ordinalOf(device), copied);
+  if (type == self.scalar_type())
+    return sameValue(self, copied);
   Tensor cast = castLazy(self, type);
   setLayout(*cast.unsafeGetTensorImpl(), cast.sizes(), copied);
   return cast;
@@ -130,9 +142,9 @@ static Tensor conform(const Tensor &source, const Tensor &like) {
   bool here = isLazy(source) && deviceOf(*tensorData(source)) == device;
   Tensor value = source;
   if (!here)
-    value = uploadTensor((isLazy(source) ? toCpu(source) : source.cpu())
-                             .to(like.scalar_type()),
-                         device);
+    value = uploadTensor(
+        (isLazy(source) ? toCpu(source) : source.cpu()).to(like.scalar_type()),
+        device);
   else if (source.scalar_type() != like.scalar_type())
     value = castLazy(source, like.scalar_type());
   if (value.sizes() != like.sizes()) {
@@ -140,19 +152,6 @@ static Tensor conform(const Tensor &source, const Tensor &like) {
     value = recordOne(expand, {value, like.sizes().vec(), false});
   }
   return value;
-}
-
-/// The same value in a tensor of its own: values are immutable, so a copy is
-/// another name for it.
-static Tensor sameValue(const Tensor &lazy, const Layout &layout) {
-  TensorDataPtr data = tensorData(lazy);
-  Operand value = operandOf(data);
-  int64_t device = deviceOf(*data);
-  if (value.ltc().isData)
-    return makeTensor(static_cast<const DataNode &>(*value.node).data, device,
-                      layout);
-  return makeTensor(std::static_pointer_cast<OpNode>(value.node), value.index,
-                    layout);
 }
 
 static Tensor copy(const Tensor &self, const Tensor &source, bool) {

@@ -1,4 +1,4 @@
-//===- record/transfer.h - Making, copying and reading lazy tensors -*- C++ -*-===//
+//===- record/transfer.h - Making, copying and reading lazy tensors -------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- argument_format.cpp - How ltc.op and ltc.call are written -*- C++
-//-*-===//
+//===- argument_format.cpp - How ltc.op and ltc.call are written ----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -115,9 +115,17 @@ LogicalResult CallOp::verify() {
 
 bool CallOp::readsViews(StringRef callee) {
   static const llvm::StringSet<> kernels = {
-      "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::addbmm",
-      "aten::mv", "aten::addmv", "aten::dot", "aten::addr",
-      "aten::convolution", "aten::convolution_backward",
+      "aten::mm",
+      "aten::bmm",
+      "aten::addmm",
+      "aten::baddbmm",
+      "aten::addbmm",
+      "aten::mv",
+      "aten::addmv",
+      "aten::dot",
+      "aten::addr",
+      "aten::convolution",
+      "aten::convolution_backward",
       "aten::_scaled_dot_product_flash_attention_for_cpu",
       "aten::_scaled_dot_product_flash_attention_for_cpu_backward"};
   return kernels.contains(callee);

@@ -1,4 +1,4 @@
-//===- compare.cpp - Comparisons, logic, bits, where -*- C++ -*-===//
+//===- compare.cpp - Comparisons, logic, bits, where ------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

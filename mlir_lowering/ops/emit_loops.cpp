@@ -135,10 +135,9 @@ Values Emit::reduceUnits(ArrayRef<Value> operands, Dims dims,
       mapMany(operands, [&](Scalar s, ArrayRef<Value> elements) -> Values {
         Values before;
         for (const Accumulator &accumulator : state)
-          before.push_back(
-              accumulator.init.isLiteral()
-                  ? s.number(accumulator.init, accumulator.dtype)
-                  : s.cast(accumulator.init, accumulator.dtype));
+          before.push_back(accumulator.init.isLiteral()
+                               ? s.number(accumulator.init, accumulator.dtype)
+                               : s.cast(accumulator.init, accumulator.dtype));
         Values after = combine(s, elements, before);
         for (auto [value, accumulator] : llvm::zip_equal(after, state))
           value = s.cast(value, accumulator.dtype);

@@ -1,4 +1,4 @@
-//===- join.cpp - cat, stack, pad, pixel shuffles -*- C++ -*-===//
+//===- join.cpp - cat, stack, pad, pixel shuffles ---------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- loss.cpp - Losses and their gradients -*- C++ -*-===//
+//===- loss.cpp - Losses and their gradients --------------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- random.cpp - Random numbers from a counter -*- C++ -*-===//
+//===- random.cpp - Random numbers from a counter ---------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- reduce.cpp - Sums, means, extremes, norms -*- C++ -*-===//
+//===- reduce.cpp - Sums, means, extremes, norms ----------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- reshape.cpp - Views, as copies that fuse away -*- C++ -*-===//
+//===- reshape.cpp - Views, as copies that fuse away ------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- memory.h - Executables by key, the least recently used go first -*- C++
-//-*-===//
+//===- memory.h - Executables by key, the least recently used go first ----===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

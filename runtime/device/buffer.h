@@ -1,5 +1,4 @@
-//===- buffer.h - Device memory that becomes ready, or fails, once -*- C++
-//-*-===//
+//===- buffer.h - Device memory that becomes ready, or fails, once --------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- engine.cpp - Launches, transfers and waits of one device -*- C++ -*-===//
+//===- engine.cpp - Launches, transfers and waits of one device -----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

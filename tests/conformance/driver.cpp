@@ -1,5 +1,4 @@
-//===- driver.cpp - Loads the driver under test and lends it a host -*- C++
-//-*-===//
+//===- driver.cpp - Loads the driver under test and lends it a host -------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

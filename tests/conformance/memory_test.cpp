@@ -1,5 +1,4 @@
-//===- memory_test.cpp - The table, devices and memory of a driver -*- C++
-//-*-===//
+//===- memory_test.cpp - The table, devices and memory of a driver --------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

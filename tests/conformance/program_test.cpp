@@ -1,5 +1,4 @@
-//===- program_test.cpp - Loading and running programs on a driver -*- C++
-//-*-===//
+//===- program_test.cpp - Loading and running programs on a driver --------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

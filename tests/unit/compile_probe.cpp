@@ -1,5 +1,4 @@
-//===- compile_probe.cpp - Compiles one graph for the null device and reports
-//-*- C++ -*-===//
+//===- compile_probe.cpp - Compiles a graph for the null device -----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- compile_test.cpp - Compiling through the engine and its cache -*- C++
-//-*-===//
+//===- compile_test.cpp - Compiling through the engine and its cache ------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

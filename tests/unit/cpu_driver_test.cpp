@@ -1,5 +1,4 @@
-//===- cpu_driver_test.cpp - The CPU driver's memory pool and its half
-// conversions -*- C++ -*-===//
+//===- cpu_driver_test.cpp - Memory pool and half conversions ---*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- end_to_end_test.cpp - A graph's whole life: text to results on the CPU
-//-*- C++ -*-===//
+//===- end_to_end_test.cpp - From graph text to results on the CPU --------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- engine_test.cpp - Launches, failures, donation and waits -*- C++ -*-===//
+//===- engine_test.cpp - Launches, failures, donation and waits -----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

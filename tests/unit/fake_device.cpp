@@ -1,5 +1,4 @@
-//===- fake_device.cpp - A device and a compiler inside the test -*- C++
-//-*-===//
+//===- fake_device.cpp - A device and a compiler inside the test ----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- process_test.cpp - The devices of a process, by the null driver -*- C++
-//-*-===//
+//===- process_test.cpp - The devices of a process, by the null driver ----===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

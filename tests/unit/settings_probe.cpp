@@ -1,5 +1,4 @@
-//===- settings_probe.cpp - Prints what the environment made of the settings -*-
-// C++ -*-===//
+//===- settings_probe.cpp - What the environment makes of settings --------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

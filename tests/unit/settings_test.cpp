@@ -1,5 +1,4 @@
-//===- settings_test.cpp - Settings, log, metrics and the tables of names -*-
-// C++ -*-===//
+//===- settings_test.cpp - Settings, log, metrics, tables of names --------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- builtins.cpp - Half-precision conversions that code generators call -*-
-// C++ -*-===//
+//===- builtins.cpp - Half-precision conversions for generated code -------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- link.cpp - From an object file to running code, by JITLink -*- C++
-//-*-===//
+//===- link.cpp - From an object file to running code, by JITLink ---------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

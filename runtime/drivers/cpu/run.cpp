@@ -1,4 +1,4 @@
-//===- run.cpp - One run of compiled code, and what it may call -*- C++ -*-===//
+//===- run.cpp - One run of compiled code, and what it may call -----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

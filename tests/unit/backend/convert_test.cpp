@@ -1,4 +1,4 @@
-//===- convert_test.cpp - Schema arguments and attributes -----------------===//
+//===- convert_test.cpp - Schema arguments and attributes -------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

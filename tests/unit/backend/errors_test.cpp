@@ -1,4 +1,4 @@
-//===- errors_test.cpp - What ATen throws, as Errors ----------------------===//
+//===- errors_test.cpp - What ATen throws, as Errors ------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

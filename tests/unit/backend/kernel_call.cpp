@@ -1,4 +1,4 @@
-//===- kernel_call.cpp - Runs one kernel on tensors -----------------------===//
+//===- kernel_call.cpp - Runs one kernel on tensors -------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

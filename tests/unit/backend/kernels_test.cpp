@@ -1,4 +1,4 @@
-//===- kernels_test.cpp - ATen kernels on borrowed memory -----------------===//
+//===- kernels_test.cpp - ATen kernels on borrowed memory -------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- parallel_test.cpp - Loops on torch's threads -----------------------===//
+//===- parallel_test.cpp - Loops on torch's threads -------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

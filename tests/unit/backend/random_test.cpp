@@ -1,4 +1,4 @@
-//===- random_test.cpp - Kernels that draw numbers ------------------------===//
+//===- random_test.cpp - Kernels that draw numbers --------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,0 +1,239 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Strides, and what programs do by them, are eager's."""
+
+import pytest
+import torch
+from parity import OPS
+from torch.nn import functional
+from torch.utils import _pytree as pytree
+
+CHANNELS_LAST = {"memory_format": torch.channels_last}
+
+
+def numbers(device, *shape):
+    return torch.arange(float(torch.Size(shape).numel())).view(shape).to(device)
+
+
+def images(device):
+    return numbers(device, 2, 3, 4, 4).to(**CHANNELS_LAST)
+
+
+def describe(result):
+    return pytree.tree_map_only(
+        torch.Tensor,
+        lambda t: (t.tolist(), t.stride(), t.storage_offset(), t.is_contiguous()),
+        result,
+    )
+
+
+def same(program):
+    found = []
+    for device in ("cpu", "lazy"):
+        try:
+            found.append(describe(program(device)))
+        except (RuntimeError, IndexError) as error:
+            found.append(str(error).splitlines()[0])
+    assert found[1] == found[0]
+
+
+VIEWS = {
+    "t": lambda x: x.flatten(1).t(),
+    "permute": lambda x: x.permute(0, 2, 1, 3),
+    "slice": lambda x: x[:, 1:],
+    "slices": lambda x: x[1][2:, ::2],
+    "unfold": lambda x: x.unfold(1, 2, 1),
+    "diagonal": lambda x: x.diagonal(0, 2, 3),
+    "expand": lambda x: x[:, :1].expand(2, 5, 4, 4),
+    "squeeze": lambda x: x[:, :, :1].squeeze(2),
+    "unsqueeze": lambda x: x.transpose(0, 1).unsqueeze(1),
+    "split": lambda x: x.split(2, dim=1),
+    "unbind": lambda x: x.unbind(1),
+    "mT": lambda x: x.mT,
+    "swapped in place": lambda x: x.clone().transpose_(0, 2),
+    "channels_last": lambda x: x.to(**CHANNELS_LAST),
+    "real": lambda x: torch.view_as_real(torch.complex(x, x)).select(-1, 1),
+    "diagonal_copy": lambda x: torch.diagonal_copy(x, 0, 2, 3),
+    "expand_copy": lambda x: torch.expand_copy(x[:1], (3, 3, 4, 4)),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_view(view):
+    same(lambda d: VIEWS[view](numbers(d, 2, 3, 4, 4)))
+
+
+COPIES = {
+    "clone": lambda x: x.clone(),
+    "clone to row-major": lambda x: x.clone(memory_format=torch.contiguous_format),
+    "contiguous": lambda x: x.contiguous(),
+    "cast": lambda x: x.to(torch.float64),
+    "zeros_like": torch.zeros_like,
+    "empty_like": lambda x: torch.empty_like(x).fill_(1),
+    "new_empty_strided": lambda x: x.new_empty_strided((2, 3), (1, 2)).fill_(1),
+    "add": lambda x: x + 1,
+    "where": lambda x: torch.where(x > 3, x, 0.0),
+    "sum": lambda x: x.sum(0, keepdim=True),
+    "softmax": lambda x: x.softmax(0).round(),
+    "stack": lambda x: torch.stack([x, x]),
+    "cat": lambda x: torch.cat([x, x]),
+}
+
+
+@pytest.mark.parametrize("view", ["t", "permute", "slice", "channels_last"])
+@pytest.mark.parametrize("copy", COPIES)
+def test_result_of_an_op(copy, view):
+    same(lambda d: COPIES[copy](VIEWS[view](numbers(d, 2, 3, 4, 4))))
+
+
+IMAGE_OPS = {
+    "max_pool2d": lambda x: functional.max_pool2d(x, 2),
+    "interpolate": lambda x: functional.interpolate(x, scale_factor=2),
+    "adaptive_avg_pool2d": lambda x: functional.adaptive_avg_pool2d(x, 2),
+    "conv2d": lambda x: functional.conv2d(x, torch.ones_like(x[:, :, :2, :2])),
+    "relu": functional.relu,
+    "permute to rows": lambda x: x.permute(0, 2, 3, 1).view(-1, 3),
+}
+
+
+@pytest.mark.parametrize("op", IMAGE_OPS)
+def test_channels_last(op):
+    same(lambda d: IMAGE_OPS[op](images(d)))
+
+
+def test_channels_last_network():
+    def program(device):
+        conv = torch.nn.Conv2d(3, 2, 3, bias=False)
+        with torch.no_grad():
+            conv.weight.fill_(0.5)
+        conv.to(device).to(**CHANNELS_LAST)
+        x = images(device).requires_grad_()
+        conv(x).sum().backward()
+        return conv.weight.detach(), conv.weight.grad, x.grad
+
+    same(program)
+
+
+def test_moves_between_devices():
+    for x in (numbers("cpu", 3, 4).t(), images("cpu")):
+        assert x.to("lazy").stride() == x.stride()
+        assert x.to("lazy").cpu().stride() == x.stride()
+        assert x.to("lazy").cpu().numpy().strides == x.numpy().strides
+    strided = torch.empty_strided((2, 3), (1, 2), device="lazy")
+    assert strided.stride() == (1, 2)
+
+
+ALIASES = {
+    "contiguous": lambda v: v.contiguous().add_(1),
+    "reshape": lambda v: v.reshape(-1).mul_(0),
+    "flatten": lambda v: v.flatten().zero_(),
+    "view": lambda v: v.view(-1).zero_(),
+    "to the same": lambda v: v.to(torch.float32).zero_(),
+    "ravel": lambda v: v.ravel().fill_(7),
+    "in place": lambda v: v.add_(1),
+    "copy_": lambda v: v.copy_(torch.ones_like(v)),
+    "out=": lambda v: torch.add(v.contiguous(), 1, out=v),
+    "out= of another layout": lambda v: torch.mul(v.t(), 2, out=v.t()),
+    "foreach": lambda v: torch._foreach_mul_([v], 3.0),
+    "index_put_": lambda v: v.index_put_((torch.tensor([0]),), torch.tensor(5.0)),
+    "as_strided": lambda v: v.as_strided((2,), (1,)).mul_(9),
+    "as_strided with gaps": lambda v: v.as_strided((2,), (3,), 1).fill_(9),
+    "scatter": lambda v: v.copy_(
+        torch.as_strided_scatter(v, torch.full_like(v[0, :2], -1), (2,), (2,), 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("view", ["all", "t", "rows of t", "slice", "strided base"])
+@pytest.mark.parametrize("write", ALIASES)
+def test_a_write_reaches_what_it_reaches_in_eager(write, view):
+    def program(device):
+        x = numbers(device, 4, 4)
+        if view == "strided base":
+            x = x.t().clone()
+        v = {"t": x.t(), "rows of t": x.t()[1:], "slice": x[1:]}.get(view, x)
+        ALIASES[write](v)
+        return x, v, x.view(2, 8) if x.is_contiguous() else None
+
+    same(program)
+
+
+VIEWS_BY_STRIDES = {
+    "view of a transpose": lambda x: x.t().view(-1),
+    "view of rows of a transpose": lambda x: x.t()[:, :1].view(4),
+    "as_strided of a transpose": lambda x: x.t().as_strided((3, 2), (2, 1)),
+    "as_strided of a slice": lambda x: x[1:].as_strided((3, 2), (2, 1)),
+    "with an offset": lambda x: x[1:].as_strided((3, 2), (2, 1), 1),
+    "of a strided copy": lambda x: x.t().clone().as_strided((12,), (1,)),
+    "beyond the storage": lambda x: x[1:].as_strided((5, 5), (2, 1)),
+    "as_strided_copy": lambda x: torch.as_strided_copy(x.t(), (3, 2), (2, 1)),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS_BY_STRIDES)
+def test_view_that_asks_about_strides(view):
+    same(lambda d: VIEWS_BY_STRIDES[view](numbers(d, 3, 4)))
+
+
+def test_gradient_of_as_strided():
+    def program(device):
+        x = numbers(device, 3, 4).t().requires_grad_()
+        x.as_strided((3, 2), (2, 1), 1).square().sum().backward()
+        return x.grad
+
+    same(program)
+
+
+def test_layout_of_gradients():
+    def program(device):
+        linear = torch.nn.Linear(4, 3, device=device)
+        x = numbers(device, 2, 3, 4).requires_grad_()
+        linear(x.permute(1, 0, 2)).sum().backward()
+        return linear.weight.grad.stride(), x.grad.stride()
+
+    same(program)
+
+
+# The decompositions of these take another way than the CPU's kernels.
+OTHER_STRIDES = {"linalg.eig", "pca_lowrank", "svd_lowrank"}
+
+
+def _on_lazy(tensor):
+    if tensor.layout != torch.strided:
+        return tensor
+    return torch.empty_strided(
+        tensor.size(), tensor.stride(), dtype=tensor.dtype, device="lazy"
+    ).copy_(tensor)
+
+
+def _strides(result):
+    # Along a dimension of one element, a stride says nothing.
+    return [
+        [stride for stride, size in zip(t.stride(), t.shape, strict=True) if size > 1]
+        for t in pytree.tree_leaves(result)
+        if isinstance(t, torch.Tensor) and t.layout == torch.strided and t.numel()
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPS)
+def test_strides_of_every_op(name):
+    op = OPS[name]
+    if torch.float32 not in op.dtypes:
+        pytest.skip("not an op of float32")
+    sample = next(iter(op.sample_inputs("cpu", torch.float32)), None)
+    try:
+        samples = [sample, sample.noncontiguous()]
+    except (AttributeError, RuntimeError):
+        pytest.skip("has no strided sample")
+    for sample in samples:
+        call = (sample.input, sample.args, sample.kwargs)
+        call = pytree.tree_map_only(torch.Tensor, torch.Tensor.detach, call)
+        try:
+            eager = op(call[0], *call[1], **call[2])
+            call = pytree.tree_map_only(torch.Tensor, _on_lazy, call)
+            lazy = op(call[0], *call[1], **call[2])
+        except (RuntimeError, AssertionError):
+            continue  # test_parity_ops.py lists what raises
+        if name not in OTHER_STRIDES:
+            assert _strides(lazy) == _strides(eager)

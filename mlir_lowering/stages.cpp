@@ -71,7 +71,7 @@ namespace {
 
 using AfterStage = std::function<void(Stage)>;
 
-/// Names the op and the user's line of a failing index check.
+/// Names the op and the user's line of a failing check.
 Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
   if (!graph || node < 0 || size_t(node) >= graph->nodes.size())
     return {};
@@ -93,8 +93,8 @@ Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
 
 LogicalResult codegen(ModuleOp module, Artifact &artifact, const Graph *graph) {
   auto describe = [&](int64_t node) { return siteOf(graph, node); };
-  if (failed(lowerIndexChecks(module, artifact.errorSites, describe)) ||
-      failed(lowerKernels(module)) || failed(lowerMain(module, artifact)))
+  lowerChecks(module, artifact.errorSites, describe);
+  if (failed(lowerKernels(module)) || failed(lowerMain(module, artifact)))
     return failure();
   return lowerToLLVM(module);
 }

@@ -57,6 +57,7 @@ struct Artifact {
 //     sizes and strides (in elements), or a scalar's 64 bits
 //     (double, or sign-extended integer).
 //   void ltc_index_error(int64_t site, int64_t index, int64_t bound);
+//   void ltc_division_error(int64_t site);
 //     site numbers Artifact::errorSites; records the first one, returns.
 
 } // namespace ltc

@@ -39,10 +39,9 @@ mlir::LogicalResult lowerKernels(mlir::ModuleOp module);
 /// Turns @main into the entry point. Adds to `artifact` the library calls and
 /// the number of kernels; needs lowerKernels().
 mlir::LogicalResult lowerMain(mlir::ModuleOp module, Artifact &artifact);
-/// Turns ltc.check_index into a comparison and a cold call; numbers the sites
+/// Turns each check into a comparison and a cold call; numbers the sites
 /// afresh and describes them through `describe(node)`.
-mlir::LogicalResult
-lowerIndexChecks(mlir::ModuleOp module, std::vector<Artifact::ErrorSite> &sites,
+void lowerChecks(mlir::ModuleOp module, std::vector<Artifact::ErrorSite> &sites,
                  const std::function<Artifact::ErrorSite(int64_t)> &describe);
 /// Replaces functions of the math dialect by polynomials where these are as
 /// good as the C library's.

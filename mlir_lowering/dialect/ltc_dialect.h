@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// ltc.op, ltc.call and ltc.check_index; ltc_ops.td says what they mean.
+// ltc.op, ltc.call and the checks; ltc_ops.td says what they mean.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -149,4 +149,21 @@ def Ltc_CheckIndexOp
   let assemblyFormat = "$index `,` $bound attr-dict";
 }
 
+def Ltc_CheckDivisorOp
+    : Ltc_Op<"check_divisor", [AllTypesMatch<["divisor", "result"]>,
+                               MemoryEffects<[MemWrite<Ltc_Report>]>]> {
+  let summary = "an integer divisor made safe, and reported when zero";
+  let description = [{
+    ```mlir
+    %safe = ltc.check_divisor %divisor {site = 3 : i64} : i32
+    ```
+
+    The result is `divisor`. If that is 0, ltc_division_error(site) is called
+    once and the result is 1.
+  }];
+  let arguments = (ins AnySignlessInteger:$divisor, I64Attr:$site);
+  let results = (outs AnySignlessInteger:$result);
+  let assemblyFormat = "$divisor attr-dict `:` type($divisor)";
+}
+
 #endif // LTC_OPS

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir_lowering/dialect/element_type.h"
+#include "mlir_lowering/dialect/ltc_dialect.h"
 
 namespace ltc::compiler {
 
@@ -148,12 +149,15 @@ Value Scalar::div(Value x, Value y) {
   return {DivFOp::create(b, x.ir(), y.ir()), dtype};
 }
 
-/// A divisor that neither traps nor overflows: 1 in place of 0 and -1.
-Value Scalar::guardedDivisor(Value x, Value y) {
-  Value unsafe = eq(y, 0);
-  if (!isUnsigned(y.dtype()))
-    unsafe = bitOr(unsafe, eq(y, -1));
-  return select(unsafe, number(1, y.dtype()), y);
+/// A divisor that neither traps nor overflows: 1 in place of 0, which is an
+/// error, and of -1.
+Value Scalar::guardedDivisor(Value y) {
+  auto constant = y.ir().getDefiningOp<ConstantIntOp>();
+  if (!constant || constant.value() == 0)
+    y = {CheckDivisorOp::create(b, y.ir().getType(), y.ir(), site), y.dtype()};
+  if (isUnsigned(y.dtype()))
+    return y;
+  return select(eq(y, -1), number(1, y.dtype()), y);
 }
 
 Value Scalar::divTrunc(Value x, Value y) {
@@ -161,7 +165,7 @@ Value Scalar::divTrunc(Value x, Value y) {
   if (isFloat(dtype))
     return trunc(div(x, y));
   Value quotient =
-      binary<DivFOp, DivSIOp, DivUIOp>(b, dtype, x, guardedDivisor(x, y));
+      binary<DivFOp, DivSIOp, DivUIOp>(b, dtype, x, guardedDivisor(y));
   return isUnsigned(dtype) ? quotient : select(eq(y, -1), neg(x), quotient);
 }
 
@@ -169,12 +173,11 @@ Value Scalar::divFloor(Value x, Value y, DType stored) {
   DType dtype = unify(x, y);
   if (isUnsigned(dtype))
     return divTrunc(x, y);
-  Value rest = fmod(x, y);
+  Value toZero = isFloat(dtype) ? Value() : divTrunc(x, y);
+  Value rest = isFloat(dtype) ? fmod(x, y) : sub(x, mul(toZero, y));
   Value crosses = logicalAnd(ne(rest, 0), ne(lt(y, 0), lt(rest, 0)));
-  if (!isFloat(dtype)) {
-    Value quotient = divTrunc(x, y);
-    return select(crosses, sub(quotient, 1), quotient);
-  }
+  if (!isFloat(dtype))
+    return select(crosses, sub(toZero, 1), toZero);
   // As c10::div_floor_floating: exact where x is a multiple of y.
   auto kept = [&](Value v) { return rounded(v, stored); };
   Value plain = div(x, y), quotient = kept(div(kept(sub(x, rest)), y));
@@ -189,7 +192,7 @@ Value Scalar::fmod(Value x, Value y) {
   DType dtype = unify(x, y);
   if (isFloat(dtype))
     return {RemFOp::create(b, x.ir(), y.ir()), dtype};
-  return binary<RemFOp, RemSIOp, RemUIOp>(b, dtype, x, guardedDivisor(x, y));
+  return binary<RemFOp, RemSIOp, RemUIOp>(b, dtype, x, guardedDivisor(y));
 }
 
 Value Scalar::remainder(Value x, Value y) {

@@ -161,7 +161,7 @@ private:
   friend class Emit;
   DType unify(Value &x, Value &y);
   Value asFloat(Value x);
-  Value guardedDivisor(Value x, Value y);
+  Value guardedDivisor(Value y);
 
   mlir::ImplicitLocOpBuilder &b;
   int64_t site;

@@ -99,6 +99,12 @@ void indexErrorEntry(int64_t site, int64_t index, int64_t bound) {
               site);
 }
 
+/// Eager's own words, though no class of that name is raised.
+void divisionErrorEntry(int64_t site) {
+  if (Run *run = Run::current())
+    run->fail(LTC_INVALID_ARGUMENT, "ZeroDivisionError", site);
+}
+
 template <typename Function> void *address(Function *function) {
   return reinterpret_cast<void *>(function);
 }
@@ -112,6 +118,8 @@ void *findSymbol(const std::string &name) {
     return address(kernelCallEntry);
   if (name == "ltc_index_error")
     return address(indexErrorEntry);
+  if (name == "ltc_division_error")
+    return address(divisionErrorEntry);
   if (void *builtin = findBuiltin(name))
     return builtin;
   // memcpy, expf and their kind: the C library, which this one depends on.

@@ -31,3 +31,10 @@ func.func @check_index(%i: index, %n: index) -> index {
   %0 = ltc.check_index %i, %n {site = 3 : i64, wrap}
   return %0 : index
 }
+
+// CHECK-LABEL: func.func @check_divisor
+func.func @check_divisor(%d: i32) -> i32 {
+  // CHECK: ltc.check_divisor %{{.*}} {site = 3 : i64} : i32
+  %0 = ltc.check_divisor %d {site = 3 : i64} : i32
+  return %0 : i32
+}

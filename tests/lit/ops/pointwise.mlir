@@ -83,3 +83,41 @@ func.func @dynamic(%a: tensor<?x4xf32>, %b: tensor<4xf32>) -> tensor<?x4xf32> {
     : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
   return %0 : tensor<?x4xf32>
 }
+
+// -----
+
+// An integer divisor that is data is checked once; so is a constant 0.
+// CHECK-LABEL: func.func @divisor
+func.func @divisor(%a: tensor<4xi32>, %b: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>) {
+  // CHECK: ^bb0(%{{.*}}: i32, %[[B:.*]]: i32, %{{.*}}: i32):
+  // CHECK-NEXT: %[[SAFE:.*]] = ltc.check_divisor %[[B]] {site = 7 : i64} : i32
+  // CHECK-NOT: check_divisor
+  // CHECK: linalg.yield
+  %0 = ltc.op "aten::floor_divide"(self = %a, other = %b) node 7
+    : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  // CHECK: ltc.check_divisor %c0_i32 {site = 8 : i64} : i32
+  %1 = ltc.op "aten::fmod.Scalar"(self = %a, other = 0 : i64) node 8
+    : (tensor<4xi32>) -> tensor<4xi32>
+  return %0, %1 : tensor<4xi32>, tensor<4xi32>
+}
+
+// -----
+
+// Nothing is checked where the divisor is a constant, unsigned or not an integer.
+// CHECK-LABEL: func.func @constant_divisor
+func.func @constant_divisor(%a: tensor<4xi32>, %u: tensor<4xi8>, %x: tensor<4xf32>)
+    -> (tensor<4xi32>, tensor<4xi8>, tensor<4xf32>) {
+  // CHECK-NOT: check_divisor
+  // CHECK: arith.divsi %{{.*}}, %c3_i32
+  %0 = ltc.op "aten::floor_divide"(self = %a, other = 3 : i64) node 0
+    : (tensor<4xi32>) -> tensor<4xi32>
+  // CHECK: arith.remui %{{.*}}, %c-1_i8
+  %1 = ltc.op "aten::remainder.Scalar"(self = %u, other = 255 : i64) node 1
+    : (tensor<4xi8> as u8) -> (tensor<4xi8> as u8)
+  // CHECK: arith.remf
+  %2 = ltc.op "aten::remainder.Tensor"(self = %x, other = %x) node 2
+    : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK-NOT: check_divisor
+  // CHECK: return
+  return %0, %1, %2 : tensor<4xi32>, tensor<4xi8>, tensor<4xf32>
+}

@@ -193,7 +193,8 @@ private:
   LogicalResult rewriteLibrary(CallOp call) {
     SmallVector<Value> inputs, outs;
     for (auto [i, input] : llvm::enumerate(call.getInputs())) {
-      Value value = map.lookup(input);
+      Value value = input.getDefiningOp<tensor::EmptyOp>() ? memoryOf(input)
+                                                           : map.lookup(input);
       ArrayRef<int64_t> order = call.permutationOf(i);
       if (!order.empty())
         value = memref::TransposeOp::create(

@@ -116,10 +116,16 @@ void BufferPlan::visit(Operation *op) {
   }
   if (auto call = dyn_cast<func::CallOp>(op))
     return visitKernel(call);
-  if (isa<CallOp>(op))
+  if (auto call = dyn_cast<CallOp>(op)) {
+    // A tensor of no elements folds to an empty one, which has no memory yet.
+    for (Value input : call.getInputs())
+      if (input.getDefiningOp<tensor::EmptyOp>() &&
+          !storageNumber.contains(input))
+        open(input, Storage::Arena, positions[op]);
     for (OpResult result : op->getResults())
       if (!takeOffer(result))
         open(result, Storage::Arena, positions[op]);
+  }
 }
 
 /// Computes a result straight into the argument that is offered to it, unless

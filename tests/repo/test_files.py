@@ -4,6 +4,7 @@
 
 import ast
 import re
+import subprocess
 
 SOURCES = {".h", ".cpp", ".c", ".td", ".py", ".sh", ".cmake"}
 WITH_LICENSE_LINE = {".h", ".cpp", ".c", ".td", ".py", ".sh"}
@@ -86,3 +87,10 @@ def test_text_files_end_with_one_newline(root, files):
         if text and (not text.endswith("\n") or text.endswith("\n\n"))
     ]
     assert not wrong
+
+
+def test_everything_is_formatted(root):
+    done = subprocess.run(
+        [root / "cmake/format.sh", "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, "run `make format`\n" + done.stdout + done.stderr

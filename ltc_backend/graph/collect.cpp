@@ -21,6 +21,7 @@ public:
   Collection run();
 
 private:
+  void settleLateTensors();
   void findRoots();
   void markLive();
   void countReferences();
@@ -70,11 +71,25 @@ void Collector::addReceiver(Collection::Receiver receiver) {
   slots.resize(node.num_outputs(), UINT32_MAX);
   if (slots[index] == UINT32_MAX) {
     slots[index] = uint32_t(result.outputs.size());
-    result.outputs.push_back({index, std::nullopt}); // the value comes later
+    result.outputs.push_back({kNoValue, std::nullopt}); // numbered later
     result.outputTypes.push_back(node.result(index));
   }
   receiver.output = slots[index];
   result.receivers.push_back(std::move(receiver));
+}
+
+/// A tensor made while a sync was under way, of a value that the sync computed,
+/// was not there when the results were handed out.
+void Collector::settleLateTensors() {
+  for (TensorData *tensor = list.firstTensor, *next; tensor; tensor = next) {
+    next = tensor->next;
+    const auto &node = static_cast<const OpNode &>(*tensor->ir_value.node);
+    if (!isComputed(node))
+      continue;
+    tensor->handle = node.computed[tensor->ir_value.index];
+    list.unlink(*tensor);
+    std::swap(result.released.emplace_back(), tensor->ir_value);
+  }
 }
 
 void Collector::findRoots() {
@@ -237,6 +252,7 @@ void Collector::hash() {
 }
 
 Collection Collector::run() {
+  settleLateTensors();
   if (!list.firstNode)
     return std::move(result);
   countReferences();

@@ -29,6 +29,7 @@ struct Collection {
   std::vector<ResultType> outputTypes;
   std::vector<ValueId> operands; ///< of all nodes, one after the other
   Hash128 key;                   ///< Graph::hash() of build()
+  std::vector<torch::lazy::Value> released; ///< to be destroyed unlocked
 
   bool empty() const { return receivers.empty(); }
   /// The graph itself, for the compiler.

@@ -77,17 +77,23 @@ private:
 };
 } // namespace
 
-/// Hands the results to their receivers. Returns what they let go of, to be
-/// destroyed without the lock.
-static std::vector<torch::lazy::Value>
-deliver(Collection &collection, PendingList &list,
-        const std::vector<BufferPtr> &buffers) {
+namespace {
+/// What tensors and nodes let go of, to be destroyed without the lock.
+struct Released {
+  std::vector<torch::lazy::Value> values;
+  std::vector<OpNode::Operands> operands;
+};
+} // namespace
+
+/// Hands the results to their receivers.
+static Released deliver(Collection &collection, PendingList &list,
+                        const std::vector<BufferPtr> &buffers) {
   std::vector<std::shared_ptr<DeviceData>> results;
   for (size_t i = 0; i < buffers.size(); ++i)
     results.push_back(std::make_shared<DeviceData>(
         collection.device, collection.outputTypes[i].shape, buffers[i]));
 
-  std::vector<torch::lazy::Value> released;
+  Released released;
   std::lock_guard lock(list.mutex);
   for (auto &receiver : collection.receivers) {
     const auto &data = results[receiver.output];
@@ -99,13 +105,18 @@ deliver(Collection &collection, PendingList &list,
       continue;
     list.unlink(*tensor);
     tensor->handle = data;
-    released.emplace_back();
-    std::swap(released.back(), tensor->ir_value);
+    std::swap(released.values.emplace_back(), tensor->ir_value);
     ++tensor->generation;
   }
-  for (const OpNode *node : collection.nodes)
-    if (!node->computed.empty())
-      list.unlink(const_cast<OpNode &>(*node));
+  for (const OpNode *constNode : collection.nodes) {
+    auto &node = const_cast<OpNode &>(*constNode);
+    if (node.computed.empty())
+      continue;
+    list.unlink(node);
+    // A node that somebody still holds must not keep what led to it: its
+    // buffers may have been donated.
+    released.operands.push_back(std::move(node.inputs));
+  }
   return released;
 }
 

@@ -107,7 +107,7 @@ public:
   std::string ToString() const override;
 
   const std::shared_ptr<const CallShape> call;
-  Operands inputs; ///< never changed while the node lives
+  Operands inputs; ///< gone once the node is computed
   const SourceId source;
   const int64_t device;
 

@@ -107,23 +107,3 @@ if __name__ == "__main__":
     print(child.exitcode)
 """)
     assert done.stdout == "[2.0, 2.0]\n0\n"
-
-
-def test_threads_share_the_device(run_python):
-    done = run_python("""
-import threading, torch
-results = {}
-
-def work(number):
-    x = torch.full((32, 32), float(number), device="lazy")
-    for _ in range(30):
-        x = (x * 2 + number) / 3
-        torch.lazy.mark_step()
-    results[number] = x.mean().item()
-
-threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-[t.start() for t in threads]
-[t.join(60) for t in threads]
-print([round(results[n], 3) for n in range(4)])
-""")
-    assert done.stdout == "[0.0, 1.0, 2.0, 3.0]\n"

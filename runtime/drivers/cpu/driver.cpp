@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "ltc/settings.h"
 #include "pool.h"
 #include "program.h"
 
@@ -55,13 +56,15 @@ int64_t errorSite(const ltc_error *error) { return error->site; }
 void errorFree(ltc_error *error) { delete error; }
 
 ltc_error *deviceCount(uint32_t *count) {
-  *count = 1; // all cores together
+  *count = uint32_t(std::max<int64_t>(settings().cpu_devices, 1));
   return nullptr;
 }
 
 ltc_error *deviceOpen(uint32_t ordinal, const ltc_host *host,
                       size_t memoryLimit, ltc_device **device) {
-  if (ordinal != 0)
+  uint32_t count = 0;
+  deviceCount(&count);
+  if (ordinal >= count)
     return fail(LTC_INVALID_ARGUMENT,
                 "there is no CPU device " + std::to_string(ordinal));
   if (!host || host->struct_size < sizeof(ltc_host))

@@ -1,0 +1,68 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Threads that record, sync and read at the same time, on one device and on two."""
+
+import pytest
+
+# The threads are the first to touch the device, too. A thread's sync computes
+# what the others have recorded so far, in the midst of their work.
+PROGRAM = """
+import sys, threading
+import torch
+import torch_ltc
+
+ROUNDS, DEVICES = {rounds}, {devices}
+wrong = []
+
+
+def work(number):
+    device = f"lazy:{{number % DEVICES}}"
+    x = torch.full((16, 16), float(number), device=device)
+    w = torch.ones(16, 16, device=device, requires_grad=True)
+    total = torch.zeros((), device=device)
+    for i in range(ROUNDS):
+        value = number * (i + 1) + number
+        y = (x * (i + 1)).relu() + number
+        total += y[0, 0]
+        mean = y.mean()
+        if i % 7 == 0:
+            torch.lazy.mark_step(device=number % DEVICES)
+        if i % 3 == 0 and mean.item() != value:
+            wrong.append((number, i, "mean", mean.item(), value))
+        if i % 11 == 0:
+            (w * y).sum().backward()
+            if w.grad.cpu().unique().tolist() != [value]:
+                wrong.append((number, i, "grad", w.grad[0, 0].item(), value))
+            w.grad = None
+        if i % 13 == 0:
+            other = y.to(f"lazy:{{(number + 1) % DEVICES}}")
+            if (other + 1)[3, 3].item() != value + 1:
+                wrong.append((number, i, "moved", value + 1))
+        if i % 17 == 0:
+            try:
+                torch.ones(3, device=device) + torch.ones(4, device=device)
+                wrong.append((number, i, "no error"))
+            except RuntimeError:
+                pass
+    expected = sum(number * (i + 1) + number for i in range(ROUNDS))
+    if abs(total.item() - expected) > 1e-5 * expected:
+        wrong.append((number, "total", total.item(), expected))
+    finished.append(number)
+
+
+finished = []
+threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(sorted(finished), wrong[:5])
+"""
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("rounds", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_eight_threads_get_their_own_values(rounds, devices, run_python):
+    program = PROGRAM.format(rounds=rounds, devices=devices)
+    done = run_python(program, LTC_CPU_DEVICES=str(devices), timeout=300)
+    assert done.stdout == "[0, 1, 2, 3, 4, 5, 6, 7] []\n", done.stderr

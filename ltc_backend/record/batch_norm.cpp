@@ -19,8 +19,10 @@ namespace ltc::backend {
 
 void batchNorm(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   auto arguments = torch::jit::last(*stack, 8);
-  at::Tensor runningMean = arguments[3].toTensor();
-  at::Tensor runningVar = arguments[4].toTensor();
+  auto optional = [&](size_t i) {
+    return arguments[i].isTensor() ? arguments[i].toTensor() : at::Tensor();
+  };
+  at::Tensor runningMean = optional(3), runningVar = optional(4);
   bool updates =
       arguments[5].toBool() && runningMean.defined() && runningVar.defined();
   if (!updates)

@@ -42,11 +42,6 @@ KNOWN = {
         "expected tensor_indices_or_sections to be on cpu",
         "PyTorch wants these indices on the host, and the samples' are on lazy",
     ),
-    "native_batch_norm": (
-        "forward",
-        "Expected Tensor but got None",
-        "without weight, bias and running statistics the call is not recorded",
-    ),
 }
 
 OPS = parity.lowered()

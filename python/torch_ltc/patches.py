@@ -105,6 +105,12 @@ AT_START = (
         "optimizer:with_lazy",
         "imported by name from _foreach_utils",
     ),
+    Patch(
+        "torch.nn.modules.linear_cross_entropy_options.LinearCrossEntropyOptions",
+        "_adjust",
+        "losses:chosen_as_on_cpu",
+        "a device it has not heard of sums 16-bit losses in 16 bits",
+    ),
 )
 
 

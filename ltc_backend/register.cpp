@@ -8,6 +8,7 @@
 
 #include "ltc_backend/backend.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/attention.h"
 #include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
@@ -153,6 +154,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   torch::Library *aten = makeLibrary("aten", DispatchKey::Lazy);
   registerTransfers(*aten);
   registerQuestions(*aten);
+  registerAttention();
   aten->impl("native_batch_norm",
              CppFunction::makeFromBoxedFunction<&batchNorm>());
   registerRecorder(*aten);

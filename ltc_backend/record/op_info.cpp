@@ -91,7 +91,9 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
                              ? toNumber(*argument.default_value())
                              : std::nullopt});
   }
-  random = handle.hasTag(at::Tag::nondeterministic_seeded);
+  // The CPU's fused attention is tagged, and refuses to drop anything.
+  random = handle.hasTag(at::Tag::nondeterministic_seeded) &&
+           name != "aten::_scaled_dot_product_flash_attention_for_cpu";
   view = findView(handle.schema());
   fallbackReason = findFallbackReason(*this, handle);
 }

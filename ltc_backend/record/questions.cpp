@@ -11,23 +11,6 @@
 namespace ltc::backend {
 using at::Tensor;
 
-/// Attention takes the route that eager CPU takes for these shapes, so that
-/// both run the same kernel: one call, not a chain of five ops.
-static int64_t fusedSdpChoice(const Tensor &query, const Tensor &key,
-                              const Tensor &value,
-                              const std::optional<Tensor> &mask, double dropout,
-                              bool causal, std::optional<double> scale,
-                              bool enableGqa) {
-  auto like = [](const Tensor &tensor) {
-    return at::empty(tensor.sizes(), tensor.scalar_type());
-  };
-  std::optional<Tensor> hostMask;
-  if (mask && mask->defined())
-    hostMask = like(*mask);
-  return at::_fused_sdp_choice(like(query), like(key), like(value), hostMask,
-                               dropout, causal, scale, enableGqa);
-}
-
 static bool hasSameStorageNumel(const Tensor &self, const Tensor &other) {
   return self.numel() == other.numel();
 }
@@ -46,7 +29,6 @@ static bool allclose(const Tensor &self, const Tensor &other, double rtol,
 }
 
 void registerQuestions(torch::Library &library) {
-  library.impl("_fused_sdp_choice", fusedSdpChoice);
   library.impl("_has_same_storage_numel", hasSameStorageNumel);
   library.impl("equal", equal);
   library.impl("allclose", allclose);

@@ -259,29 +259,6 @@ def test_gradient_accumulation_and_clipping_agree_with_eager(counts):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-7)
 
 
-OTHER_OPTIMIZERS = {
-    "adam amsgrad": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
-    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, momentum=0.9, centered=True),
-    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05),
-    "nadam": lambda p: torch.optim.NAdam(p, lr=0.01),
-    "adamw one by one": lambda p: torch.optim.AdamW(p, lr=0.01, foreach=False),
-    "sgd nesterov": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
-}
-
-
-@pytest.mark.parametrize("optimizer", OTHER_OPTIMIZERS.values(), ids=OTHER_OPTIMIZERS)
-def test_other_optimizers_agree_with_eager(optimizer, counts):
-    task = Digits(lambda: train_digits.Mlp(width=32, dropout=0.0), batch=16)
-    lazy = train(task, optimizer, "lazy", steps=6)
-    assert counts.fallbacks() == []
-    eager = train(task, optimizer, "cpu", steps=6)
-    nudged = train(task, optimizer, "cpu", steps=6, nudge=1e-6)
-    torch.testing.assert_close(lazy.losses, eager.losses, rtol=1e-5, atol=0)
-    moved = distance(nudged.values, eager.values)
-    for name, apart in distance(lazy.values, eager.values).items():
-        assert apart <= max(1e-5, 10 * moved[name]), name
-
-
 def test_evaluation_between_epochs_agrees_with_eager():
     task = Digits(lambda: train_digits.Cnn(channels=4, dropout=0.0))
 

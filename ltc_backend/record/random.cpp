@@ -50,6 +50,13 @@ static bool ignoresValues(const OpInfo &info) {
   return names->count(info.name);
 }
 
+/// Numbers are drawn in the order of memory: that of the strides, without their
+/// gaps and repetitions, which is how eager lays out what it draws.
+static at::Tensor emptyOnHost(const at::Tensor &tensor) {
+  return at::empty_like(at::empty_strided(tensor.sizes(), tensor.strides(),
+                                          tensor.scalar_type()));
+}
+
 static IValue toHost(const IValue &value, bool shapeOnly) {
   if (value.isDevice())
     return c10::Device(c10::kCPU);
@@ -57,8 +64,7 @@ static IValue toHost(const IValue &value, bool shapeOnly) {
       !isLazy(value.toTensor()))
     return value;
   const at::Tensor &tensor = value.toTensor();
-  at::Tensor host =
-      at::empty_strided(tensor.sizes(), tensor.strides(), tensor.scalar_type());
+  at::Tensor host = emptyOnHost(tensor);
   return shapeOnly ? host.zero_() : host.copy_(toCpu(tensor));
 }
 
@@ -73,9 +79,7 @@ static void dropoutEagerly(torch::jit::Stack &stack) {
   at::Tensor input = arguments[0].toTensor();
   double p = arguments[1].toDouble();
   int64_t device = deviceOf(*tensorData(input));
-  // Numbers are drawn in the order of memory, which is that of the strides.
-  at::Tensor noise =
-      at::empty_strided(input.sizes(), input.strides(), input.scalar_type());
+  at::Tensor noise = emptyOnHost(input);
   noise.bernoulli_(1 - p);
   at::Tensor mask = noise.to(at::kBool);
   noise.div_(1 - p);

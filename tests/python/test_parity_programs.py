@@ -278,6 +278,23 @@ def random_numbers(device):
 
 
 @program
+def random_numbers_in_the_shape_of_views(device):
+    x = torch.rand(6, 5).to(device)
+    repeated = x[:1].expand(6, 5)
+    views = [x.t(), x[:, ::2], repeated, repeated.t(), x.reshape(-1).unfold(0, 4, 2)]
+    return [
+        draw(view)
+        for view in views
+        for draw in (
+            torch.rand_like,
+            torch.bernoulli,
+            lambda v: F.dropout(v, 0.4),
+            lambda v: torch.normal(v, 1.0),
+        )
+    ]
+
+
+@program
 def generators(device):
     g = torch.Generator().manual_seed(5)
     a = torch.rand(3, generator=g, device=device)

@@ -115,6 +115,11 @@ void OpInfo::rememberCall(Hash128 key,
   calls.emplace(key, std::move(call));
 }
 
+void OpInfo::forgetCalls() const {
+  std::lock_guard lock(mutex);
+  calls.clear();
+}
+
 void OpInfo::countFallback() const {
   counter("record.fallback." + name).add();
   torchCounter.AddValue(1);

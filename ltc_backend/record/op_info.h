@@ -27,7 +27,7 @@ struct ArgumentInfo {
   /// Whether this value becomes an operand, so that another one does not
   /// recompile. A default (alpha=1) stays an attribute: it lets the compiler
   /// drop the work, and it hardly ever varies.
-  bool lifts(const c10::IValue &value) const;
+  LTC_API bool lifts(const c10::IValue &value) const;
 };
 
 struct OpInfo {
@@ -47,6 +47,8 @@ struct OpInfo {
   /// Shapes by attributes and operand types. Emptied when it grows large.
   std::shared_ptr<const CallShape> findCall(Hash128 key) const;
   void rememberCall(Hash128 key, std::shared_ptr<const CallShape> call) const;
+
+  void forgetCalls() const;
 
   /// Counts a fallback under both names that people look for.
   void countFallback() const;

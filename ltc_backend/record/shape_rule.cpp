@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/convert.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/recorder.h"
 
 #include <ATen/EmptyTensor.h>
@@ -298,6 +299,8 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
       return nullptr;
   for (const ResultType &result : call->results)
     call->prototype.results.push_back(result.type);
+  if (auto text = loweringText(info, arguments))
+    call->prototype.arguments.push_back({"lowering", Attribute(*text)});
   call->signature = call->prototype.signature();
   return call;
 }

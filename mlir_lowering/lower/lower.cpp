@@ -8,6 +8,7 @@
 
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/lower/foreach.h"
+#include "mlir_lowering/lower/user_lowering.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -86,6 +87,8 @@ static FailureOr<mlir::Value> fitResult(ImplicitLocOpBuilder &b, OpOp op,
 
 static FailureOr<SmallVector<mlir::Value>> lowerOp(ImplicitLocOpBuilder &b,
                                                    OpOp op) {
+  if (!userLowering(op).empty())
+    return inlineUserLowering(b, op);
   const OpTable &table = OpTable::get();
   OpCall call(op);
   Emit emit(b, call.site);

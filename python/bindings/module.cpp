@@ -19,8 +19,10 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/autocast.h"
+#include "ltc_backend/record/lowering.h"
 
 #include <torch/csrc/Exceptions.h>
+#include <torch/csrc/jit/python/pybind_utils.h>
 
 namespace py = pybind11;
 
@@ -110,6 +112,30 @@ void defineMarker(py::module_ &m) {
         torch::wrap_pybind_function_no_gil(backend::recordEvent));
 }
 
+/// A number that is an operand of the graph has a type and no value there.
+py::object describe(const backend::ArgumentInfo &info,
+                    const c10::IValue &value) {
+  if (info.lifts(value) && !value.isList())
+    return py::str(value.isDouble() ? "f64" : "i64");
+  return torch::jit::toPyObject(value);
+}
+
+void registerLowering(const std::string &name, const std::string &overload,
+                      py::function function) {
+  auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(),
+                                                           overload.c_str());
+  // The function lives as long as the op may be called: for ever.
+  auto *text = new py::function(std::move(function));
+  backend::registerLowering(op, [text](const backend::OpInfo &info,
+                                       c10::ArrayRef<c10::IValue> arguments) {
+    py::gil_scoped_acquire gil;
+    py::tuple described(arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i)
+      described[i] = describe(info.arguments[i], arguments[i]);
+    return py::cast<std::string>((*text)(*described));
+  });
+}
+
 void defineProcess(py::module_ &m) {
   m.def("initialize", torch::wrap_pybind_function(initialize));
   m.def("shutdown", torch::wrap_pybind_function_no_gil(shutdownLoudly));
@@ -120,6 +146,7 @@ void defineProcess(py::module_ &m) {
   m.def("set_setting", torch::wrap_pybind_function(setSetting));
   m.def("auto_step", [] { return settings().auto_step; });
   m.def("caller_source", torch::wrap_pybind_function(callerSource));
+  m.def("register_lowering", torch::wrap_pybind_function(registerLowering));
 }
 
 } // namespace

@@ -8,6 +8,8 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
     torch_ltc.settings   every setting, ``with settings.scope(rng="eager")``
     torch_ltc.metrics    counters, ``with metrics.measure() as counts``
     torch_ltc.errors     the exceptions, all of them ``torch_ltc.Error``
+
+    torch_ltc.register_lowering   code for a custom op, which fuses
 """
 
 import importlib
@@ -33,7 +35,7 @@ _ERRORS = (
     "OutOfMemoryError",
     "UnsupportedOpError",
 )
-__all__ = [*_MODULES, *_ERRORS]
+__all__ = [*_MODULES, *_ERRORS, "register_lowering"]
 
 
 def __getattr__(name):
@@ -41,6 +43,8 @@ def __getattr__(name):
         return importlib.import_module(f"torch_ltc.{name}")
     if name in _ERRORS:
         return getattr(importlib.import_module("torch_ltc.errors"), name)
+    if name == "register_lowering":
+        return importlib.import_module("torch_ltc.lowering").register_lowering
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("torch_ltc")
     raise AttributeError(f"module 'torch_ltc' has no attribute '{name}'")

@@ -1,0 +1,116 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowerings of custom ops that a program brings along.
+
+Without one, a custom op with a fake kernel is a library call to its CPU kernel.
+"""
+
+import torch
+
+# What memory holds: integers have no sign in MLIR, a bool is a byte.
+_ELEMENT = {
+    torch.bool: "i8",
+    torch.uint8: "i8",
+    torch.int8: "i8",
+    torch.int16: "i16",
+    torch.uint16: "i16",
+    torch.int32: "i32",
+    torch.uint32: "i32",
+    torch.int64: "i64",
+    torch.uint64: "i64",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.complex64: "complex<f32>",
+    torch.complex128: "complex<f64>",
+}
+_libraries = {}
+
+
+def register_lowering(op, function=None, *, mlir=None):
+    """Give a custom op code that fuses with the graph around it.
+
+    ``op`` is a name, ``"mylib::op"`` or ``"mylib::op.overload"``, or what
+    ``torch.library.custom_op`` returned. One of two forms:
+
+    ``function``: takes the op's arguments and calls torch ops on them, which are
+    recorded in the op's place. Also a decorator::
+
+        @torch_ltc.register_lowering("mylib::swish")
+        def _(x, beta):
+            return x * torch.sigmoid(beta * x)
+
+    ``mlir``: the text of a module with one function, from the op's tensors, and
+    its floats as ``f64``, to its results; or a Python function that returns it.
+    Dialects: func, linalg, tensor, arith, math. The Python function is called
+    with the op's arguments, tensors as their MLIR types (``tensor<4x8xf32>``),
+    floats as ``"f64"``, all else as it is. Sizes in the text may be ``?``. The op
+    needs a fake kernel (``register_fake``), which says the results' shapes.
+
+    The text is part of the graph: of its dump, its hash and its cache entry. What
+    is wrong with it is a `CompileError` at the line that called the op.
+
+    Raises ValueError for an unknown op, one that writes to its arguments, one of
+    ``aten``, and unless exactly one form is given.
+    """
+    schema = _schema_of(op)
+    if function is None and mlir is None:
+        return lambda body: register_lowering(op, body) and body
+    if function is not None and mlir is not None:
+        raise ValueError("register_lowering takes a function or mlir=, not both")
+    if function is not None:
+        _library(schema).impl(_local(schema), function, "Lazy")
+        return function
+    from torch_ltc import startup
+
+    startup.start().register_lowering(
+        schema.name, schema.overload_name, _text_of(mlir)
+    )
+    return mlir
+
+
+def _schema_of(op):
+    name = op if isinstance(op, str) else op._qualname
+    base, _, overload = name.partition(".")
+    try:
+        schema = torch._C._get_schema(base, overload)
+    except RuntimeError as error:
+        raise ValueError(
+            f"there is no op {name!r}; define it first, with torch.library"
+        ) from error
+    if base.startswith(("aten::", "prim::", "prims::")):
+        raise ValueError(f"{name} is PyTorch's own op; lowerings are for custom ops")
+    if schema.is_mutable:
+        raise ValueError(
+            f"{name} writes to its arguments; only an op that returns new tensors "
+            "can have a lowering"
+        )
+    return schema
+
+
+def _local(schema):
+    name = schema.name.partition("::")[2]
+    return f"{name}.{schema.overload_name}" if schema.overload_name else name
+
+
+def _library(schema):
+    namespace = schema.name.partition("::")[0]
+    if namespace not in _libraries:
+        _libraries[namespace] = torch.library.Library(namespace, "IMPL")
+    return _libraries[namespace]
+
+
+def _text_of(mlir):
+    if not callable(mlir):
+        return lambda *arguments: mlir
+    return lambda *arguments: mlir(*map(_type_of, arguments))
+
+
+def _type_of(value):
+    if isinstance(value, torch.Tensor):
+        sizes = "".join(f"{size}x" for size in value.shape)
+        return f"tensor<{sizes}{_ELEMENT[value.dtype]}>"
+    if isinstance(value, (list, tuple)):
+        return [_type_of(each) for each in value]
+    return value

@@ -39,12 +39,17 @@ at::Tensor borrow(const KernelView &view) {
   return tensor;
 }
 
+/// A kernel may say so of a result instead of changing its elements.
+static bool isLazilyNegated(const at::Tensor &tensor) {
+  return tensor.is_conj() || tensor.is_neg();
+}
+
 const at::Tensor &TensorSlot::point(const KernelView &view) {
   // A kernel may have kept the tensor or its memory (a view of it): then those
   // must not see other data, and a new one is made.
   bool ours = tensor.defined() && tensor.use_count() == 1 &&
               tensor.storage().use_count() == 1 &&
-              tensor.storage_offset() == 0 &&
+              tensor.storage_offset() == 0 && !isLazilyNegated(tensor) &&
               tensor.scalar_type() == toScalarType(view.dtype);
   if (!ours) {
     tensor = borrow(view);
@@ -58,7 +63,7 @@ const at::Tensor &TensorSlot::point(const KernelView &view) {
 }
 
 bool TensorSlot::isStill(const KernelView &view) const {
-  return tensor.const_data_ptr() == view.data &&
+  return tensor.const_data_ptr() == view.data && !isLazilyNegated(tensor) &&
          tensor.sizes() == sizesOf(view) && tensor.strides() == stridesOf(view);
 }
 

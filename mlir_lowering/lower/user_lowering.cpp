@@ -39,8 +39,8 @@ static OwningOpRef<ModuleOp> parse(OpOp op, StringRef text) {
         llvm::raw_string_ostream(complaint)
             << diagnostic.getLocation() << ": " << diagnostic;
     });
-    module = parseSourceString<ModuleOp>(
-        text, ParserConfig(op.getContext()), "lowering");
+    module = parseSourceString<ModuleOp>(text, ParserConfig(op.getContext()),
+                                         "lowering");
   }
   if (!module)
     op.emitError() << "the registered lowering of " << op.getCallee()
@@ -117,8 +117,8 @@ static LogicalResult canonicalize(func::FuncOp function) {
   return applyPatternsGreedily(function, std::move(patterns));
 }
 
-FailureOr<SmallVector<mlir::Value>>
-inlineUserLowering(ImplicitLocOpBuilder &b, OpOp op) {
+FailureOr<SmallVector<mlir::Value>> inlineUserLowering(ImplicitLocOpBuilder &b,
+                                                       OpOp op) {
   OwningOpRef<ModuleOp> module = parse(op, userLowering(op));
   if (!module)
     return failure();

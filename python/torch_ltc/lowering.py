@@ -64,9 +64,7 @@ def register_lowering(op, function=None, *, mlir=None):
         return function
     from torch_ltc import startup
 
-    startup.start().register_lowering(
-        schema.name, schema.overload_name, _text_of(mlir)
-    )
+    startup.start().register_lowering(schema.name, schema.overload_name, _text_of(mlir))
     return mlir
 
 

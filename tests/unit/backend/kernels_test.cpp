@@ -273,6 +273,22 @@ TEST(Kernels, ResultsThatATenAllocatesInTheWrongPlace) {
            {dq, dk, dv}));
 }
 
+/// linalg_lu_solve marks what it was given as conjugated, and so returns it.
+TEST(Kernels, ResultsThatATenConjugatesLazily) {
+  at::Tensor a = at::randn({3, 3}, at::kComplexFloat),
+             b = at::randn({4, 3}, at::kComplexFloat);
+  auto [lu, pivots] = at::linalg_lu_factor(a);
+  at::Tensor wanted = at::linalg_lu_solve(lu, pivots, b, /*left=*/false);
+  ASSERT_TRUE(wanted.is_conj());
+  wanted = wanted.resolve_conj().contiguous();
+  KernelCall kernel("aten::linalg_lu_solve(LU=%0, pivots=%1, B=%2, left=false)",
+                    {lu.contiguous(), pivots, b}, {wanted});
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_TRUE(kernel.run());
+    EXPECT_TRUE(same(kernel.results[0], wanted));
+  }
+}
+
 TEST(Kernels, ConvolutionAllocatesInTheResult) {
   at::Tensor x = randn({2, 3, 8, 8}), w = randn({4, 3, 3, 3}), b = randn({4});
   KernelCall kernel(convolution, {x, w, b}, {at::empty({2, 4, 8, 8})});

@@ -17,16 +17,20 @@ import queue
 import subprocess
 import sys
 
+DTYPES = (
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "int64",
+    "int32",
+    "uint8",
+    "bool",
+    "complex64",
+)
 CHECKS = (
-    ("forward", "float32"),
     ("backward", "float32"),
-    ("inplace", "float32"),
-    ("out", "float32"),
-    ("forward", "int64"),
-    ("forward", "bool"),
-    ("forward", "bfloat16"),
-    ("forward", "float64"),
-    ("forward", "complex64"),
+    *((kind, dtype) for dtype in DTYPES for kind in ("forward", "inplace", "out")),
 )
 
 
@@ -55,6 +59,7 @@ def run_op(name, checks, limit):
                 "dtype": dtype_name,
                 "samples": len(outcomes),
                 "failed": len(failed),
+                "nearer": sum(o.nearer for o in outcomes),
                 "fallbacks": sorted(set().union(*(o.fallbacks for o in outcomes))),
                 "first": [failed[0].sample, failed[0].problem] if failed else [],
             }
@@ -83,6 +88,7 @@ def crash_row(name, checks, why):
         "dtype": "*",
         "samples": 1,
         "failed": 1,
+        "nearer": 0,
         "fallbacks": [],
         "first": [name, why],
     }
@@ -173,8 +179,16 @@ def print_summary(rows):
         total["samples"] += row["samples"]
         total["failed ops"] += row["failed"] > 0
         total["failed samples"] += row["failed"]
+        total["nearer"] += row["nearer"]
         total["split ops"] += bool(row["fallbacks"])
-    columns = ("ops", "failed ops", "split ops", "samples", "failed samples")
+    columns = (
+        "ops",
+        "failed ops",
+        "split ops",
+        "samples",
+        "failed samples",
+        "nearer",
+    )
     print(f"\n{'check':<22}" + "".join(f"{c:>16}" for c in columns))
     for (kind, dtype), total in by_check.items():
         print(f"{kind + ' ' + dtype:<22}" + "".join(f"{total[c]:>16}" for c in columns))

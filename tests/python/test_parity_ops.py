@@ -35,35 +35,13 @@ SLOW = (
     ("forward", torch.complex64),
 )
 
-# Op -> (kind, what a sample says, why). Only failures that say this are let be.
-KNOWN = {
-    "tensor_split": (
-        "forward",
-        "expected tensor_indices_or_sections to be on cpu",
-        "PyTorch wants these indices on the host, and the samples' are on lazy",
-    ),
-}
-
 OPS = parity.lowered()
 
 
-def _failures(name, checks, limit):
-    outcomes = parity.check(parity.OPS[name], checks, limit)
-    return [f"{o.sample}\n    {o.problem}" for o in outcomes if o.problem]
-
-
 def _compare(name, checks, limit):
-    failed = _failures(name, checks, limit)
-    if name in KNOWN:
-        failed = [f for f in failed if KNOWN[name][1] not in f]
+    outcomes = parity.check(parity.OPS[name], checks, limit)
+    failed = [f"{o.sample}\n    {o.problem}" for o in outcomes if o.problem]
     assert not failed, "\n".join(failed)
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_what_is_known_to_fail_still_does(name):
-    kind, says, _ = KNOWN[name]
-    failed = _failures(name, [(kind, torch.float32)], limit=0)
-    assert any(says in f for f in failed), "take it out of KNOWN"
 
 
 @pytest.mark.skipif(not OPS, reason="ltc-opt is not beside the libraries")

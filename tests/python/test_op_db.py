@@ -1,0 +1,128 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every OpInfo of PyTorch, in nine dtypes, gives on lazy what it gives on eager.
+
+Rows of the compiler are tested on all samples in test_parity_ops.py; here are
+the library calls, the ops that split the graph, and what a row's test leaves out.
+"""
+
+from typing import NamedTuple
+
+import parity
+import pytest
+import torch
+from test_parity_ops import SLOW
+
+DTYPES = (
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+)
+SAMPLES = 8
+
+# OpInfo -> (what each of its samples says, why it is right to say so).
+REFUSED = {
+    "to_sparse": (
+        "there are no sparse tensors on a lazy device",
+        "its result is a sparse tensor",
+    ),
+}
+
+
+class Split(NamedTuple):
+    """One sample set in which an op splits the graph."""
+
+    info: str
+    kind: str = "forward"
+    dtype: torch.dtype = torch.float32
+
+
+# Ops whose result's shape depends on values.
+SHAPED_BY_VALUES = {
+    "aten::_to_sparse": Split("to_sparse"),
+    "aten::_to_sparse.sparse_dim": Split("to_sparse"),
+    "aten::_unique": Split("index_fill", "backward"),
+    "aten::_unique2": Split("unique"),
+    "aten::bincount": Split("bincount", dtype=torch.int64),
+    "aten::index.Tensor": Split("__getitem__"),
+    "aten::masked_select": Split("masked_select"),
+    "aten::nonzero": Split("nonzero"),
+    "aten::repeat_interleave.Tensor": Split("repeat_interleave"),
+    "aten::unique_consecutive": Split("unique_consecutive"),
+    "aten::unique_dim": Split("unique"),
+}
+
+# Ops that read values for another reason, and which.
+READS_VALUES = {
+    "aten::_linalg_check_errors": (
+        Split("linalg.cholesky"),
+        "raises for a singular matrix, at once as eager does",
+    ),
+    "aten::linalg_lstsq": (
+        Split("linalg.lstsq"),
+        "PyTorch tags it so: the rank decides which results are empty",
+    ),
+    "aten::_ctc_loss.Tensor": (
+        Split("nn.functional.ctc_loss"),
+        "the greatest length, in a tensor, is a dimension of its second result",
+    ),
+    "aten::_ctc_loss_backward.Tensor": (
+        Split("nn.functional.ctc_loss", "backward"),
+        "as _ctc_loss",
+    ),
+    "aten::histogram.bins_tensor": (
+        Split("histogram"),
+        "has no meta kernel, and refuses to be asked with bins that do not increase",
+    ),
+    "aten::_histogramdd_from_bin_tensors": (
+        Split("histogramdd"),
+        "as histogram.bins_tensor",
+    ),
+}
+SPLITTING = {**SHAPED_BY_VALUES, **{op: s for op, (s, _) in READS_VALUES.items()}}
+ROWS = set(parity.lowered())
+
+
+def checks(name, dtype):
+    """Return what test_parity_ops.py leaves to test."""
+    kinds = parity.KINDS if dtype == torch.float32 else parity.KINDS[:3]
+    every = [(kind, dtype) for kind in kinds]
+    return [c for c in every if name not in ROWS or c not in SLOW]
+
+
+def is_refused(name, outcome):
+    return name in REFUSED and REFUSED[name][0] in outcome.problem
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", parity.OPS)
+def test_op_gives_what_eager_gives(name):
+    failed, split = [], set()
+    for dtype in DTYPES:
+        for outcome in parity.check(parity.OPS[name], checks(name, dtype), SAMPLES):
+            split |= outcome.fallbacks
+            if outcome.problem and not is_refused(name, outcome):
+                failed.append(f"{outcome.sample}\n    {outcome.problem}")
+    assert not failed, "\n".join(failed)
+    assert split <= SPLITTING.keys()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_says_why(name):
+    outcomes = parity.check(parity.OPS[name], [("forward", torch.float32)])
+    assert outcomes
+    assert all(is_refused(name, outcome) for outcome in outcomes)
+
+
+@pytest.mark.parametrize("op", SPLITTING)
+def test_what_splits_the_graph_still_does(op):
+    info, kind, dtype = SPLITTING[op]
+    outcomes = parity.check(parity.OPS[info], [(kind, dtype)])
+    split = frozenset().union(*(outcome.fallbacks for outcome in outcomes))
+    assert op in split, "take it out of the table"

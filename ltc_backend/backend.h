@@ -51,6 +51,10 @@ LTC_API at::Tensor toCpu(const at::Tensor &tensor);
 /// Text of the pending graph of all live tensors of the device.
 LTC_API std::string pendingGraphText(int64_t device);
 
+/// Why an op splits the graph, whatever it is called with; "" if it does not.
+LTC_API std::string fallbackReason(const std::string &op,
+                                   const std::string &overload);
+
 struct MemoryInfo {
   size_t allocated = 0, maxAllocated = 0, reserved = 0; ///< bytes
 };

@@ -7,6 +7,7 @@
 #include "ltc_backend/record/op_info.h"
 
 #include "ltc/op_info.h"
+#include "ltc_backend/backend.h"
 
 namespace ltc::backend {
 
@@ -53,6 +54,10 @@ findView(const c10::FunctionSchema &schema) {
     return std::nullopt;
   const c10::AliasInfo *alias = view->schema().arguments()[0].alias_info();
   return alias && !alias->isWrite() ? view : std::nullopt;
+}
+
+std::string fallbackReason(const std::string &op, const std::string &overload) {
+  return opInfo(op.c_str(), overload.c_str()).fallbackReason;
 }
 
 static std::optional<double> toNumber(const c10::IValue &value) {

@@ -144,6 +144,8 @@ void defineProcess(py::module_ &m) {
   m.def("reset_metrics", torch::wrap_pybind_function(resetMetrics));
   m.def("settings", torch::wrap_pybind_function(settingsTable));
   m.def("set_setting", torch::wrap_pybind_function(setSetting));
+  m.def("fallback_reason",
+        torch::wrap_pybind_function(backend::fallbackReason));
   m.def("auto_step", [] { return settings().auto_step; });
   m.def("caller_source", torch::wrap_pybind_function(callerSource));
   m.def("register_lowering", torch::wrap_pybind_function(registerLowering));

@@ -25,11 +25,12 @@ static int64_t fusedSdpChoice(const Tensor &query, const Tensor &key,
                               double dropout, bool causal,
                               std::optional<double> scale, bool enableGqa) {
   auto like = [](const Tensor &tensor) {
-    return at::empty(tensor.sizes(), tensor.scalar_type());
+    return at::empty(tensor.sizes(), tensor.scalar_type())
+        .set_requires_grad(tensor.requires_grad());
   };
   Mask hostMask;
   if (mask && mask->defined())
-    hostMask = like(*mask).set_requires_grad(mask->requires_grad());
+    hostMask = like(*mask);
   return at::_fused_sdp_choice(like(query), like(key), like(value), hostMask,
                                dropout, causal, scale, enableGqa);
 }
@@ -47,7 +48,7 @@ static Tensor attention(const Tensor &query, const Tensor &key,
                         bool causal, std::optional<double> scale,
                         bool enableGqa) {
   // Everything else, and everything that is an error, is the composite's.
-  bool regular = !enableGqa;
+  bool regular = true;
   for (const Tensor *tensor : {&query, &key, &value})
     regular &= tensor->dim() == 4 && tensor->is_floating_point() &&
                tensor->device() == query.device() &&

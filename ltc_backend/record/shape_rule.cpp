@@ -39,8 +39,10 @@ static bool hasMisleadingMeta(const OpInfo &info) {
                                 "aten::fractional_max_pool3d_backward",
                                 "aten::geqrf",
                                 "aten::histogram.bin_ct",
+                                "aten::multi_margin_loss",
                                 "aten::multi_margin_loss_backward",
                                 "aten::multilabel_margin_loss_backward",
+                                "aten::multilabel_margin_loss_forward",
                                 "aten::native_batch_norm",
                                 "aten::native_layer_norm"};
   return names->count(info.name);

@@ -14,6 +14,7 @@
 #include "ltc_backend/record/batch_norm.h"
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/in_place.h"
+#include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/out_twin.h"
 #include "ltc_backend/record/overlap.h"
@@ -188,6 +189,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerStridedViews(*functionalize);
   // Its lengths and batch sizes are on the CPU, and stay there.
   functionalize->impl("_pack_padded_sequence", CppFunction::makeFallthrough());
+  registerForInferenceMode(*functionalize);
   registerAutocast();
   registerOutTwins();
   watchCustomOps();

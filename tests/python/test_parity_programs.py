@@ -160,6 +160,32 @@ def inference_mode(device):
         return x * x
 
 
+@program
+def modules_in_inference_mode(device):
+    attention = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    gru = torch.nn.GRU(4, 3, batch_first=True)
+    head = torch.nn.Linear(3, 2)
+    for module in (attention, gru, head):
+        module.to(device).eval()
+    with torch.inference_mode():
+        x = values(2, 5, 4, device=device).transpose(0, 1)
+        y = gru(attention(x, x, x)[0])[0]
+        return head(y), head(y.transpose(0, 1)[1])
+
+
+@program
+def views_of_ordinary_tensors_in_inference_mode(device):
+    x = values(3, 4, device=device)
+    with torch.inference_mode():
+        row = x.t()[1]
+        row.mul_(2)
+        made = x * 2
+        column = made[:, 0]
+        column.add_(1)
+    x.view(-1)[0] = 7
+    return [(t, t.is_inference()) for t in (x, row, made, column)]
+
+
 # Layers with state
 
 

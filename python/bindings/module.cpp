@@ -22,7 +22,7 @@
 #include "ltc_backend/record/lowering.h"
 
 #include <torch/csrc/Exceptions.h>
-#include <torch/csrc/jit/python/pybind_utils.h>
+#include <torch/csrc/autograd/python_variable.h>
 
 namespace py = pybind11;
 
@@ -112,12 +112,36 @@ void defineMarker(py::module_ &m) {
         torch::wrap_pybind_function_no_gil(backend::recordEvent));
 }
 
+py::object toPython(const c10::IValue &value) {
+  if (value.isNone())
+    return py::none();
+  if (value.isTensor())
+    return py::reinterpret_steal<py::object>(
+        THPVariable_Wrap(value.toTensor()));
+  if (value.isBool())
+    return py::bool_(value.toBool());
+  if (value.isInt())
+    return py::int_(value.toInt());
+  if (value.isDouble())
+    return py::float_(value.toDouble());
+  if (value.isString())
+    return py::str(value.toStringRef());
+  if (!value.isList())
+    throw py::type_error("a lowering from text for an op with an argument of "
+                         "type " +
+                         value.tagKind());
+  py::list list;
+  for (const c10::IValue &element : value.toListRef())
+    list.append(toPython(element));
+  return list;
+}
+
 /// A number that is an operand of the graph has a type and no value there.
 py::object describe(const backend::ArgumentInfo &info,
                     const c10::IValue &value) {
   if (info.lifts(value) && !value.isList())
     return py::str(value.isDouble() ? "f64" : "i64");
-  return torch::jit::toPyObject(value);
+  return toPython(value);
 }
 
 void registerLowering(const std::string &name, const std::string &overload,

@@ -156,7 +156,10 @@ static Value nanToNum(Scalar s, const Elements &x) {
   Value nan = x["nan"] ? x["nan"] : Value(0.0);
   Value high = x["posinf"] ? x["posinf"] : Value(largest);
   Value low = x["neginf"] ? x["neginf"] : Value(-largest);
-  Value infinite = s.select(s.gt(self, 0.0), high, low);
+  // Cast first: of two literals alone a choice is single.
+  DType dtype = self.dtype();
+  Value infinite =
+      s.select(s.gt(self, 0.0), s.cast(high, dtype), s.cast(low, dtype));
   return s.select(s.isNan(self), nan, s.select(s.isInf(self), infinite, self));
 }
 
@@ -288,8 +291,10 @@ static void addSpecial(OpTable &t) {
     Value a = s.abs(x), b = s.abs(y);
     Value larger = s.max(a, b), ratio = s.div(s.min(a, b), larger);
     Value length = s.mul(larger, s.sqrt(s.add(1.0, s.square(ratio))));
-    return s.select(s.logicalOr(s.eq(larger, 0.0), s.isInf(larger)), larger,
-                    length);
+    // An infinity is far away in whatever direction, NaN too.
+    Value infinite = s.logicalOr(s.isInf(a), s.isInf(b));
+    return s.select(infinite, s.fmax(a, b),
+                    s.select(s.eq(larger, 0.0), larger, length));
   });
   t.pointwise({"aten::xlogy.Tensor", "aten::xlogy.Scalar_Self",
                "aten::xlogy.Scalar_Other"},

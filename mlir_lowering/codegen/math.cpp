@@ -8,7 +8,8 @@
 // exp, expm1, log, log1p, tanh and erf in f32, on scalars and vectors, within
 // 3 ULP, with the C library's results for zeros, infinities and NaN. The
 // coefficients are minimax fits, rounded to f32 one by one from the leading one
-// on. All else is the C library's, lane by lane.
+// on. log1p and expm1 in f64 are made of log and exp, within a few ULP. All
+// else is the C library's, lane by lane.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
@@ -223,6 +224,63 @@ template <typename Op> struct Approximate : OpRewritePattern<Op> {
   Function function;
 };
 
+bool isDouble(Operation *op) {
+  return getElementTypeOrSelf(op->getResult(0).getType()).isF64();
+}
+
+Value realLike(ImplicitLocOpBuilder &b, Value x, double value) {
+  TypedAttr one = b.getF64FloatAttr(value);
+  if (auto shaped = dyn_cast<ShapedType>(x.getType()))
+    one = DenseElementsAttr::get(shaped, mlir::Attribute(one));
+  return arith::ConstantOp::create(b, one);
+}
+
+/// MLIR's own conversion is log(1 + x), which has no digits of a small x.
+struct Log1pInDouble : OpRewritePattern<math::Log1pOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::Log1pOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isDouble(op))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value x = op.getOperand();
+    Value one = realLike(b, x, 1);
+    Value most = realLike(b, x, kInfinity);
+    Value u = arith::AddFOp::create(b, x, one);
+    Value ratio = arith::DivFOp::create(b, x, arith::SubFOp::create(b, u, one));
+    Value result = arith::MulFOp::create(b, math::LogOp::create(b, u), ratio);
+    auto equal = arith::CmpFPredicate::OEQ;
+    Value keeps = arith::CmpFOp::create(b, equal, u, one);
+    result = arith::SelectOp::create(b, keeps, x, result);
+    Value infinite = arith::CmpFOp::create(b, equal, u, most);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, infinite, u, result);
+    return success();
+  }
+};
+
+/// The same for exp(x) - 1: with u = exp(x) rounded, (u - 1) * x / ln u.
+struct ExpM1InDouble : OpRewritePattern<math::ExpM1Op> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::ExpM1Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!isDouble(op))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value x = op.getOperand();
+    Value one = realLike(b, x, 1);
+    Value u = math::ExpOp::create(b, x);
+    Value large = arith::SubFOp::create(b, u, one);
+    Value ratio = arith::DivFOp::create(b, x, math::LogOp::create(b, u));
+    Value small = arith::MulFOp::create(b, large, ratio);
+    Value keeps = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, u, one);
+    small = arith::SelectOp::create(b, keeps, x, small);
+    Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
+                                          math::AbsFOp::create(b, x), one);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isSmall, small, large);
+    return success();
+  }
+};
+
 } // namespace
 
 LogicalResult approximateMath(ModuleOp module) {
@@ -234,6 +292,7 @@ LogicalResult approximateMath(ModuleOp module) {
   patterns.add<Approximate<math::Log1pOp>>(context, log1p);
   patterns.add<Approximate<math::TanhOp>>(context, tanh);
   patterns.add<Approximate<math::ErfOp>>(context, erf);
+  patterns.add<Log1pInDouble, ExpM1InDouble>(context);
   walkAndApplyPatterns(module, std::move(patterns));
   return success();
 }

@@ -24,7 +24,7 @@ DTYPES = (
     torch.bool,
     torch.complex64,
 )
-SAMPLES = 8
+SAMPLES = 6
 
 # OpInfo -> (what each of its samples says, why it is right to say so).
 REFUSED = {

@@ -110,10 +110,13 @@ static void lowerCheck(CheckDivisorOp check, int64_t site) {
 template <typename Check, typename Number>
 static void lowerAll(ModuleOp module, StringRef report, unsigned words,
                      Number number) {
-  module.walk([&](Check check) {
+  // Not inside a walk: what is hoisted may be where the walk would go on.
+  SmallVector<Check> checks;
+  module.walk([&](Check check) { checks.push_back(check); });
+  for (Check check : checks) {
     declareReport(module, report, words);
     lowerCheck(check, number(check.getSite()));
-  });
+  }
 }
 
 void lowerChecks(ModuleOp module, std::vector<Artifact::ErrorSite> &sites,

@@ -5,6 +5,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,14 @@ def counts():
 
     torch.lazy.mark_step(wait=True)
     return Counts()
+
+
+@pytest.fixture
+def third_party(monkeypatch):
+    """Run models that others wrote: eager's random numbers, nothing downloaded."""
+    if sys.version_info < (3, 11):
+        pytest.skip("transformers is only installed for Python 3.11 and later")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with torch_ltc.settings.scope(rng="eager"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the packages say about themselves
+        yield

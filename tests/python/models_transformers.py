@@ -1,0 +1,257 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The table of Hugging Face transformers' models."""
+
+import torch
+from model_rows import (
+    BATCH,
+    CLASSES,
+    LENGTH,
+    VOCABULARY,
+    Model,
+    classes,
+    images,
+    package,
+    padding_mask,
+    tokens,
+)
+
+# What most configurations call their sizes.
+TINY = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+    "num_labels": CLASSES,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+GROUPED = TINY | {"num_key_value_heads": 2}
+GPT = {
+    "vocab_size": VOCABULARY,
+    "n_positions": 64,
+    "n_embd": 32,
+    "n_layer": 2,
+    "n_head": 4,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+TINY_IMAGE = TINY | {"image_size": 32, "patch_size": 8}
+
+WAVES = TINY | {
+    "conv_dim": [16, 16],
+    "conv_stride": [5, 4],
+    "conv_kernel": [10, 4],
+    "num_conv_pos_embeddings": 8,
+    "num_conv_pos_embedding_groups": 4,
+    "mask_time_prob": 0.0,
+}
+
+
+def row(name, batch, numbers, **expected):
+    def make():
+        kind = getattr(package("transformers"), name)
+        return kind(kind.config_class(**numbers))
+
+    def loss(model, batch):
+        return model(**batch).loss
+
+    return Model(make, batch, loss, **expected)
+
+
+def text():
+    ids = tokens()
+    return {"input_ids": ids, "labels": ids}
+
+
+def padded_text():
+    ids, mask = tokens(), padding_mask()
+    return {
+        "input_ids": ids * mask,
+        "attention_mask": mask,
+        "labels": ids.masked_fill(mask == 0, -100),
+    }
+
+
+def classified_text():
+    mask = padding_mask()
+    return {
+        "input_ids": tokens() * mask,
+        "attention_mask": mask,
+        "labels": classes(),
+    }
+
+
+def classified_tokens():
+    return {"input_ids": tokens(), "labels": torch.randint(0, CLASSES, (BATCH, LENGTH))}
+
+
+def answered_text():
+    return {
+        "input_ids": tokens(),
+        "start_positions": torch.randint(0, LENGTH, (BATCH,)),
+        "end_positions": torch.randint(0, LENGTH, (BATCH,)),
+    }
+
+
+def translated_text():
+    return {"input_ids": tokens(), "labels": tokens(6)}
+
+
+def classified_images():
+    return {"pixel_values": images(), "labels": classes()}
+
+
+def captioned_images():
+    return {"input_ids": tokens(), "pixel_values": images(), "return_loss": True}
+
+
+def classified_sounds():
+    return {"input_values": torch.randn(BATCH, 800), "labels": classes()}
+
+
+def spoken_text():
+    return {"input_values": torch.randn(BATCH, 800), "labels": tokens(4)}
+
+
+def translated_sounds():
+    return {"input_features": torch.randn(BATCH, 8, 40), "labels": tokens(6)}
+
+
+def causal(name, numbers, batch=text, **expected):
+    return row(name, batch, numbers, generates=True, **expected)
+
+
+TRANSFORMERS = {
+    # Text, read both ways
+    "bert": row("BertForMaskedLM", padded_text, TINY, reads=1),
+    "roberta": row("RobertaForSequenceClassification", classified_text, TINY, reads=1),
+    "distilbert": row(
+        "DistilBertForQuestionAnswering",
+        answered_text,
+        {"vocab_size": VOCABULARY, "dim": 32, "n_layers": 2, "n_heads": 4}
+        | {"hidden_dim": 48, "max_position_embeddings": 64},
+    ),
+    "electra": row(
+        "ElectraForTokenClassification",
+        classified_tokens,
+        TINY | {"embedding_size": 16},
+    ),
+    "albert": row(
+        "AlbertForSequenceClassification",
+        classified_text,
+        TINY | {"embedding_size": 16},
+        reads=1,
+    ),
+    "deberta": row(
+        "DebertaV2ForSequenceClassification",
+        classified_text,
+        TINY
+        | {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]}
+        | {"position_buckets": 8},
+        reads=1,
+        fallbacks=frozenset({"aten::nonzero"}),
+    ),
+    "mpnet": row("MPNetForMaskedLM", text, TINY),
+    "fnet": row("FNetForMaskedLM", text, TINY),
+    "xlnet": row(
+        "XLNetForSequenceClassification",
+        classified_text,
+        {"vocab_size": VOCABULARY, "d_model": 32, "n_layer": 2, "n_head": 4}
+        | {"d_inner": 48, "num_labels": CLASSES},
+    ),
+    # Text, written
+    "gpt2": causal("GPT2LMHeadModel", GPT),
+    "padded gpt2": causal("GPT2LMHeadModel", GPT, padded_text, reads=2),
+    "gpt_neox": causal("GPTNeoXForCausalLM", TINY),
+    "gptj": causal("GPTJForCausalLM", GPT | {"rotary_dim": 4}),
+    "opt": causal("OPTForCausalLM", TINY | {"ffn_dim": 48, "word_embed_proj_dim": 32}),
+    "bloom": causal("BloomForCausalLM", TINY | {"n_layer": 2, "n_head": 4}),
+    "llama": causal("LlamaForCausalLM", GROUPED),
+    "mistral": causal("MistralForCausalLM", GROUPED | {"sliding_window": 6}),
+    "qwen": causal("Qwen3ForCausalLM", GROUPED | {"head_dim": 8}),
+    "gemma": causal("Gemma2ForCausalLM", GROUPED | {"head_dim": 8}),
+    "phi": causal("PhiForCausalLM", GROUPED),
+    "falcon": causal("FalconForCausalLM", TINY),
+    "mixtral": causal("MixtralForCausalLM", GROUPED | {"num_local_experts": 4}),
+    "mamba": causal("MambaForCausalLM", TINY | {"state_size": 8, "time_step_rank": 4}),
+    # Text to text
+    "t5": causal(
+        "T5ForConditionalGeneration",
+        {"vocab_size": VOCABULARY, "d_model": 32, "d_kv": 8, "d_ff": 48}
+        | {"num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0}
+        | {"tie_word_embeddings": False},
+        translated_text,
+    ),
+    "bart": causal(
+        "BartForConditionalGeneration",
+        {"vocab_size": VOCABULARY, "d_model": 32, "max_position_embeddings": 64}
+        | {"encoder_layers": 2, "decoder_layers": 2}
+        | {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+        | {"encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
+        | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+        | {"decoder_start_token_id": 2, "forced_eos_token_id": None},
+        translated_text,
+        reads=1,
+    ),
+    # Images
+    "vit": row("ViTForImageClassification", classified_images, TINY_IMAGE),
+    "deit": row("DeiTForImageClassification", classified_images, TINY_IMAGE),
+    "dinov2": row("Dinov2ForImageClassification", classified_images, TINY_IMAGE),
+    "swin": row(
+        "SwinForImageClassification",
+        classified_images,
+        {"image_size": 32, "patch_size": 4, "embed_dim": 16, "depths": [2, 2]}
+        | {"num_heads": [2, 4], "window_size": 4, "num_labels": CLASSES},
+    ),
+    "segformer": row(
+        "SegformerForImageClassification",
+        classified_images,
+        {"hidden_sizes": [8, 16], "depths": [1, 1], "sr_ratios": [2, 1]}
+        | {"num_encoder_blocks": 2, "num_attention_heads": [1, 2]}
+        | {"strides": [4, 2], "patch_sizes": [7, 3], "mlp_ratios": [2, 2]}
+        | {"num_labels": CLASSES},
+    ),
+    "mobilevit": row(
+        "MobileViTForImageClassification",
+        classified_images,
+        {"image_size": 32, "patch_size": 1, "hidden_sizes": [16, 16, 16]}
+        | {"neck_hidden_sizes": [8, 8, 8, 8, 8, 8, 16], "num_attention_heads": 2}
+        | {"num_labels": CLASSES},
+    ),
+    "clip": row(
+        "CLIPModel",
+        captioned_images,
+        {"text_config": TINY, "vision_config": TINY_IMAGE, "projection_dim": 16},
+    ),
+    # Sounds
+    "wav2vec2": row("Wav2Vec2ForSequenceClassification", classified_sounds, WAVES),
+    "wav2vec2 ctc": row(
+        "Wav2Vec2ForCTC",
+        spoken_text,
+        WAVES,
+        reads=4,
+        fallbacks=frozenset(
+            {
+                "aten::masked_select",
+                "aten::_ctc_loss.Tensor",
+                "aten::_ctc_loss_backward.Tensor",
+            }
+        ),
+    ),
+    "whisper": causal(
+        "WhisperForConditionalGeneration",
+        {"vocab_size": VOCABULARY, "d_model": 32, "num_mel_bins": 8}
+        | {"encoder_layers": 2, "decoder_layers": 2}
+        | {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+        | {"encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
+        | {"max_source_positions": 20, "max_target_positions": 32}
+        | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+        | {"decoder_start_token_id": 1, "suppress_tokens": None}
+        | {"begin_suppress_tokens": None},
+        translated_sounds,
+    ),
+}

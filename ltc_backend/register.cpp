@@ -16,6 +16,7 @@
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/only_dense.h"
 #include "ltc_backend/record/out_twin.h"
 #include "ltc_backend/record/overlap.h"
 #include "ltc_backend/record/questions.h"
@@ -121,16 +122,6 @@ static void copyInPlace(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
   stack->emplace_back(self);
 }
 
-/// Lazy tensors are dense.
-static void refuseSparse(const c10::OperatorHandle &op, torch::jit::Stack *) {
-  raise(
-      {ErrorCode::Unsupported, Stage::Record,
-       "there are no sparse tensors on a lazy device",
-       c10::toString(op.operator_name()), sourceOf(currentSource()),
-       "x.cpu() before it, or the dense form of what makes it sparse, such as "
-       "sparse=False in nn.Embedding"});
-}
-
 static torch::Library *makeLibrary(const char *name, DispatchKey key) {
   // Lives as long as the process: kernels must not vanish under live tensors.
   return new torch::Library(torch::Library::IMPL, name, key, __FILE__,
@@ -158,6 +149,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerAttention();
   aten->impl("native_batch_norm",
              CppFunction::makeFromBoxedFunction<&batchNorm>());
+  registerRefusals();
   registerRecorder(*aten);
   // A key has one fallback at a time. By now, no op that can be the first on
   // the device in another thread is without a kernel of its own.
@@ -167,11 +159,6 @@ void registerKernels(const std::function<void()> &dropFallback) {
   }
   makeLibrary("_", DispatchKey::Lazy)
       ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());
-
-  for (DispatchKey sparse :
-       {DispatchKey::SparseLazy, DispatchKey::SparseCsrLazy})
-    makeLibrary("_", sparse)
-        ->fallback(CppFunction::makeFromBoxedFunction<&refuseSparse>());
 
   // PyTorch warns about any second kernel for an op; this one hands on to the
   // first, so there is nothing to tell the user.

@@ -100,6 +100,8 @@ static at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
   at::Tensor tensor(c10::make_intrusive<LTCTensorImpl>(
       LazyTensor::Create(std::shared_ptr<LazyTensor::Data>(std::move(data)))));
   setLayout(*tensor.unsafeGetTensorImpl(), sizes, layout);
+  // There is none, which PyTorch's own code would take for one at null.
+  tensor.unsafeGetTensorImpl()->set_storage_access_should_throw();
   return tensor;
 }
 

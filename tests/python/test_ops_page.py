@@ -53,7 +53,10 @@ OWN = {
     "aten::allclose",
     "aten::equal",
 }
-SPARSE = "there are no sparse tensors on a lazy device"
+REFUSED = {
+    "aten::_to_sparse": "there are no sparse tensors on a lazy device",
+    "aten::quantize_per_": "there are no quantized tensors on a lazy device",
+}
 
 
 def row_names():
@@ -95,8 +98,9 @@ def fate(schema, rows):
         return "", "elsewhere"
     if name in OWN:
         return "own kernel", ""
-    if name.startswith("aten::_to_sparse"):
-        return "refused", SPARSE
+    for prefix, why in REFUSED.items():
+        if name.startswith(prefix):
+            return "refused", why
     if full in READS_VALUES:
         return "fallback", READS_VALUES[full][1]
     reason = torch_ltc._C.fallback_reason(name, overload)

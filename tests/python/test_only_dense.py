@@ -1,0 +1,111 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sparse, nested and quantized tensors are refused by name; the next op works."""
+
+import pytest
+import torch
+import torch_ltc
+
+CPU = torch.arange(6.0).view(2, 3)
+JAGGED = {"layout": torch.jagged}
+
+
+def indices(x):
+    return torch.tensor([[0, 1], [1, 0]], device=x.device)
+
+
+OURS = {
+    "to_sparse": lambda x: x.to_sparse(),
+    "sparse_coo_tensor": lambda x: torch.sparse_coo_tensor(indices(x), x[0, :2], (2, 2)),
+    "sparse.mm": lambda x: torch.sparse.mm(CPU.to_sparse(), x.t()),
+    "sparse to": lambda x: CPU.to_sparse().to(x.device),
+    "nested": lambda x: torch.nested.nested_tensor([x, x[:1]]),
+    "nested to": lambda x: torch.nested.nested_tensor([CPU, CPU[:1]]).to(x.device),
+    "quantize": lambda x: torch.quantize_per_tensor(x, 0.1, 10, torch.quint8),
+    "quantize by channel": lambda x: torch.quantize_per_channel(
+        x, x[0, 1:], x[0, :2].long(), 0, torch.qint8
+    ),
+    "quantized to": lambda x: torch.quantize_per_tensor(CPU, 0.1, 10, torch.quint8).to(
+        x.device
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OURS)
+def test_refused_with_what_to_do(name):
+    x = CPU.to("lazy")
+    with pytest.raises(torch_ltc.UnsupportedOpError) as raised:
+        OURS[name](x)
+    message = str(raised.value)
+    assert "tensors on a lazy device" in message and "aten::" in message
+    assert "test_only_dense.py" in message
+    assert torch.equal((x + 1).cpu(), CPU + 1)
+
+
+# PyTorch's own words, for what it has for some devices alone.
+PYTORCHS = {
+    "to_sparse_csr": (lambda x: x.to_sparse_csr(), "new_compressed_tensor"),
+    "csr to": (lambda x: CPU.to_sparse_csr().to(x.device), "new_compressed_tensor"),
+    "to_mkldnn": (lambda x: x.to_mkldnn(), "mkldnn"),
+    "jagged": (
+        lambda x: torch.nested.nested_tensor([x, x[:1]], **JAGGED),
+        "_nested_view_from_jagged",
+    ),
+    "jagged to": (
+        lambda x: torch.nested.nested_tensor([CPU], **JAGGED).to(x.device),
+        "storage",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PYTORCHS)
+def test_refused_by_pytorch(name):
+    x = CPU.to("lazy")
+    make, words = PYTORCHS[name]
+    with pytest.raises(NotImplementedError, match=words):
+        make(x)
+    assert torch.equal((x + 1).cpu(), CPU + 1)
+
+
+def test_fake_quantization_stays_in_the_graph(counts):
+    def run(x):
+        scale = torch.tensor([0.1, 0.2], device=x.device)
+        zero = torch.zeros(2, dtype=torch.int32, device=x.device)
+        x = x.clone().requires_grad_()
+        y = torch.fake_quantize_per_tensor_affine(x, 0.3, 1, -8, 7)
+        y = y + torch.fake_quantize_per_channel_affine(x, scale, zero, 0, -8, 7)
+        y.square().sum().backward()
+        return y.detach().cpu(), x.grad.cpu()
+
+    for a, b in zip(run(CPU.to("lazy")), run(CPU), strict=True):
+        torch.testing.assert_close(a, b)
+    assert counts.fallbacks() == []
+
+
+def test_writes_by_a_mask_stay_in_the_graph(counts):
+    def run(device):
+        x = CPU.to(device).clone()
+        rows = torch.tensor([True, False], device=device)
+        x[x > 2] = -1
+        x[rows] = 7
+        x.index_put_((x < 0,), torch.tensor(3.0, device=device))
+        x[rows, 1:] = torch.tensor([5.0, 6.0], device=device)
+        x.masked_fill_(x == 7, 0)
+        return x
+
+    lazy = run("lazy")
+    assert counts.fallbacks() == []
+    assert torch.equal(lazy.cpu(), run("cpu"))
+
+
+def test_eight_dimensions():
+    def run(device):
+        x = torch.arange(256.0, device=device).view([2] * 8)
+        y = x.permute(7, 0, 6, 1, 5, 2, 4, 3) / 256 + torch.ones(2, 1, 2, device=device)
+        z = y.softmax(3).sum((1, 5)).transpose(0, 3).flip(2)
+        return z, y[..., 1:].cumsum(4), y.amax((0, 7)), torch.cat([y, y], 6).mean()
+
+    for a, b in zip(run("lazy"), run("cpu"), strict=True):
+        torch.testing.assert_close(a.cpu(), b)

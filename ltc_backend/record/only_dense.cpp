@@ -1,4 +1,4 @@
-//===- record/only_dense.cpp - Tensors that a device has none of -*- C++ -*-===//
+//===- record/only_dense.cpp - Tensors that a device has none of ----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

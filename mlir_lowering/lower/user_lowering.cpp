@@ -1,4 +1,4 @@
-//===- user_lowering.cpp - Lowerings that a program brings -*- C++ -*-===//
+//===- user_lowering.cpp - Lowerings that a program brings ------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -16,7 +16,7 @@ def indices(x):
 
 OURS = {
     "to_sparse": lambda x: x.to_sparse(),
-    "sparse_coo_tensor": lambda x: torch.sparse_coo_tensor(indices(x), x[0, :2], (2, 2)),
+    "sparse_coo": lambda x: torch.sparse_coo_tensor(indices(x), x[0, :2], (2, 2)),
     "sparse.mm": lambda x: torch.sparse.mm(CPU.to_sparse(), x.t()),
     "sparse to": lambda x: CPU.to_sparse().to(x.device),
     "nested": lambda x: torch.nested.nested_tensor([x, x[:1]]),

@@ -7,6 +7,7 @@
 #include "ltc_backend/register.h"
 
 #include "ltc_backend/backend.h"
+#include "ltc_backend/library.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/attention.h"
 #include "ltc_backend/record/autocast.h"
@@ -25,7 +26,6 @@
 #include "ltc_backend/record/transfer.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
-#include <torch/library.h>
 
 #include <set>
 
@@ -120,12 +120,6 @@ static void copyInPlace(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
   torch::jit::drop(*stack, 3);
   self.copy_(toCpu(source));
   stack->emplace_back(self);
-}
-
-static torch::Library *makeLibrary(const char *name, DispatchKey key) {
-  // Lives as long as the process: kernels must not vanish under live tensors.
-  return new torch::Library(torch::Library::IMPL, name, key, __FILE__,
-                            __LINE__);
 }
 
 namespace {

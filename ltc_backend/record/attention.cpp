@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/attention.h"
 
+#include "ltc_backend/library.h"
 #include <ATen/ATen.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
-#include <torch/library.h>
 
 namespace ltc::backend {
 using at::Tensor;
@@ -68,8 +68,7 @@ static Tensor attention(const Tensor &query, const Tensor &key,
 void registerAttention() {
   using c10::DispatchKey;
   for (DispatchKey key : {DispatchKey::Lazy, DispatchKey::AutogradLazy}) {
-    auto *library = new torch::Library(torch::Library::IMPL, "aten", key,
-                                       __FILE__, __LINE__);
+    torch::Library *library = makeLibrary("aten", key);
     library->impl("scaled_dot_product_attention", attention);
     if (key == DispatchKey::Lazy)
       library->impl("_fused_sdp_choice", fusedSdpChoice);

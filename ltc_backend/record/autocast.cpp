@@ -13,9 +13,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/autocast.h"
 
+#include "ltc_backend/library.h"
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
-#include <torch/library.h>
 
 #include <mutex>
 #include <set>
@@ -166,12 +166,8 @@ private:
 } // namespace
 
 void registerAutocast() {
-  // Live as long as the process, as all kernels do.
-  auto *any =
-      new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
-  any->fallback(torch::CppFunction::makeFallthrough());
-  auto *aten = new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__,
-                                  __LINE__);
+  makeLibrary("_", kKey)->fallback(torch::CppFunction::makeFallthrough());
+  torch::Library *aten = makeLibrary("aten", kKey);
   auto &dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName &name : dispatcher.getAllOpNames()) {
     auto op = dispatcher.findSchema(name);

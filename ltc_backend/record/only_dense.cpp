@@ -6,19 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/only_dense.h"
 
+#include "ltc_backend/library.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
-
-#include <torch/library.h>
 
 namespace ltc::backend {
 using c10::DispatchKey;
 using torch::CppFunction;
-
-static torch::Library *makeLibrary(const char *name, DispatchKey key) {
-  return new torch::Library(torch::Library::IMPL, name, key, __FILE__,
-                            __LINE__);
-}
 
 [[noreturn]] static void refuse(const char *kind, const c10::OperatorHandle &op,
                                 const char *hint) {

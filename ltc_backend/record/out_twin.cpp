@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/out_twin.h"
 
+#include "ltc_backend/library.h"
 #include <ATen/native/Resize.h>
-#include <torch/library.h>
 
 namespace ltc::backend {
 namespace {
@@ -59,8 +59,7 @@ void registerOutTwins() {
   // The composite kernels stand on the autograd key, below which is the other.
   for (DispatchKey key :
        {DispatchKey::AutogradLazy, DispatchKey::Functionalize}) {
-    auto *library = new torch::Library(torch::Library::IMPL, "aten", key,
-                                       __FILE__, __LINE__);
+    torch::Library *library = makeLibrary("aten", key);
     for (const Row &row : rows) {
       auto &dispatcher = c10::Dispatcher::singleton();
       std::string name = std::string("aten::") + row.name;

@@ -24,6 +24,7 @@ struct OpenMP {
   int (*threadCount)() = nullptr;
   void (*setThreads)(int) = nullptr;
   int (*setThreadsOfMkl)(int) = nullptr; ///< null without MKL; 0 undoes
+  int (*pause)(int) = nullptr;           ///< null before OpenMP 5.0
 
   OpenMP() {
     Dl_info info;
@@ -38,6 +39,7 @@ struct OpenMP {
     find(torch, "omp_get_num_threads", threadCount);
     find(torch, "omp_set_num_threads", setThreads);
     find(torch, "MKL_Set_Num_Threads_Local", setThreadsOfMkl);
+    find(torch, "omp_pause_resource_all", pause);
     dlclose(torch);
   }
   explicit operator bool() const {
@@ -83,6 +85,12 @@ thread_local bool isAlone = false;
 
 void noteThreadCount() {
   wantedThreads.store(at::get_num_threads(), std::memory_order_relaxed);
+}
+
+void releaseThreads() {
+  constexpr int softly = 1; // omp_pause_soft: settings stay
+  if (OpenMP::get().pause)
+    OpenMP::get().pause(softly);
 }
 
 void stayAlone(bool alone) { isAlone = alone; }

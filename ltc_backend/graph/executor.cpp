@@ -147,6 +147,7 @@ void sync(int64_t device, bool wait) {
       failure = executable.takeError();
     } else {
       noteThreadCount();
+      releaseThreads();
       auto launched =
           target.launch(*executable, std::move(collection.arguments));
       if (launched)

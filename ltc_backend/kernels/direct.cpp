@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "direct.h"
 
+#include "gemm.h"
+
 #include <ATen/ops/addmm_cpu_dispatch.h>
 #include <ATen/ops/baddbmm_cpu_dispatch.h>
 #include <ATen/ops/bernoulli_cpu_dispatch.h>
@@ -27,8 +29,32 @@ at::Tensor &writable(const at::Tensor &result) {
   return const_cast<at::Tensor &>(result);
 }
 
+GemmOperand matrix(const at::Tensor &t) {
+  return {t.const_data_ptr<float>(), t.size(0), t.size(1), t.stride(0),
+          t.stride(1)};
+}
+
+/// Writes `a b + addend` by gemm(), or says that ATen should.
+bool tryGemm(const at::Tensor &a, const at::Tensor &b, const at::Tensor &addend,
+             const at::Tensor &c) {
+  if (c.scalar_type() != at::kFloat || c.stride(1) != 1 ||
+      c.stride(0) < c.size(1))
+    return false;
+  GemmOperand left = matrix(a), right = matrix(b), added{};
+  if (!gemmPays(left, right))
+    return false;
+  if (addend.defined())
+    added = matrix(addend.expand(c.sizes()));
+  if (added.data == c.const_data_ptr()) // the addend was donated to `c`
+    return false;
+  gemm(left, right, added, c.mutable_data_ptr<float>(), c.stride(0));
+  return true;
+}
+
 void mm(const Stack &a, Results r, const at::Generator &) {
-  at::cpu::mm_outf(a[0].toTensor(), a[1].toTensor(), writable(r[0]));
+  const at::Tensor &left = a[0].toTensor(), &right = a[1].toTensor();
+  if (!tryGemm(left, right, {}, r[0]))
+    at::cpu::mm_outf(left, right, writable(r[0]));
 }
 
 void bmm(const Stack &a, Results r, const at::Generator &) {
@@ -36,8 +62,12 @@ void bmm(const Stack &a, Results r, const at::Generator &) {
 }
 
 void addmm(const Stack &a, Results r, const at::Generator &) {
-  at::cpu::addmm_outf(a[0].toTensor(), a[1].toTensor(), a[2].toTensor(),
-                      a[3].toScalar(), a[4].toScalar(), writable(r[0]));
+  const at::Tensor &self = a[0].toTensor(), &left = a[1].toTensor(),
+                   &right = a[2].toTensor();
+  at::Scalar beta = a[3].toScalar(), alpha = a[4].toScalar();
+  bool plain = beta.equal(1) && alpha.equal(1);
+  if (!plain || !tryGemm(left, right, self, r[0]))
+    at::cpu::addmm_outf(self, left, right, beta, alpha, writable(r[0]));
 }
 
 void baddbmm(const Stack &a, Results r, const at::Generator &) {

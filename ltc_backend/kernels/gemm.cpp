@@ -1,0 +1,188 @@
+//===- gemm.cpp - Matrix products around oneDNN's kernel --------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "gemm.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/native/CPUBlas.h>
+#include <fbgemm/Utils.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+namespace ltc::backend {
+namespace {
+
+// A block of `a` (64 x 1024 floats) and a panel of `b` (1024 x 64) share a
+// 1 MiB second-level cache; all panels of a pass are at most 8 MiB.
+constexpr int64_t kRows = 64, kCols = 64, kDepth = 1024, kPass = 2048;
+
+/// Memory that a thread keeps for the next product.
+class Scratch {
+public:
+  float *reserve(int64_t count) {
+    if (count > size) {
+      memory.reset(new (std::align_val_t(64)) float[count]);
+      size = count;
+    }
+    return memory.get();
+  }
+
+private:
+  struct Free {
+    void operator()(float *data) const {
+      ::operator delete[](data, std::align_val_t(64));
+    }
+  };
+  std::unique_ptr<float[], Free> memory;
+  int64_t size = 0;
+};
+
+/// Copies a block, whose (0, 0) is at `from`, to rows of `stride`.
+void pack(const GemmOperand &from, int64_t row, int64_t col, int64_t rows,
+          int64_t cols, float *to, int64_t stride) {
+  const float *data = from.data + row * from.rowStride + col * from.colStride;
+  if (from.colStride != 1)
+    return fbgemm::transpose_simd<float>(cols, rows, data, from.colStride, to,
+                                         stride);
+  for (int64_t r = 0; r < rows; ++r)
+    std::memcpy(to + r * stride, data + r * from.rowStride,
+                cols * sizeof(float));
+}
+
+/// One pass: `depth` of the inner dimension and `width` columns of `c`.
+class Pass {
+public:
+  Pass(const GemmOperand &a, const GemmOperand &b, const GemmOperand &addend,
+       float *c, int64_t cStride)
+      : a(a), b(b), addend(addend), c(c), cStride(cStride) {}
+
+  void run(int64_t col, int64_t width, int64_t inner, int64_t depth) {
+    firstCol = col;
+    cols = width;
+    firstInner = inner;
+    innerSize = depth;
+    panels = (cols + kCols - 1) / kCols;
+    blocks = (a.rows + kRows - 1) / kRows;
+    static thread_local Scratch scratch;
+    packed = scratch.reserve(panels * kCols * depth);
+    each(panels, &Pass::packPanels);
+    // Few blocks are split further, or threads would go without.
+    groups = std::clamp<int64_t>(kTasks / blocks, 1, panels);
+    each(blocks * groups, &Pass::multiplyTasks);
+  }
+
+private:
+  static constexpr int64_t kTasks = 32;
+
+  void each(int64_t count, void (Pass::*work)(int64_t, int64_t)) {
+    at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+      (this->*work)(begin, end);
+    });
+  }
+
+  float *panel(int64_t index) const {
+    return packed + index * kCols * innerSize;
+  }
+  int64_t panelWidth(int64_t index) const {
+    return std::min(kCols, cols - index * kCols);
+  }
+
+  void packPanels(int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p)
+      pack(b, firstInner, firstCol + p * kCols, innerSize, panelWidth(p),
+           panel(p), kCols);
+  }
+
+  void multiplyTasks(int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      int64_t group = task % groups;
+      multiply(task / groups, group * panels / groups,
+               (group + 1) * panels / groups);
+    }
+  }
+
+  void multiply(int64_t block, int64_t begin, int64_t end) {
+    int64_t row = block * kRows, rows = std::min(kRows, a.rows - row);
+    const float *left = a.data + row * a.rowStride + firstInner;
+    int64_t stride = a.rowStride;
+    if (a.colStride != 1) {
+      static thread_local Scratch scratch;
+      float *copy = scratch.reserve(kRows * kDepth);
+      pack(a, row, firstInner, rows, innerSize, copy, innerSize);
+      left = copy;
+      stride = innerSize;
+    }
+    for (int64_t p = begin; p < end; ++p) {
+      int64_t col = firstCol + p * kCols, width = panelWidth(p);
+      float *out = c + row * cStride + col;
+      at::native::cpublas::brgemm(rows, width, innerSize, stride, kCols,
+                                  cStride, firstInner != 0, left, panel(p),
+                                  out);
+      if (addend.data && firstInner + innerSize == a.cols)
+        add(row, col, rows, width, out);
+    }
+  }
+
+  /// The block is still in the first-level cache.
+  void add(int64_t row, int64_t col, int64_t rows, int64_t width, float *out) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const float *from = addend.data + (row + r) * addend.rowStride +
+                          col * addend.colStride;
+      float *to = out + r * cStride;
+      if (addend.colStride == 1)
+        for (int64_t i = 0; i < width; ++i)
+          to[i] += from[i];
+      else
+        for (int64_t i = 0; i < width; ++i)
+          to[i] += from[i * addend.colStride];
+    }
+  }
+
+  const GemmOperand &a, &b, &addend;
+  float *c;
+  int64_t cStride;
+  int64_t firstCol, cols, firstInner, innerSize, panels, blocks, groups;
+  float *packed;
+};
+
+bool hasUnitStride(const GemmOperand &m) {
+  bool rowMajor = m.colStride == 1 && m.rowStride >= m.cols;
+  bool columnMajor = m.rowStride == 1 && m.colStride >= m.rows;
+  return rowMajor || columnMajor;
+}
+
+/// Of what decides, only the processor: the same program gives the same values.
+bool isForThisProcessor() {
+#if defined(__x86_64__)
+  static const bool answer = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && !__builtin_cpu_is("intel");
+  }();
+  return answer;
+#else
+  return false;
+#endif
+}
+
+} // namespace
+
+bool gemmPays(const GemmOperand &a, const GemmOperand &b) {
+  return isForThisProcessor() && a.rows >= 8 && b.cols >= 4 && a.cols >= 4 &&
+         hasUnitStride(a) && hasUnitStride(b);
+}
+
+void gemm(const GemmOperand &a, const GemmOperand &b, const GemmOperand &addend,
+          float *c, int64_t cStride) {
+  Pass pass(a, b, addend, c, cStride);
+  for (int64_t col = 0; col < b.cols; col += kPass)
+    for (int64_t inner = 0; inner < a.cols; inner += kDepth)
+      pass.run(col, std::min(kPass, b.cols - col), inner,
+               std::min(kDepth, a.cols - inner));
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,102 @@
+//===- gemm_test.cpp - Products of matrices against float64 -----*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/kernels/gemm.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+using namespace ltc::backend;
+
+namespace {
+
+GemmOperand operand(const at::Tensor &t) {
+  return {t.const_data_ptr<float>(), t.size(0), t.size(1), t.stride(0),
+          t.stride(1)};
+}
+
+/// A random matrix that lies in memory by rows, or by columns.
+at::Tensor matrix(int64_t rows, int64_t cols, bool byColumns) {
+  return byColumns ? at::randn({cols, rows}).t() : at::randn({rows, cols});
+}
+
+at::Tensor product(const at::Tensor &a, const at::Tensor &b,
+                   const at::Tensor &addend = {}) {
+  // Wider than the result, so that a store beyond a row is seen.
+  at::Tensor wide = at::full({a.size(0), b.size(1) + 3}, 7.0f);
+  GemmOperand added{};
+  if (addend.defined())
+    added = operand(addend.expand({a.size(0), b.size(1)}));
+  gemm(operand(a), operand(b), added, wide.mutable_data_ptr<float>(),
+       wide.stride(0));
+  EXPECT_TRUE((wide.slice(1, b.size(1)) == 7).all().item<bool>());
+  return wide.slice(1, 0, b.size(1));
+}
+
+void expectClose(const at::Tensor &found, const at::Tensor &a,
+                 const at::Tensor &b, const at::Tensor &addend = {}) {
+  at::Tensor left = a.to(at::kDouble), right = b.to(at::kDouble);
+  at::Tensor wanted = left.mm(right), bound = left.abs().mm(right.abs());
+  if (addend.defined()) {
+    wanted = wanted + addend.to(at::kDouble);
+    bound = bound + addend.to(at::kDouble).abs();
+  }
+  // A sum of k products may be off by k roundings of its terms (N. Higham,
+  // "Accuracy and Stability of Numerical Algorithms", 3.1).
+  double unit = 6e-8 * double(a.size(1) + 2);
+  at::Tensor error = (found.to(at::kDouble) - wanted).abs();
+  EXPECT_TRUE((error <= bound * unit).all().item<bool>())
+      << a.sizes() << " by " << b.sizes();
+}
+
+TEST(Gemm, MultipliesEveryLayout) {
+  at::manual_seed(0);
+  for (auto [m, k, n] : {std::tuple{8, 4, 4}, {63, 65, 1}, {64, 1024, 64},
+                         {65, 1025, 129}, {130, 17, 2049}, {300, 2100, 70}})
+    for (bool left : {false, true})
+      for (bool right : {false, true}) {
+        at::Tensor a = matrix(m, k, left), b = matrix(k, n, right);
+        expectClose(product(a, b), a, b);
+      }
+}
+
+TEST(Gemm, AddsABiasOrAMatrix) {
+  at::Tensor a = matrix(70, 1100, false), b = matrix(1100, 90, true);
+  for (const at::Tensor &addend :
+       {at::randn({90}), at::randn({70, 1}), at::randn({70, 90}),
+        at::randn({90, 70}).t(), at::randn({1, 1})})
+    expectClose(product(a, b, addend), a, b, addend);
+}
+
+TEST(Gemm, CarriesWhatIsNotFinite) {
+  at::Tensor a = at::ones({64, 64}), b = at::ones({64, 64});
+  a[3][5] = std::numeric_limits<float>::infinity();
+  b[7][9] = std::numeric_limits<float>::quiet_NaN();
+  at::Tensor c = product(a, b);
+  EXPECT_TRUE(at::equal(c.isnan().nonzero().select(1, 1),
+                        at::full({64}, 9, at::kLong)));
+  EXPECT_EQ(c.isinf().sum().item<int64_t>(), 63);
+}
+
+TEST(Gemm, IsTheSameOnAnyNumberOfThreads) {
+  at::Tensor a = matrix(200, 1500, true), b = matrix(1500, 200, false);
+  at::Tensor bias = at::randn({200});
+  at::set_num_threads(1);
+  at::Tensor alone = product(a, b, bias);
+  at::set_num_threads(4);
+  for (int round = 0; round < 20; ++round)
+    EXPECT_TRUE(at::equal(product(a, b, bias), alone));
+}
+
+TEST(Gemm, LeavesVectorsAndOddStridesToATen) {
+  EXPECT_FALSE(gemmPays(operand(at::randn({1, 64})), operand(at::randn({64, 64}))));
+  EXPECT_FALSE(gemmPays(operand(at::randn({64, 64})), operand(at::randn({64, 1}))));
+  at::Tensor everySecond = at::randn({64, 128}).slice(1, 0, 128, 2);
+  EXPECT_FALSE(gemmPays(operand(everySecond), operand(at::randn({64, 64}))));
+}
+
+} // namespace

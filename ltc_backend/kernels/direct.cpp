@@ -45,8 +45,6 @@ bool tryGemm(const at::Tensor &a, const at::Tensor &b, const at::Tensor &addend,
     return false;
   if (addend.defined())
     added = matrix(addend.expand(c.sizes()));
-  if (added.data == c.const_data_ptr()) // the addend was donated to `c`
-    return false;
   gemm(left, right, added, c.mutable_data_ptr<float>(), c.stride(0));
   return true;
 }

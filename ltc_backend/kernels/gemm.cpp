@@ -54,12 +54,30 @@ void pack(const GemmOperand &from, int64_t row, int64_t col, int64_t rows,
                 cols * sizeof(float));
 }
 
+/// Adds a block of `addend`, whose (0, 0) is at (row, col), if there is one.
+void add(const GemmOperand &addend, int64_t row, int64_t col, int64_t rows,
+         int64_t cols, float *to, int64_t stride) {
+  if (!addend.data)
+    return;
+  for (int64_t r = 0; r < rows; ++r, to += stride) {
+    const float *from =
+        addend.data + (row + r) * addend.rowStride + col * addend.colStride;
+    if (addend.colStride == 1)
+      for (int64_t i = 0; i < cols; ++i)
+        to[i] += from[i];
+    else
+      for (int64_t i = 0; i < cols; ++i)
+        to[i] += from[i * addend.colStride];
+  }
+}
+
 /// One pass: `depth` of the inner dimension and `width` columns of `c`.
 class Pass {
 public:
   Pass(const GemmOperand &a, const GemmOperand &b, const GemmOperand &addend,
        float *c, int64_t cStride)
-      : a(a), b(b), addend(addend), c(c), cStride(cStride) {}
+      : a(a), b(b), addend(addend), c(c), cStride(cStride),
+        accumulates(addend.data == c) {}
 
   void run(int64_t col, int64_t width, int64_t inner, int64_t depth) {
     firstCol = col;
@@ -121,34 +139,49 @@ private:
       int64_t col = firstCol + p * kCols, width = panelWidth(p);
       float *out = c + row * cStride + col;
       at::native::cpublas::brgemm(rows, width, innerSize, stride, kCols,
-                                  cStride, firstInner != 0, left, panel(p),
-                                  out);
-      if (addend.data && firstInner + innerSize == a.cols)
-        add(row, col, rows, width, out);
-    }
-  }
-
-  /// The block is still in the first-level cache.
-  void add(int64_t row, int64_t col, int64_t rows, int64_t width, float *out) {
-    for (int64_t r = 0; r < rows; ++r) {
-      const float *from = addend.data + (row + r) * addend.rowStride +
-                          col * addend.colStride;
-      float *to = out + r * cStride;
-      if (addend.colStride == 1)
-        for (int64_t i = 0; i < width; ++i)
-          to[i] += from[i];
-      else
-        for (int64_t i = 0; i < width; ++i)
-          to[i] += from[i * addend.colStride];
+                                  cStride, accumulates || firstInner != 0, left,
+                                  panel(p), out);
+      // The block is still in the first-level cache.
+      if (!accumulates && firstInner + innerSize == a.cols)
+        add(addend, row, col, rows, width, out, cStride);
     }
   }
 
   const GemmOperand &a, &b, &addend;
   float *c;
   int64_t cStride;
+  bool accumulates;
   int64_t firstCol, cols, firstInner, innerSize, panels, blocks, groups;
   float *packed;
 };
+
+/// Few rows times a matrix by columns, as a layer's weight is: b' a' is made,
+/// which reads every weight once, where it lies, and turned over by blocks.
+void multiplyFewRows(const GemmOperand &a, const GemmOperand &b,
+                     const GemmOperand &addend, float *c, int64_t cStride) {
+  static thread_local Scratch scratch;
+  float *turned = scratch.reserve(a.rows * a.cols);
+  GemmOperand byColumns{a.data, a.cols, a.rows, a.colStride, a.rowStride};
+  pack(byColumns, 0, 0, a.cols, a.rows, turned, a.rows);
+  auto multiply = [&](int64_t begin, int64_t end) {
+    alignas(64) float block[kRows * kCols];
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t col = i * kRows, cols = std::min(kRows, b.cols - col);
+      at::native::cpublas::brgemm(cols, a.rows, a.cols, b.colStride, a.rows,
+                                  a.rows, false, b.data + col * b.colStride,
+                                  turned, block);
+      float *out = c + col;
+      if (addend.data != c) {
+        fbgemm::transpose_simd<float>(cols, a.rows, block, a.rows, out,
+                                      cStride);
+        add(addend, 0, col, a.rows, cols, out, cStride);
+      } else {
+        add({block, a.rows, cols, 1, a.rows}, 0, 0, a.rows, cols, out, cStride);
+      }
+    }
+  };
+  at::parallel_for(0, (b.cols + kRows - 1) / kRows, 1, multiply);
+}
 
 bool hasUnitStride(const GemmOperand &m) {
   bool rowMajor = m.colStride == 1 && m.rowStride >= m.cols;
@@ -178,6 +211,8 @@ bool gemmPays(const GemmOperand &a, const GemmOperand &b) {
 
 void gemm(const GemmOperand &a, const GemmOperand &b, const GemmOperand &addend,
           float *c, int64_t cStride) {
+  if (b.colStride != 1 && a.rows <= kCols)
+    return multiplyFewRows(a, b, addend, c, cStride);
   Pass pass(a, b, addend, c, cStride);
   for (int64_t col = 0; col < b.cols; col += kPass)
     for (int64_t inner = 0; inner < a.cols; inner += kDepth)

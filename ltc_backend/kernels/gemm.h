@@ -20,7 +20,8 @@
 
 namespace ltc::backend {
 
-/// `rows` x `cols` floats, element (r, c) at data[r * rowStride + c * colStride]
+/// `rows` x `cols` floats, element (r, c) at data[r * rowStride + c *
+/// colStride]
 struct GemmOperand {
   const float *data;
   int64_t rows, cols, rowStride, colStride;
@@ -32,9 +33,9 @@ LTC_API bool gemmPays(const GemmOperand &a, const GemmOperand &b);
 
 /// c = a b + addend, with rows of `c` at c + r * cStride. The addend is c's
 /// shape, read as GemmOperand says (a bias has rowStride 0), or null data for
-/// none; it may not overlap `c`. Runs on ATen's threads, whose number changes no
-/// value. Scratch stays with the threads: at most
-/// 8.5 MiB each.
+/// none; it overlaps `c` only if it is `c`. Runs on ATen's threads, whose
+/// number changes no value. Scratch stays with the threads: at most 8.5 MiB
+/// each.
 LTC_API void gemm(const GemmOperand &a, const GemmOperand &b,
                   const GemmOperand &addend, float *c, int64_t cStride);
 

@@ -7,6 +7,7 @@
 #include "mlir_lowering/lower/lower.h"
 
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/lower/accumulate.h"
 #include "mlir_lowering/lower/foreach.h"
 #include "mlir_lowering/lower/user_lowering.h"
 
@@ -127,6 +128,7 @@ static void eraseDead(Operation *root) {
 
 LogicalResult lowerOps(Operation *root) {
   eraseDead(root);
+  accumulateProducts(root);
   SmallVector<OpOp> ops;
   root->walk([&](OpOp op) { ops.push_back(op); });
   for (OpOp op : ops) {

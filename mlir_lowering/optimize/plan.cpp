@@ -53,6 +53,14 @@ static func::FuncOp kernelOf(func::CallOp call) {
       SymbolTable::lookupNearestSymbolFrom(call, call.getCalleeAttr()));
 }
 
+/// The input that a call may write its result over, as only addmm can.
+static std::optional<unsigned> addendOf(CallOp call) {
+  bool isSum = call.getCallee() == "aten::addmm" &&
+               call.getInputs()[0].getType() == call.getResult(0).getType() &&
+               call.permutationOf(0).empty();
+  return isSum ? std::optional(0u) : std::nullopt;
+}
+
 BufferPlan::BufferPlan(func::FuncOp main) : main(main) {
   Block &body = main.getBody().front();
   for (BlockArgument argument : body.getArguments())
@@ -123,9 +131,39 @@ void BufferPlan::visit(Operation *op) {
           !storageNumber.contains(input))
         open(input, Storage::Arena, positions[op]);
     for (OpResult result : op->getResults())
-      if (!takeOffer(result))
+      if (!takeOffer(result) && !addInPlace(call, result))
         open(result, Storage::Arena, positions[op]);
   }
+}
+
+/// Adds a product to what nobody reads afterwards, in its memory.
+bool BufferPlan::addInPlace(CallOp call, OpResult result) {
+  auto addend = addendOf(call);
+  if (!addend)
+    return false;
+  auto found = storageNumber.find(call.getInputs()[*addend]);
+  if (found == storageNumber.end())
+    return false;
+  unsigned number = found->second;
+  Storage &storage = storages[number];
+  int64_t position = positions[call];
+  if (storage.place != Storage::Arena || storage.last > position ||
+      storage.bytes != bytesOf(result.getType()) ||
+      !isOnlyInput(call, *addend, number))
+    return false;
+  storageNumber[result] = number;
+  storage.last = std::max(position, lastUse.lookup(result));
+  return true;
+}
+
+/// True if no other input of `call` lies in that storage.
+bool BufferPlan::isOnlyInput(CallOp call, unsigned input, unsigned storage) {
+  for (auto [i, value] : llvm::enumerate(call.getInputs())) {
+    auto found = storageNumber.find(value);
+    if (i != input && found != storageNumber.end() && found->second == storage)
+      return false;
+  }
+  return true;
 }
 
 /// Computes a result straight into the argument that is offered to it, unless
@@ -139,13 +177,23 @@ bool BufferPlan::takeOffer(OpResult result) {
   int64_t position = positions[result.getOwner()];
   auto last = lastUse.find(argument);
   if (last != lastUse.end() && last->second >= position) {
-    auto call = dyn_cast<func::CallOp>(result.getOwner());
-    if (last->second > position || !call ||
-        !mayOverwrite(call, result, argument))
+    Operation *owner = result.getOwner();
+    auto kernel = dyn_cast<func::CallOp>(owner);
+    auto call = dyn_cast<CallOp>(owner);
+    if (last->second > position ||
+        (kernel && !mayOverwrite(kernel, result, argument)) ||
+        (call && !mayAddTo(call, argument)))
       return false;
   }
   open(result, Storage::Argument, position).argument = offer->second;
   return true;
+}
+
+bool BufferPlan::mayAddTo(CallOp call, Value argument) {
+  auto addend = addendOf(call);
+  unsigned storage = storageNumber.lookup(argument);
+  return addend && storageNumber.lookup(call.getInputs()[*addend]) == storage &&
+         isOnlyInput(call, *addend, storage);
 }
 
 bool BufferPlan::mayOverwrite(func::CallOp call, OpResult result,

@@ -10,6 +10,8 @@
 
 namespace ltc::compiler {
 
+class CallOp;
+
 struct Storage {
   enum Place { Arena, Argument, Result };
   Place place = Arena;
@@ -48,6 +50,9 @@ private:
   bool takeOffer(mlir::OpResult result);
   bool mayOverwrite(mlir::func::CallOp call, mlir::OpResult result,
                     mlir::Value argument);
+  bool mayAddTo(CallOp call, mlir::Value argument);
+  bool addInPlace(CallOp call, mlir::OpResult result);
+  bool isOnlyInput(CallOp call, unsigned input, unsigned storage);
   void placeResults();
   void placeTemporaries();
 

@@ -55,8 +55,13 @@ void expectClose(const at::Tensor &found, const at::Tensor &a,
 
 TEST(Gemm, MultipliesEveryLayout) {
   at::manual_seed(0);
-  for (auto [m, k, n] : {std::tuple{8, 4, 4}, {63, 65, 1}, {64, 1024, 64},
-                         {65, 1025, 129}, {130, 17, 2049}, {300, 2100, 70}})
+  for (auto [m, k, n] : {std::tuple{8, 4, 4},
+                         {63, 65, 1},
+                         {64, 1024, 64},
+                         {65, 1025, 129},
+                         {9, 1500, 200},
+                         {130, 17, 2049},
+                         {300, 2100, 70}})
     for (bool left : {false, true})
       for (bool right : {false, true}) {
         at::Tensor a = matrix(m, k, left), b = matrix(k, n, right);
@@ -70,6 +75,15 @@ TEST(Gemm, AddsABiasOrAMatrix) {
        {at::randn({90}), at::randn({70, 1}), at::randn({70, 90}),
         at::randn({90, 70}).t(), at::randn({1, 1})})
     expectClose(product(a, b, addend), a, b, addend);
+}
+
+TEST(Gemm, AddsToWhatIsThere) {
+  for (auto [m, k] : {std::pair{200, 1300}, {20, 300}}) {
+    at::Tensor a = matrix(m, k, true), b = matrix(k, 90, true);
+    at::Tensor c = at::randn({m, 90}), before = c.clone();
+    gemm(operand(a), operand(b), operand(c), c.mutable_data_ptr<float>(), 90);
+    expectClose(c, a, b, before);
+  }
 }
 
 TEST(Gemm, CarriesWhatIsNotFinite) {
@@ -93,8 +107,10 @@ TEST(Gemm, IsTheSameOnAnyNumberOfThreads) {
 }
 
 TEST(Gemm, LeavesVectorsAndOddStridesToATen) {
-  EXPECT_FALSE(gemmPays(operand(at::randn({1, 64})), operand(at::randn({64, 64}))));
-  EXPECT_FALSE(gemmPays(operand(at::randn({64, 64})), operand(at::randn({64, 1}))));
+  EXPECT_FALSE(
+      gemmPays(operand(at::randn({1, 64})), operand(at::randn({64, 64}))));
+  EXPECT_FALSE(
+      gemmPays(operand(at::randn({64, 64})), operand(at::randn({64, 1}))));
   at::Tensor everySecond = at::randn({64, 128}).slice(1, 0, 128, 2);
   EXPECT_FALSE(gemmPays(operand(everySecond), operand(at::randn({64, 64}))));
 }

@@ -17,3 +17,10 @@ def ordinal_of(device):
     if device.type != "lazy":
         raise ValueError(f"expected a lazy device, got {device}")
     return startup.start().current_device() if device.index is None else device.index
+
+
+def is_lazy(device):
+    """Return whether a string, `torch.device` or anything else means a lazy device."""
+    if isinstance(device, str):
+        return device.partition(":")[0] == "lazy"
+    return isinstance(device, torch.device) and device.type == "lazy"

@@ -1,11 +1,11 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``Module.to('lazy')`` keeps the parameters it finds.
+"""``Module.to('lazy')`` and ``p.data = p.data.to('lazy')`` keep the parameter.
 
 Between devices whose tensors have storages, PyTorch moves a parameter by giving
-it another storage. A lazy tensor has none, so PyTorch would make new parameters:
-tied weights come apart, and an optimizer built before the move trains the old
-ones. Here the two tensors behind the Python objects are exchanged instead.
+it another storage. A lazy tensor has none, so PyTorch would make new parameters,
+or refuse: tied weights come apart, and an optimizer built before the move trains
+the old ones. Here the two tensors behind the Python objects are exchanged instead.
 """
 
 import threading
@@ -35,6 +35,31 @@ def keep_identity(stock):
             _moving.to_lazy = None
 
     return _apply
+
+
+def data_of_any_device(stock):
+    """Wrap the descriptor of ``data`` for ``torch.nn.Parameter``."""
+
+    def set_data(self, data):
+        try:
+            stock.__set__(self, data)
+        except RuntimeError:
+            if not isinstance(data, torch.Tensor) or _is_lazy(self) == _is_lazy(data):
+                raise
+            _replace(self, data)
+
+    return property(stock.__get__, set_data, doc=stock.__doc__)
+
+
+def _replace(parameter, data):
+    """Give the parameter, which is on the other side, this data; its gradient moves."""
+    gradient = parameter.grad
+    parameter.grad = None  # it would be exchanged along, and on the wrong side
+    try:
+        _exchange(parameter, torch.nn.Parameter(data, parameter.requires_grad))
+    finally:
+        if gradient is not None:
+            parameter.grad = gradient.to(parameter.device)
 
 
 def _is_lazy(tensor):

@@ -1,21 +1,24 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every place where this package changes PyTorch's Python code, with its reason.
+"""Every place where this package changes others' Python code, with its reason.
 
 PyTorch has no door for these: it names the devices it knows, or assumes that a
 tensor has a storage. Each patch wraps one function, hands on to it whenever no
 lazy tensor or device is meant, and is dropped, with a log line, should a version
-of PyTorch not have the function any more.
+of PyTorch not have the function any more. The same goes for the one package beside
+PyTorch, which is patched when a program imports it.
 """
 
 import functools
 import importlib
+import importlib.machinery
+import sys
 import warnings
 from typing import NamedTuple
 
 
 class Patch(NamedTuple):
-    """One function of PyTorch that we wrap."""
+    """One function of PyTorch or another package that we wrap."""
 
     where: str  # the module or class, as it is imported
     name: str
@@ -43,6 +46,19 @@ AT_IMPORT = (
         "get_autocast_dtype",
         "autocast:by_device",
         "autocast's state has no place for lazy; XLA's, which is free, is used",
+    ),
+    Patch(
+        "torch.nn.Parameter",
+        "data",
+        "parameters:data_of_any_device",
+        "assigning data exchanges storages, and a lazy tensor has none",
+    ),
+    Patch(
+        "torch._opaque_base.OpaqueBaseMeta",
+        "__call__",
+        "generator:calling",
+        "torch.Generator(device) asks the hooks of an accelerator; the list of "
+        "those is fixed in C++",
     ),
 )
 
@@ -113,6 +129,18 @@ AT_START = (
     ),
 )
 
+# Needed by programs that import the package named.
+AT_IMPORT_OF = {
+    "safetensors": (
+        Patch(
+            "safetensors",
+            "safe_open",
+            "safetensors_files:opening",
+            "the list of devices is fixed in its library",
+        ),
+    ),
+}
+
 
 def apply(patches):
     """Install the patches."""
@@ -121,14 +149,50 @@ def apply(patches):
         stock = getattr(owner, patch.name, None)
         if stock is None:
             warnings.warn(
-                f"torch_ltc: this PyTorch has no {patch.where}.{patch.name}; going "
-                f"without the patch for it ({patch.why})",
+                f"torch_ltc: there is no {patch.where}.{patch.name}; going without the "
+                f"patch for it ({patch.why})",
                 stacklevel=2,
             )
             continue
         module, function = patch.wrapper.split(":")
         wrap = getattr(importlib.import_module(f"torch_ltc.{module}"), function)
-        setattr(owner, patch.name, functools.wraps(stock)(wrap(stock)))
+        ours = wrap(stock)
+        if callable(ours) and not isinstance(ours, type):
+            ours = functools.wraps(stock)(ours)
+        setattr(owner, patch.name, ours)
+
+
+def apply_when_imported():
+    """Install the patches of packages, now or when a program imports them."""
+    for package, patches in AT_IMPORT_OF.items():
+        if package in sys.modules:
+            apply(patches)
+        else:
+            sys.meta_path.insert(0, _Finder(package, patches))
+
+
+class _Finder:
+    """Finds one package as all others would, and patches it once it has run."""
+
+    def __init__(self, package, patches):
+        self.package = package
+        self.patches = patches
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.package:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        run = spec.loader.exec_module
+
+        def run_and_patch(module):
+            run(module)
+            sys.meta_path.remove(self)
+            apply(self.patches)
+
+        spec.loader.exec_module = run_and_patch
+        return spec
 
 
 def _import(name):

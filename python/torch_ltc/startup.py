@@ -43,6 +43,7 @@ def activate():
         torch._register_device_module("lazy", device)
         serialization.register_location()
         patches.apply(patches.AT_IMPORT)
+        patches.apply_when_imported()
         _first_kernel = torch.library.Library("_", "IMPL", "Lazy")
         _first_kernel.fallback(_first_op)
         # Early, so that it runs late: other exit handlers may still compute.

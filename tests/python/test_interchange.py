@@ -16,13 +16,45 @@ def test_safetensors(tmp_path):
     path = tmp_path / "x.safetensors"
     x = torch.randn(3, 4, device="lazy")
     save_file({"x": x, "t": x.t().contiguous()}, path)
-    for name, tensor in load_file(path).items():
-        assert torch.equal(tensor, (x if name == "x" else x.t()).cpu())
+    for device in ("cpu", "lazy", "lazy:0"):
+        for name, tensor in load_file(path, device=device).items():
+            assert tensor.device.type == torch.device(device).type
+            assert torch.equal(tensor.cpu(), (x if name == "x" else x.t()).cpu())
 
     model, other = (torch.nn.Linear(3, 3, device="lazy") for _ in range(2))
     save_model(model, path)
-    load_model(other, path)
+    load_model(other, path, device="lazy")
     assert torch.equal(model.weight, other.weight)
+
+
+def test_part_of_a_safetensors_file(tmp_path):
+    from safetensors import SafetensorError, safe_open
+    from safetensors.torch import save_file
+
+    path = tmp_path / "x.safetensors"
+    x = torch.randn(3, 4)
+    save_file({"x": x}, path, metadata={"made": "here"})
+    with safe_open(path, framework="pt", device="lazy") as file:
+        part = file.get_slice("x")
+        assert file.metadata() == {"made": "here"} and list(file.keys()) == ["x"]
+        assert part.get_shape() == [3, 4] and part[1:].device.type == "lazy"
+        assert torch.equal(part[1:].cpu(), x[1:])
+        assert torch.equal(file.get_tensor("x").cpu(), x)
+    with pytest.raises(SafetensorError, match="device foo is invalid"):
+        safe_open(path, framework="pt", device="foo")
+    with safe_open(path, framework="np") as file:
+        assert np.array_equal(file.get_tensor("x"), x.numpy())
+
+
+@pytest.mark.parametrize("first", ["torch", "safetensors"])
+def test_safetensors_before_and_after_torch(first, run_python, tmp_path):
+    run_python(f"""
+import {first}
+import torch
+from safetensors.torch import load_file, save_file
+save_file({{"x": torch.ones(2)}}, "{tmp_path}/x")
+assert load_file("{tmp_path}/x", device="lazy")["x"].sum().item() == 2
+""")
 
 
 @pytest.mark.filterwarnings("ignore:torch.distributed is disabled")

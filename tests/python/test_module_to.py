@@ -147,6 +147,38 @@ def test_a_parameter_that_cannot_be_exchanged_is_said_to_be_new(monkeypatch):
     assert module.weight.device.type == "lazy"
 
 
+def test_data_of_another_device():
+    """As scripts move what they train: p.data = p.data.to(device)."""
+    module = nn.Linear(3, 1, bias=False)
+    weight, before = module.weight, module.weight.detach().clone()
+    optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
+    weight.register_hook(lambda gradient: gradient * 2)
+    weight.grad = torch.ones(1, 3)
+    for device in ("lazy", "cpu", "lazy"):
+        weight.data = weight.data.to(device)
+        weight.grad.data = weight.grad.data.to(device)
+        assert module.weight is weight and weight.is_leaf and weight.requires_grad
+        assert weight.device.type == weight.grad.device.type == device
+        assert torch.equal(weight.detach().cpu(), before)
+        assert torch.equal(weight.grad.cpu(), torch.ones(1, 3))
+    module(torch.ones(1, 3, device="lazy")).sum().backward()
+    optimizer.step()
+    torch.testing.assert_close(weight.cpu(), before - 3)
+
+
+def test_data_of_the_same_device_is_left_to_pytorch():
+    for device in ("cpu", "lazy"):
+        weight = nn.Parameter(torch.zeros(2, device=device))
+        other = torch.ones(3, device=device)
+        weight.data = other
+        other += 1
+        assert weight.tolist() == [2, 2, 2]  # an alias
+        with pytest.raises(RuntimeError, match="incompatible tensor type"):
+            weight.data = torch.ones(2, device="meta")
+        with pytest.raises(TypeError, match="has to be a tensor"):
+            weight.data = 3
+
+
 def test_other_conversions_are_left_alone():
     module = nn.Linear(2, 1)
     weight = module.weight

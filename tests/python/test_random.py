@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random numbers: eager's own with rng=eager, and good ones of the seed without."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -205,3 +208,34 @@ print(torch.rand(4, device="lazy:1").tolist())
     done = [run_python(program, LTC_CPU_DEVICES="2").stdout for _ in range(2)]
     lines = "".join(done).splitlines()
     assert len(lines) == 4 and len(set(lines)) == 1
+
+
+def test_a_lazy_generator_is_a_generator():
+    made = torch.Generator("lazy").manual_seed(3)
+    assert isinstance(made, torch.Generator)
+    assert made.device == torch.device("lazy", 0) and made.initial_seed() == 3
+    other = torch.Generator(device=torch.device("lazy", 0))
+    other.set_state(made.get_state())
+    alike = [
+        made,
+        other,
+        made.clone_state(),
+        copy.deepcopy(made),
+        pickle.loads(pickle.dumps(made)),
+        torch.Generator().manual_seed(3),
+    ]
+    assert [g.device.type for g in alike] == ["lazy"] * 5 + ["cpu"]
+    with settings.scope(rng="eager"):
+        draws = [torch.randn(4, device="lazy", generator=g).cpu() for g in alike]
+    expected = torch.randn(4, generator=torch.Generator().manual_seed(3))
+    assert all(torch.equal(draw, expected) for draw in draws)
+
+
+def test_generators_of_other_devices_are_left_alone():
+    assert type(torch.Generator("cpu")) is type(torch.Generator()) is torch.Generator
+    with pytest.raises(RuntimeError, match="there is no device lazy:9"):
+        torch.Generator("lazy:9")
+    with pytest.raises(RuntimeError, match="at start of device string: foo"):
+        torch.Generator("foo")
+    with pytest.raises(RuntimeError, match="META device type not an accelerator"):
+        torch.Generator("meta")

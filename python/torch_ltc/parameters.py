@@ -44,11 +44,14 @@ def data_of_any_device(stock):
         try:
             stock.__set__(self, data)
         except RuntimeError:
-            if not isinstance(data, torch.Tensor) or _is_lazy(self) == _is_lazy(data):
+            if not isinstance(data, torch.Tensor) or {
+                self.device.type,
+                data.device.type,
+            } != {"cpu", "lazy"}:
                 raise
             _replace(self, data)
 
-    return property(stock.__get__, set_data, doc=stock.__doc__)
+    return property(stock.__get__, set_data)
 
 
 def _replace(parameter, data):

@@ -22,8 +22,8 @@ demo: build ## train on cpu and on lazy, compare, show one graph at each stage
 test: build ## run every test; with CI=true the slow ones too
 	@tests/run.sh $(BUILD)
 
-bench: build ## time lazy against eager
-	@python benchmarks/bench.py
+bench: build ## time lazy against eager; ARGS="--all" against other compilers too
+	@python benchmarks/bench.py $(ARGS)
 
 wheel: setup ## build dist/torch_ltc-*.whl
 	@CC=clang-22 CXX=clang++-22 python -m pip wheel --no-build-isolation --no-deps --wheel-dir dist .

@@ -1,6 +1,6 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Time lazy against eager: `make bench`.
+"""Time lazy against eager and other compilers: `make bench`.
 
 Each contender runs a workload in a process of its own; timed rounds take turns,
 so that whatever else the machine does meets all of them. A ratio is taken round
@@ -9,6 +9,7 @@ by round, against eager's round beside it. Outputs are compared first.
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -16,8 +17,9 @@ import time
 from pathlib import Path
 
 import chart
+import limits
+import page
 import report
-from coordinator import measure
 
 HERE = Path(__file__).resolve().parent
 
@@ -27,7 +29,7 @@ def git_revision():
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
-def describe_machine():
+def describe_machine(threads):
     """Return what a reader must know to judge the figures."""
     import torch
 
@@ -39,7 +41,9 @@ def describe_machine():
         "torch": torch.__version__,
         "python": platform.python_version(),
         "cpu": model.split(":", 1)[1].strip(),
-        "threads": torch.get_num_threads(),
+        "threads": threads,
+        "load": f"{os.getloadavg()[1]:.1f}",
+        "limits": {str(n): limits.measure(n) for n in sorted({1, threads})},
     }
 
 
@@ -47,45 +51,82 @@ def parse_options():
     # Names only: the contenders' and workloads' modules import torch.
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     out = HERE.parent / "build" / "bench"
-    parser.add_argument("--only", nargs="+", metavar="WORKLOAD")
-    parser.add_argument("--contenders", nargs="+", default=["lazy"], metavar="NAME")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--quick", action="store_true", help="4 short rounds")
+    parser.add_argument(
+        "workloads", nargs="*", help="default: those with a limit, see README.md"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="all workloads and contenders"
+    )
+    parser.add_argument("--contenders", nargs="+", metavar="NAME")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--round-seconds", type=float, default=0.3)
+    parser.add_argument("--small", action="store_true", help="sizes of a smoke test")
     parser.add_argument("--json", type=Path, default=out / "bench.json")
     parser.add_argument("--chart", type=Path, default=out / "bench.svg")
     parser.add_argument("--compare", type=Path, metavar="OLD.json")
+    parser.add_argument(
+        "--docs", action="store_true", help="also renew docs/performance.md"
+    )
     return parser.parse_args()
+
+
+def choose(options):
+    """Return the names of workloads and contenders, or end with what exists."""
+    from contenders import CONTENDERS
+    from workloads import LIMITS, WORKLOADS
+
+    workloads = options.workloads or (WORKLOADS if options.all else LIMITS)
+    contenders = options.contenders or (CONTENDERS if options.all else ["lazy"])
+    for names, known in ((workloads, WORKLOADS), (contenders, CONTENDERS)):
+        if unknown := set(names) - set(known):
+            sys.exit(f"bench: no {', '.join(unknown)}; there are {', '.join(known)}")
+    return list(workloads), ["eager", *(n for n in contenders if n != "eager")]
+
+
+def measure_all(options):
+    from coordinator import Plan, measure
+
+    workloads, contenders = choose(options)
+    size = "small" if options.small else "full"
+    plan = Plan(
+        contenders, options.threads, options.rounds, options.round_seconds, size
+    )
+    machine = describe_machine(options.threads)
+    result = {"machine": machine, "rows": [], "outputs": [], "failures": []}
+    for workload in workloads:
+        print(f"{workload} ...", file=sys.stderr, flush=True)
+        rows, differences, failures = measure(workload, plan)
+        result["rows"] += rows
+        result["outputs"] += differences
+        result["failures"] += failures
+        write(options.json, json.dumps(result, indent=1) + "\n")
+    return result
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
 
 
 def main():
     options = parse_options()
-    from workloads import WORKLOADS
-
-    rounds, seconds = (4, 0.1) if options.quick else (options.rounds, 0.4)
-    rows, differences = [], []
-    for workload in options.only or WORKLOADS:
-        print(f"{workload} ...", file=sys.stderr, flush=True)
-        new_rows, new_differences = measure(
-            workload, options.contenders, rounds=rounds, round_seconds=seconds
-        )
-        rows += new_rows
-        differences += new_differences
-
-    result = {"machine": describe_machine(), "rows": rows, "outputs": differences}
+    result = measure_all(options)
     print(report.table(result))
     if options.compare:
-        old = json.loads(options.compare.read_text())
-        print(report.comparison(old, result))
-    for path, content in [
-        (options.json, json.dumps(result, indent=1) + "\n"),
-        (options.chart, chart.draw(rows)),
-    ]:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-        print(f"wrote {path}")
-    wrong = [d for d in differences if not d["difference"] < d["bound"]]
+        print(report.comparison(json.loads(options.compare.read_text()), result))
+    write(options.chart, chart.draw(result))
+    print(f"wrote {options.json} and {options.chart}")
+    if options.docs:
+        page.renew(HERE.parent / "docs", result)
+    wrong = [
+        entry
+        for entry in result["outputs"]
+        if entry["comparable"] and not entry["difference"] < entry["bound"]
+    ]
     if wrong:
-        sys.exit(f"bench: {len(wrong)} outputs differ from eager's, see above")
+        names = ", ".join(f"{e['contender']} on {e['workload']}" for e in wrong)
+        sys.exit(f"bench: outputs differ from eager's: {names}")
 
 
 if __name__ == "__main__":

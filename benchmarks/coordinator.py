@@ -2,32 +2,52 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Starts the workers of one workload and lets their rounds take turns."""
 
+import contextlib
+import dataclasses
 import json
 import math
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from contenders import CONTENDERS
+from workloads import WORKLOADS
 
 WORKER = Path(__file__).resolve().with_name("worker.py")
-# Eager's own numbers for dropout, while outputs are compared.
-SAME_RANDOM_NUMBERS = {"LTC_RNG": "eager"}
-BOUND = 1e-5
+
+
+@dataclasses.dataclass
+class Plan:
+    """How much to measure."""
+
+    contenders: list  # eager first
+    threads: int
+    rounds: int
+    round_seconds: float
+    size: str = "full"
+
+    @property
+    def modes(self):
+        """Numbers of threads, the most last."""
+        return sorted({1, self.threads})
+
+
+class Failure(Exception):
+    """A contender cannot run a workload; the words go into the table."""
 
 
 class Worker:
     """A contender's process; ask() sends a command and waits for the answer."""
 
-    def __init__(self, contender, workload, environment=None):
-        self.name = f"{contender} on {workload}"
+    def __init__(self, contender, workload, size, environment):
         self.process = subprocess.Popen(
-            [sys.executable, WORKER, contender, workload],
+            [sys.executable, WORKER, contender, workload, size],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | CONTENDERS[contender].environment | (environment or {}),
+            env=os.environ | CONTENDERS[contender].environment | environment,
             text=True,
         )
 
@@ -38,14 +58,18 @@ class Worker:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise SystemExit(f"bench: {self.name} ended during {command}")
-        return json.loads(line)
+            raise Failure(f"its process ended with status {self.process.wait()}")
+        answer = json.loads(line)
+        if "fails" in answer:
+            raise Failure(answer["fails"])
+        return answer
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         try:
             self.process.wait(timeout=60)
         except subprocess.TimeoutExpired:
@@ -55,27 +79,141 @@ class Worker:
 
 
 def relative_difference(wanted, found):
-    if len(wanted) != len(found) or not all(map(math.isfinite, wanted + found)):
+    """Return the largest difference of two lists of tensors, by their largest value."""
+    import torch
+
+    if [t.shape for t in wanted] != [t.shape for t in found]:
         return math.inf
-    pairs = zip(wanted, found, strict=True)
-    return max(abs(a - b) / max(abs(a), 1e-30) for a, b in pairs)
+    largest = 0.0
+    for a, b in zip(wanted, found, strict=True):
+        a, b = a.double(), b.double()
+        if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
+            return math.inf
+        scale = a.abs().max().clamp(min=1e-30)
+        largest = max(largest, ((a - b).abs().max() / scale).item())
+    return largest
 
 
-def check_outputs(workload, contenders):
-    """Return how far each contender's first outputs are from eager's."""
-    outputs = {}
-    for name in ["eager", *contenders]:
-        with Worker(name, workload, SAME_RANDOM_NUMBERS) as worker:
-            outputs[name] = worker.ask("check")["outputs"]
-    return [
-        {
-            "workload": workload,
-            "contender": name,
-            "difference": relative_difference(outputs["eager"], outputs[name]),
-            "bound": BOUND,
-        }
-        for name in contenders
-    ]
+class Measurement:
+    """One workload with its contenders."""
+
+    def __init__(self, workload, plan, directory):
+        self.name, self.plan, self.directory = workload, plan, Path(directory)
+        self.work = WORKLOADS[workload]
+        self.workers = {}  # (contender, threads) to Worker
+        self.samples = {}  # contender to a list of answers, one a round
+        self.once = {}  # contender to what is measured once
+        self.failures = {}
+        self.contenders = [
+            name
+            for name in plan.contenders
+            if name != "eager-fused" or self.work.trains
+        ]
+
+    def worker(self, contender, threads, environment=None):
+        """Start a process; its disk cache is this workload's and contender's own."""
+        settings = {"OMP_NUM_THREADS": str(threads)} | (environment or {})
+        if variable := CONTENDERS[contender].cache_variable:
+            settings[variable] = str(self.directory / contender)
+        return Worker(contender, self.name, self.plan.size, settings)
+
+    def fail(self, contender, error):
+        self.failures[contender] = str(error)
+        self.contenders.remove(contender)
+        for (name, threads), worker in list(self.workers.items()):
+            if name == contender:
+                worker.__exit__()
+                del self.workers[name, threads]
+
+    def begin(self, contender):
+        """Start both workers, time the first steps cold and warm, write outputs."""
+        worker = self.workers[contender, self.plan.threads] = self.worker(
+            contender, self.plan.threads
+        )
+        self.once[contender] = worker.ask("first")
+        if CONTENDERS[contender].cache_variable:
+            with self.worker(contender, self.plan.threads) as second:
+                self.once[contender]["warm_cpu_s"] = second.ask("first")["cold_cpu_s"]
+        for threads in self.plan.modes[:-1]:
+            worker = self.workers[contender, threads] = self.worker(contender, threads)
+            worker.ask("first")
+        path = str(self.directory / f"{contender}.pt")
+        numbers = CONTENDERS[contender].same_numbers
+        if not self.work.random or not numbers:
+            self.workers[contender, self.plan.threads].ask("check", path=path)
+            return
+        with self.worker(contender, self.plan.threads, numbers) as other:
+            other.ask("first")
+            other.ask("check", path=path)
+
+    def differences(self):
+        """Return how far each contender's first outputs are from eager's."""
+        import torch
+
+        wanted = torch.load(self.directory / "eager.pt")
+        return [
+            {
+                "workload": self.name,
+                "contender": name,
+                "difference": relative_difference(
+                    wanted, torch.load(self.directory / f"{name}.pt")
+                ),
+                "bound": self.work.bound,
+                # Other random numbers give other outputs.
+                "comparable": not self.work.random
+                or CONTENDERS[name].same_numbers is not None,
+            }
+            for name in self.contenders
+            if name != "eager"
+        ]
+
+    def count(self, threads):
+        """Return how many of eager's steps make a round."""
+        probe = self.workers["eager", threads].ask("round", count=2)
+        unit = probe["step_ms"] / 1e3
+        return max(2, min(1000, round(self.plan.round_seconds / unit)))
+
+    def turns(self):
+        """Let the rounds take turns."""
+        for worker in self.workers.values():
+            worker.ask("round", count=2)  # warms up
+        counts = {threads: self.count(threads) for threads in self.plan.modes}
+        self.samples = {name: [] for name in self.contenders}
+        for number in range(self.plan.rounds):
+            order = list(self.contenders)
+            if number % 2:
+                order.reverse()
+            answers = {name: {} for name in order}
+            for threads in self.plan.modes:
+                for name in order:
+                    worker = self.workers[name, threads]
+                    new = worker.ask("round", count=counts[threads])
+                    if threads == 1:
+                        answers[name]["cpu_ms"] = new["cpu_ms"]
+                    if threads == self.plan.threads:
+                        answers[name] |= {k: v for k, v in new.items() if k != "cpu_ms"}
+            for name in order:
+                self.samples[name].append(answers[name])
+
+    def run(self):
+        for contender in list(self.contenders):
+            try:
+                self.begin(contender)
+            except Failure as error:
+                if contender == "eager":
+                    raise
+                self.fail(contender, error)
+        differences = self.differences()
+        self.turns()
+        most = self.plan.threads
+        for name in self.contenders:
+            self.once[name] |= self.workers[name, most].ask("counts")
+        work = self.workers["eager", most].ask("operations")
+        return summarize(self, work), differences
+
+    def close(self):
+        for worker in self.workers.values():
+            worker.__exit__()
 
 
 def spread(values):
@@ -86,43 +224,47 @@ def spread(values):
     return {"median": median, "low": low, "high": high}
 
 
-def summarize(workload, samples):
-    """Return one row for each contender and quantity."""
+def summarize(measurement, work):
+    """Return one row for each contender."""
     rows = []
-    for quantity in samples["eager"][0]:
-        beside = [answer[quantity] for answer in samples["eager"]]
-        for name, rounds in samples.items():
+    beside = measurement.samples["eager"]
+    for name, rounds in measurement.samples.items():
+        row = {"workload": measurement.name, "contender": name, **work}
+        row["targets"] = measurement.work.targets
+        row["times"] = {}
+        for quantity in beside[0]:
             values = [answer[quantity] for answer in rounds]
-            ratios = [a / b for a, b in zip(values, beside, strict=True)]
-            rows.append(
-                {
-                    "workload": workload,
-                    "contender": name,
-                    "quantity": quantity,
-                    **spread(values),
-                    "ratio": spread(ratios),
-                }
-            )
+            ratios = [
+                answer[quantity] / eager[quantity]
+                for answer, eager in zip(rounds, beside, strict=True)
+            ]
+            row["times"][quantity] = spread(values) | {"ratio": spread(ratios)}
+        row["once"] = overhead(measurement.once[name], measurement.once["eager"])
+        rows.append(row)
     return rows
 
 
-def measure(workload, contenders, rounds, round_seconds):
-    """Check the outputs, then time; return the rows and the differences."""
-    differences = check_outputs(workload, contenders)
-    workers = {name: Worker(name, workload) for name in ["eager", *contenders]}
-    samples = {name: [] for name in workers}
-    try:
-        for worker in workers.values():
-            worker.ask("round", count=5)  # warms up: compiles, fills caches
-        warm = workers["eager"].ask("round", count=5)
-        unit = warm["step_ms"] / 1e3 if "step_ms" in warm else 1e-3
-        count = max(2, round(round_seconds / unit))
-        for number in range(rounds):
-            order = list(workers)
-            for name in order if number % 2 else reversed(order):
-                samples[name].append(workers[name].ask("round", count=count))
-        memory = {name: [worker.ask("memory")] for name, worker in workers.items()}
-    finally:
-        for worker in workers.values():
-            worker.__exit__()
-    return summarize(workload, samples) + summarize(workload, memory), differences
+def overhead(once, eager):
+    """Return what was measured once; of first steps, what they cost beyond eager's."""
+    beyond = {
+        "cold_s": "cold_s",
+        "cold_cpu_s": "cold_cpu_s",
+        "warm_cpu_s": "cold_cpu_s",
+    }
+    shared = {key: eager[other] for key, other in beyond.items()}
+    return {key: value - shared.get(key, 0) for key, value in once.items()}
+
+
+def measure(workload, plan):
+    """Return (rows, differences of outputs, failures by contender)."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        measurement = Measurement(workload, plan, directory)
+        try:
+            rows, differences = measurement.run()
+        finally:
+            measurement.close()
+    failures = [
+        {"workload": workload, "contender": name, "fails": words}
+        for name, words in measurement.failures.items()
+    ]
+    return rows, differences, failures

@@ -2,19 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One contender with one workload, in a process of its own.
 
-    python worker.py lazy digits-mlp
+    python worker.py lazy digits-mlp full
 
-Reads one JSON command a line, answers with one JSON object a line.
+Reads one JSON command a line, answers with one JSON object a line; an answer
+{"fails": words} says what was raised.
 """
 
 import json
 import os
+import resource
 import statistics
 import sys
 import time
 
+import torch
 from contenders import CONTENDERS
-from workloads import TRAINING, WORKLOADS
+from workloads import WORKLOADS
+
+FIRST_STEPS = 3  # a training loop's first steps differ: the optimizer begins
+HOST_SECONDS = 0.05
+
+
+def cpu_seconds():
+    """Return what this process and the compilers it called have used."""
+    used = [resource.getrusage(who) for who in (0, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def peak_mib():
@@ -24,79 +36,110 @@ def peak_mib():
     return int(line.split()[1]) / 1024
 
 
-class TrainingWorker:
-    """Runs training steps."""
+def tensors(result):
+    return [result] if isinstance(result, torch.Tensor) else list(result)
 
-    def __init__(self, contender, work):
-        self.contender = contender
-        self.step = contender.prepare(work.step)
 
-    def check(self, count=10):
-        """Return the first losses, to be compared between contenders."""
-        losses = [self.step() for _ in range(count)]
-        return {"outputs": [loss.item() for loss in losses]}
+class Worker:
+    """Holds the workload between commands."""
+
+    def __init__(self, contender, workload, size):
+        self.contender = CONTENDERS[contender]()
+        self.kind, self.size = WORKLOADS[workload], size
+        self.work = None
+        self.outputs = []
+
+    def step(self):
+        self.result = self.work.step()
+        self.contender.submit()
+
+    def first(self):
+        """Build, and run the first steps; return what that took."""
+        import torch._dynamo  # noqa: F401  optimizers import it in any case
+
+        wall, cpu = time.perf_counter(), cpu_seconds()
+        self.contender.start()
+        self.work = self.kind(self.contender, self.size)
+        for _ in range(FIRST_STEPS):
+            self.step()
+            self.outputs.append(self.result)
+        self.contender.finish()
+        return {
+            "cold_s": time.perf_counter() - wall,
+            "cold_cpu_s": cpu_seconds() - cpu,
+        }
+
+    def check(self, path):
+        """Write the outputs of the first steps to `path`."""
+        while len(self.outputs) < self.work.checked_steps:
+            self.step()
+            self.outputs.append(self.result)
+        kept = [t for result in self.outputs for t in tensors(result)]
+        torch.save([t.detach().cpu() for t in kept], path)
+        self.outputs = []
+        return {}
+
+    def operations(self):
+        """Return the floating-point operations of a step's contractions."""
+        from torch.utils.flop_counter import FlopCounterMode
+
+        with FlopCounterMode(display=False) as counter:
+            self.step()
+        return {"flops": counter.get_total_flops(), "bytes": self.work.traffic}
+
+    def host_seconds(self):
+        """Return how long the host is busy with one step, nothing waiting."""
+        times = []
+        while not times or sum(times) < HOST_SECONDS:
+            self.contender.finish()
+            start = time.perf_counter()
+            self.step()
+            times.append(time.perf_counter() - start)
+        self.contender.finish()
+        return statistics.median(times)
 
     def round(self, count):
-        self.contender.finish()
-        start = time.perf_counter()
-        self.step()
-        self.contender.submit()
-        host = time.perf_counter() - start
-        self.contender.finish()
-        start = time.perf_counter()
+        host = self.host_seconds()
+        wall, cpu = time.perf_counter(), time.process_time()
         for _ in range(count):
             self.step()
         self.contender.finish()
-        step = (time.perf_counter() - start) / count
-        return {"step_ms": 1e3 * step, "host_ms": 1e3 * host}
+        answer = {
+            "step_ms": 1e3 * (time.perf_counter() - wall) / count,
+            "cpu_ms": 1e3 * (time.process_time() - cpu) / count,
+            "host_ms": 1e3 * host,
+        }
+        if self.work.ops:
+            answer["op_us"] = 1e6 * host / self.work.ops
+        return answer
 
-    def memory(self):
-        return {"peak_mib": peak_mib()}
-
-
-class ChainWorker:
-    """Runs a chain until the host has handed it over."""
-
-    def __init__(self, contender, work):
-        self.contender = contender
-        self.work = work
-        self.run = contender.prepare(work.run)
-
-    def once(self):
-        self.work.reset()
-        self.contender.submit()
+    def counts(self):
+        """Return graphs so far, and what one more step launches."""
         self.contender.finish()
-        start = time.perf_counter()
-        self.run()
-        self.contender.submit()
-        seconds = time.perf_counter() - start
+        before = self.contender.counts()
+        self.step()
         self.contender.finish()
-        return seconds
-
-    def check(self, count=1):
-        self.once()
-        return {"outputs": self.work.x.tolist()}
-
-    def round(self, count):
-        times = [self.once() for _ in range(count)]
-        return {"op_us": 1e6 * statistics.median(times) / self.work.ops}
-
-    def memory(self):
-        return {}
+        after = self.contender.counts()
+        per_step = {
+            key: after[key] - before[key]
+            for key in ("kernels", "fallbacks")
+            if key in after
+        }
+        return {"peak_mib": peak_mib(), **after, **per_step}
 
 
 def main():
-    contender_name, workload_name = sys.argv[1:]
     # Whatever the contender prints must not reach the coordinator's pipe.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    contender = CONTENDERS[contender_name]()
-    work = WORKLOADS[workload_name](contender.device)
-    kind = TrainingWorker if workload_name in TRAINING else ChainWorker
-    worker = kind(contender, work)
+    worker = Worker(*sys.argv[1:])
     for line in sys.stdin:
         command, arguments = json.loads(line)
-        answer = getattr(worker, command)(**arguments)
+        try:
+            answer = getattr(worker, command)(**arguments)
+        except Exception as error:  # the table says so, the other rows go on
+            words = [line for line in str(error).splitlines() if line.strip()]
+            answer = {"fails": f"{type(error).__name__}: {' '.join(words)[:400]}"}
         print(json.dumps(answer), file=answers, flush=True)
 
 

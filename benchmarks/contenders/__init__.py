@@ -2,15 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Who runs the workloads: one small file each, listed here.
 
-A contender is a class with `name`, `device` and `environment` (what its worker
-process is started with), and three methods, called in that process only:
+A contender is an object with
 
-    prepare(step)  the step as this contender wants it called
-    submit()       hand over what the host has done; need not wait
-    finish()       wait until everything handed over has run
+    name, device    what the table calls it, where its tensors are
+    environment     what its process is started with
+    same_numbers    further environment under which it draws eager's random
+                    numbers, for the comparison of outputs; None: it cannot
+    cache_variable  the environment variable that names its disk cache, or None
+    optimizer_options  given to every optimizer
+
+and, called in its own process only,
+
+    start()            once, before anything is built
+    compile(function)  the function as this contender wants it called
+    submit()           hand over what the host has done; need not wait
+    finish()           wait until everything handed over has run
+    counts()           {"graphs", "kernels", "fallbacks"} since the start
 """
 
-from contenders.eager import Eager
+from contenders.eager import Eager, EagerFused
+from contenders.inductor import Inductor
 from contenders.lazy import Lazy
+from contenders.ts import Ts
 
-CONTENDERS = {contender.name: contender for contender in (Eager, Lazy)}
+CONTENDERS = {
+    contender.name: contender for contender in (Eager, EagerFused, Inductor, Ts, Lazy)
+}

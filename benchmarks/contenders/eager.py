@@ -6,17 +6,33 @@ from typing import ClassVar
 
 
 class Eager:
-    """The program on cpu."""
+    """The program on cpu; the other contenders change what differs."""
 
     name = "eager"
     device = "cpu"
     environment: ClassVar[dict] = {}
+    same_numbers: ClassVar[dict | None] = {}
+    cache_variable: ClassVar[str | None] = None
+    optimizer_options: ClassVar[dict] = {}
 
-    def prepare(self, step):
-        return step
+    def start(self):
+        pass
+
+    def compile(self, function):
+        return function
 
     def submit(self):
         pass
 
     def finish(self):
         pass
+
+    def counts(self):
+        return {}
+
+
+class EagerFused(Eager):
+    """The optimizers' fused=True, which scripts must ask for."""
+
+    name = "eager-fused"
+    optimizer_options: ClassVar[dict] = {"fused": True}

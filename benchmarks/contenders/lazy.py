@@ -6,19 +6,28 @@ from typing import ClassVar
 
 import torch
 
+from contenders.eager import Eager
 
-class Lazy:
+
+class Lazy(Eager):
     """The program on lazy."""
 
     name = "lazy"
     device = "lazy"
-    environment: ClassVar[dict] = {}
-
-    def prepare(self, step):
-        return step
+    same_numbers: ClassVar[dict | None] = {"LTC_RNG": "eager"}
+    cache_variable = "LTC_CACHE_DIR"
 
     def submit(self):
         torch.lazy.mark_step()
 
     def finish(self):
         torch.lazy.synchronize()
+
+    def counts(self):
+        found = torch.lazy.metrics()
+        fallbacks = [n for k, n in found.items() if k.startswith("record.fallback.")]
+        return {
+            "graphs": found.get("cache.miss", 0),
+            "kernels": found.get("execute.kernels", 0),
+            "fallbacks": sum(fallbacks),
+        }

@@ -1,14 +1,35 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is run, by name.
+"""What is run, by name: one family a file, each a list of classes."""
 
-A workload is a class made with (device); a Training has step(), which returns
-the loss; a Chain has reset() and run(), and how many ops that is.
-"""
+from workloads import (
+    chains,
+    encoder,
+    examples,
+    gpt,
+    lstm,
+    mlp,
+    optimizers,
+    pointwise,
+    resnet,
+    rows,
+    tiny,
+)
 
-from workloads.chains import AddMulChain, InPlaceChain
-from workloads.training import DigitsCnn, DigitsMlp, GptText
+FAMILIES = (
+    examples,
+    chains,
+    pointwise,
+    rows,
+    mlp,
+    resnet,
+    gpt,
+    encoder,
+    lstm,
+    optimizers,
+    tiny,
+)
+WORKLOADS = {work.name: work for family in FAMILIES for work in family.WORKLOADS}
 
-TRAINING = {work.name: work for work in (DigitsMlp, DigitsCnn, GptText)}
-CHAINS = {work.name: work for work in (AddMulChain, InPlaceChain)}
-WORKLOADS = TRAINING | CHAINS
+# What `make bench` runs unless told otherwise.
+LIMITS = [work.name for family in (examples, chains) for work in family.WORKLOADS]

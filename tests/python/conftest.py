@@ -15,8 +15,9 @@ import torch_ltc
 if not hasattr(torch, "lazy"):
     pytest.exit("device='lazy' is off; the line above says why", returncode=3)
 
-# The tests train what the examples train.
-sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))
+# The tests train what the examples train, and run what the benchmarks run.
+for folder in ("examples", "benchmarks"):
+    sys.path.append(str(Path(__file__).resolve().parents[2] / folder))
 
 
 @pytest.fixture

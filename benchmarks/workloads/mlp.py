@@ -1,0 +1,53 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A multilayer perceptron on vectors as long as MNIST's images."""
+
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from workloads.workload import Inference, Training
+
+SIZES = {"full": {"batch": 256, "width": 1024}, "small": {"batch": 8, "width": 16}}
+
+
+def network(width):
+    layers = [nn.Linear(784, width), nn.ReLU()]
+    layers += [nn.Linear(width, width), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(width, 10))
+
+
+class MlpTrain(Training):
+    """SGD with momentum."""
+
+    name = "mlp-train"
+    sizes = SIZES
+    targets: ClassVar[dict] = {"step_ms": 0.87}
+
+    def build(self, batch, width):
+        self.model = network(width)
+        self.batches = [
+            (torch.randn(batch, 784), torch.randint(10, (batch,))) for _ in range(4)
+        ]
+
+    def make_optimizer(self, parameters, **options):
+        return torch.optim.SGD(parameters, lr=0.01, momentum=0.9, **options)
+
+    def loss(self, x, y):
+        return F.cross_entropy(self.model(x), y)
+
+
+class MlpInfer(Inference):
+    """One batch."""
+
+    name = "mlp-infer"
+    sizes = SIZES
+    targets: ClassVar[dict] = {"step_ms": 0.92}
+
+    def build(self, batch, width):
+        self.model, self.inputs = network(width), torch.randn(batch, 784)
+
+
+WORKLOADS = [MlpTrain, MlpInfer]

@@ -1,0 +1,134 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The benchmarks' workloads compute on lazy what eager computes, and reports say so."""
+
+import copy
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import chart
+import page
+import pytest
+import report
+import torch_ltc
+from contenders import CONTENDERS
+from coordinator import relative_difference
+from workloads import WORKLOADS
+
+BENCH = Path(__file__).resolve().parents[2] / "benchmarks" / "bench.py"
+
+SLOW = {"resnet18-train", "resnet18-train-bf16", "encoder-8-lengths"}
+# The larger sizes of a family are the same when small.
+DISTINCT = [name for name in WORKLOADS if not name.endswith(("-1m", "-16m"))]
+
+
+def first_outputs(contender, workload):
+    contender = CONTENDERS[contender]()
+    work = WORKLOADS[workload](contender, "small")
+    outputs = []
+    for _ in range(work.checked_steps):
+        result = work.step()
+        outputs += result if isinstance(result, list) else [result]
+        contender.submit()
+    return [output.detach().cpu() for output in outputs]
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in DISTINCT],
+)
+def test_workload_computes_what_eager_does(workload):
+    wanted = first_outputs("eager", workload)
+    with torch_ltc.settings.scope(rng="eager", fallback="error"):
+        found = first_outputs("lazy", workload)
+    assert relative_difference(wanted, found) < WORKLOADS[workload].bound
+
+
+def test_a_run_writes_table_json_and_chart(tmp_path):
+    command = [sys.executable, BENCH, "add-mul", "--small"]
+    command += ["--threads", "1", "--rounds", "2", "--round-seconds", "0.01"]
+    command += ["--json", tmp_path / "new.json", "--chart", tmp_path / "new.svg"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "new.json").read_text())["rows"]
+    assert [row["contender"] for row in rows] == ["eager", "lazy"]
+    assert rows[1]["once"]["fallbacks"] == 0
+    assert "add-mul   lazy" in done.stdout
+    ElementTree.parse(tmp_path / "new.svg")
+
+
+def times(median, ratio):
+    spread = {"median": ratio, "low": 0.95 * ratio, "high": 1.05 * ratio}
+    return {"median": median, "low": median, "high": median, "ratio": spread}
+
+
+def row(contender, ratio, cold_s):
+    quantities = ("cpu_ms", "step_ms", "host_ms")
+    return {
+        "workload": "gpt-train",
+        "contender": contender,
+        "flops": 10**9,
+        "bytes": None,
+        "targets": {"step_ms": 0.85, "cold_s": 0.1},
+        "times": {quantity: times(10 * ratio, ratio) for quantity in quantities},
+        "once": {"cold_s": cold_s, "peak_mib": 100, "graphs": 2},
+    }
+
+
+@pytest.fixture
+def result():
+    limits = {"triad_gbs": 20.0, "gemm_gflops": 200.0}
+    return {
+        "machine": {
+            "cpu": "a CPU",
+            "threads": 2,
+            "torch": "2.13",
+            "revision": "abc",
+            "when": "now",
+            "load": "0.1",
+            "limits": {"1": limits, "2": limits},
+        },
+        "rows": [row("eager", 1, 0), row("inductor", 0.9, 30), row("lazy", 1.0, 4)],
+        "outputs": [],
+        "failures": [{"workload": "gpt-train", "contender": "ts", "fails": "no op"}],
+    }
+
+
+def test_table_says_which_targets_are_missed_and_who_is_faster(result):
+    text = report.table(result)
+    assert "gpt-train, step_ms: 1.00, wanted 0.85" in text
+    assert "gpt-train, cold_s: 0.13, wanted 0.1" in text
+    assert "gpt-train, cpu_ms: 1.11 times inductor" in text
+    assert "fails: no op" in text
+    assert "0.50 gemm" in text
+
+
+def test_comparison_names_what_moved_beyond_the_spread(result):
+    new = copy.deepcopy(result)
+    new["rows"][2]["times"]["step_ms"] = times(8, 0.8)
+    new["rows"][2]["times"]["cpu_ms"] = times(10.2, 1.02)
+    lines = report.comparison(result, new).splitlines()
+    moved = [line for line in lines if line.startswith(("faster", "slower"))]
+    assert len(moved) == 1
+    assert moved[0].split()[:4] == ["faster", "gpt-train", "lazy", "step_ms"]
+
+
+def test_page_keeps_what_was_written_by_hand(result, tmp_path):
+    path = tmp_path / "performance.md"
+    path.write_text(f"before\n{page.BEGIN}\nan older table\n{page.END}\nafter\n")
+    page.renew(tmp_path, result)
+    text = path.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "an older table" not in text
+    assert "| gpt-train | lazy |" in text
+
+
+def test_chart_has_a_dot_for_each_contender_but_eager(result):
+    document = ElementTree.fromstring(chart.draw(result))
+    dots = document.findall("{http://www.w3.org/2000/svg}circle")
+    legend = 2
+    assert len(dots) == legend + 2

@@ -14,6 +14,7 @@
 #include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
 #include "ltc_backend/record/custom_op.h"
+#include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
@@ -74,7 +75,8 @@ static bool isRecorded(const c10::OperatorHandle &op, const std::string &name) {
              DispatchKey::CompositeExplicitAutogradNonFunctional);
 }
 
-static void registerRecorder(torch::Library &library) {
+static void registerRecorder(torch::Library &library,
+                             torch::Library &functionalize) {
   auto &dispatcher = c10::Dispatcher::singleton();
   constexpr std::string_view prefix = "aten::";
   for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
@@ -87,6 +89,10 @@ static void registerRecorder(torch::Library &library) {
     library.impl(name.c_str() + prefix.size(),
                  CppFunction::makeFromBoxedFunctor(
                      std::make_unique<RecordKernel>(opInfo(*op))));
+    if (!op->hasKernelForDispatchKey(DispatchKey::Functionalize))
+      functionalize.impl(name.c_str() + prefix.size(),
+                         CppFunction::makeFromBoxedFunctor(
+                             std::make_unique<DirectKernel>(opInfo(*op))));
   }
 }
 
@@ -138,13 +144,15 @@ static void keepFallback() {
 
 void registerKernels(const std::function<void()> &dropFallback) {
   torch::Library *aten = makeLibrary("aten", DispatchKey::Lazy);
+  torch::Library *functionalize =
+      makeLibrary("aten", DispatchKey::Functionalize);
   registerTransfers(*aten);
   registerQuestions(*aten);
   registerAttention();
   aten->impl("native_batch_norm",
              CppFunction::makeFromBoxedFunction<&batchNorm>());
   registerRefusals();
-  registerRecorder(*aten);
+  registerRecorder(*aten, *functionalize);
   // A key has one fallback at a time. By now, no op that can be the first on
   // the device in another thread is without a kernel of its own.
   if (dropFallback) {
@@ -158,8 +166,6 @@ void registerKernels(const std::function<void()> &dropFallback) {
   // first, so there is nothing to tell the user.
   Silence silence;
   c10::WarningUtils::WarningHandlerGuard quiet(&silence);
-  torch::Library *functionalize =
-      makeLibrary("aten", DispatchKey::Functionalize);
   registerWrites(*functionalize);
   auto copy = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
   stockCopy = new c10::SafeKernelFunction(

@@ -84,7 +84,11 @@ void Collector::settleLateTensors() {
   for (TensorData *tensor = list.firstTensor, *next; tensor; tensor = next) {
     next = tensor->next;
     const auto &node = static_cast<const OpNode &>(*tensor->ir_value.node);
-    if (!isComputed(node))
+    // One that is dying looks without the lock whether it is still listed.
+    TensorDataPtr alive;
+    if (isComputed(node))
+      alive = tensor->weak_from_this().lock();
+    if (!alive)
       continue;
     tensor->handle = node.computed[tensor->ir_value.index];
     list.unlink(*tensor);

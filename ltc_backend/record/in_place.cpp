@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/in_place.h"
 
+#include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/overlap.h"
@@ -43,11 +44,14 @@ void checkFits(const at::Tensor &self, const at::Tensor &result) {
 class InPlaceKernel final : public c10::OperatorKernel {
 public:
   InPlaceKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin)
-      : twin(twin), arguments(twin.schema().arguments().size()),
+      : twin(twin), info(opInfo(twin)),
+        arguments(twin.schema().arguments().size()),
         stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    if (updateDirectly(info, *stack))
+      return;
     at::Tensor self = torch::jit::peek(*stack, 0, arguments).toTensor();
     if (self.device().type() != at::kLazy ||
         !functional::isFunctionalTensor(self))
@@ -81,6 +85,7 @@ public:
 
 private:
   c10::OperatorHandle twin;
+  const OpInfo &info; ///< of the twin
   size_t arguments;
   c10::SafeKernelFunction stock;
 };

@@ -17,6 +17,9 @@ using torch::lazy::LazyTensor;
 using torch::lazy::LTCTensorImpl;
 
 TensorData::~TensorData() {
+  // Who takes a tensor off the list holds a share in it, so this is no race.
+  if (!pending)
+    return;
   PendingList &list = pendingList(device.ordinal());
   std::lock_guard lock(list.mutex);
   list.unlink(*this);
@@ -95,26 +98,40 @@ TensorDataPtr tensorData(const at::Tensor &lazy) {
 
 int64_t deviceOf(const TensorData &data) { return data.device.ordinal(); }
 
-static at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
-                             const Layout &layout) {
-  at::Tensor tensor(c10::make_intrusive<LTCTensorImpl>(
-      LazyTensor::Create(std::shared_ptr<LazyTensor::Data>(std::move(data)))));
+namespace {
+/// Moved from at once: LTCTensorImpl takes a LazyTensor apart.
+struct Carrier final : LazyTensor {
+  explicit Carrier(TensorDataPtr data) : LazyTensor(std::move(data)) {}
+};
+} // namespace
+
+at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
+                      const Layout &layout) {
+  at::Tensor tensor(
+      c10::make_intrusive<LTCTensorImpl>(Carrier(std::move(data))));
   setLayout(*tensor.unsafeGetTensorImpl(), sizes, layout);
   // There is none, which PyTorch's own code would take for one at null.
   tensor.unsafeGetTensorImpl()->set_storage_access_should_throw();
   return tensor;
 }
 
-at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index,
-                      const Layout &layout) {
+TensorDataPtr addTensor(PendingList &list, std::shared_ptr<OpNode> node,
+                        size_t index) {
   const auto &device = backendDevice(node->device);
-  PendingList &list = pendingList(node->device);
-  at::IntArrayRef sizes = node->result(index).shape.sizes();
   auto data = std::make_shared<TensorData>(
       torch::lazy::Value(std::move(node), index), device);
+  list.link(*data);
+  return data;
+}
+
+at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index,
+                      const Layout &layout) {
+  at::IntArrayRef sizes = node->result(index).shape.sizes();
+  PendingList &list = pendingList(node->device);
+  TensorDataPtr data;
   {
     std::lock_guard lock(list.mutex);
-    list.link(*data);
+    data = addTensor(list, std::move(node), index);
   }
   return makeTensor(std::move(data), sizes, layout);
 }
@@ -137,11 +154,15 @@ at::Tensor wrap(const at::Tensor &bare) {
 
 Operand operandOf(const TensorDataPtr &data) {
   std::lock_guard lock(pendingList(deviceOf(*data)).mutex);
+  return valueOf(*data);
+}
+
+Operand valueOf(TensorData &data) {
   // Without an IR value there is data: make it a leaf, once.
-  if (!data->ir_value)
-    data->ir_value = torch::lazy::Value(std::make_shared<DataNode>(
-        std::static_pointer_cast<DeviceData>(data->handle)));
-  return {data->ir_value.node, uint32_t(data->ir_value.index)};
+  if (!data.ir_value)
+    data.ir_value = torch::lazy::Value(std::make_shared<DataNode>(
+        std::static_pointer_cast<DeviceData>(data.handle)));
+  return {data.ir_value.node, uint32_t(data.ir_value.index)};
 }
 
 void assign(const TensorDataPtr &data, const Operand &value) {

@@ -54,7 +54,12 @@ TensorDataPtr tensorData(const at::Tensor &lazy);
 int64_t deviceOf(const TensorData &data);
 const torch::lazy::BackendDevice &backendDevice(int64_t ordinal);
 
+/// The data of a new tensor, pending. With the lock of the node's list.
+TensorDataPtr addTensor(PendingList &list, std::shared_ptr<OpNode> node,
+                        size_t index);
 /// A new bare (not functional) tensor for a result, or for device data.
+at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
+                      const Layout &layout);
 at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index,
                       const Layout &layout);
 at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device,
@@ -64,6 +69,8 @@ at::Tensor wrap(const at::Tensor &bare);
 
 /// The tensor's value as an operand.
 Operand operandOf(const TensorDataPtr &data);
+/// The same, with the lock of the tensor's list.
+Operand valueOf(TensorData &data);
 /// Gives a tensor a new value.
 void assign(const TensorDataPtr &data, const Operand &value);
 

@@ -42,11 +42,7 @@ OpNode::OpNode(std::shared_ptr<const CallShape> call, Operands operands,
                SourceId source, int64_t device)
     : LtcNode(call->op->kind, call->results.size(), /*isData=*/false),
       call(std::move(call)), inputs(std::move(operands)), source(source),
-      device(device) {
-  PendingList &list = pendingList(device);
-  std::lock_guard lock(list.mutex);
-  list.link(*this);
-}
+      device(device) {}
 
 /// Destroys what the operands own without recursion: a chain of nodes may be
 /// longer than the stack is deep.
@@ -65,11 +61,11 @@ static void release(OpNode::Operands &operands) {
 }
 
 OpNode::~OpNode() {
-  {
+  // Who takes a node off the list keeps it alive meanwhile: this is no race.
+  if (pending) {
     PendingList &list = pendingList(device);
     std::lock_guard lock(list.mutex);
-    if (pending)
-      list.unlink(*this);
+    list.unlink(*this);
   }
   release(inputs);
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/op_info.h"
 
 #include <ATen/core/boxing/KernelFunction.h>
@@ -26,6 +27,21 @@ struct RecordKernel final : c10::OperatorKernel {
   }
   const OpInfo &info;
 };
+
+class CallReader;
+using Results = c10::SmallVector<TensorDataPtr, 2>;
+
+/// The steps of record(). With the list's lock: the call's node, and the data
+/// of the tensors it returns, now pending.
+std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
+                                std::shared_ptr<const CallShape> shape,
+                                SourceId source);
+Results addResults(PendingList &list, const std::shared_ptr<OpNode> &node);
+/// Whether it is time to run what is pending. With the lock.
+bool isFull(const PendingList &list);
+/// Without the lock: puts the tensors themselves on the stack.
+void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
+                 int64_t offset);
 
 /// Records one call whose schema returns a tensor; the result is bare.
 at::Tensor recordOne(const OpInfo &info, torch::jit::Stack stack);

@@ -1,0 +1,204 @@
+//===- record/call_reader.cpp - Operands and key of one call --------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/call_reader.h"
+
+#include "ltc_backend/backend.h"
+#include "ltc_backend/raise.h"
+#include "ltc_backend/record/recorder.h"
+
+#include <ATen/FunctionalTensorWrapper.h>
+
+namespace ltc::backend {
+using c10::IValue;
+
+namespace {
+enum Tag : uint64_t {
+  kNone = 1,
+  kBool,
+  kInt,
+  kDouble,
+  kString,
+  kList,
+  kTensor,
+  kScalar,
+  kDevice,
+  kStride,
+  kOther
+};
+} // namespace
+
+CallReader::CallReader(const OpInfo &info, c10::ArrayRef<IValue> arguments)
+    : info(info) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    read(info.arguments[i], arguments[i]);
+  if (device < 0)
+    device = currentDevice();
+}
+
+Hash128 CallReader::readValues() {
+  for (auto [position, data] : lazyTensors) {
+    const Operand &operand = operands[position] = valueOf(*data);
+    hasher.add(operand.ltc().result(operand.index).hash);
+  }
+  return hasher.finish();
+}
+
+void CallReader::uploadHostTensors() {
+  for (auto &[position, tensor] : hostTensors)
+    operands[position] = {std::make_shared<DataNode>(upload(tensor, device))};
+}
+
+void CallReader::read(const ArgumentInfo &argument, const IValue &value) {
+  switch (argument.kind) {
+  case ArgumentKind::Placement:
+    if (value.isDevice() && value.toDevice().has_index() && device < 0) {
+      device = value.toDevice().index();
+      if (device != 0)
+        checkOrdinal(device);
+    }
+    return;
+  case ArgumentKind::Tensor:
+    return readTensor(value);
+  case ArgumentKind::TensorList:
+    if (value.isNone())
+      return void(hasher.add(kNone));
+    hasher.add(kList).add(value.toListRef().size());
+    for (const IValue &element : value.toListRef())
+      readTensor(element, /*comesAlong=*/argument.name == "indices");
+    return;
+  default:
+    if (argument.lifts(value))
+      return readNumber(value);
+    return readAttribute(value);
+  }
+}
+
+void CallReader::checkDevices() const {
+  if (!elsewhere.defined())
+    return;
+  raise({ErrorCode::InvalidArgument, Stage::Record,
+         "Expected all tensors to be on the same device, but found at least "
+         "two devices, lazy:" +
+             std::to_string(device) + " and " + elsewhere.device().str() + "!",
+         info.name, sourceOf(currentSource()),
+         isLazy(elsewhere) ? "move one of them with .to(...)"
+                           : "move it with .to('lazy') first"});
+}
+
+/// A scalar of the host may stand beside lazy tensors, as beside any
+/// device's; so may x[indices], which `comesAlong` to the device.
+void CallReader::readTensor(const IValue &value, bool comesAlong) {
+  if (elsewhere.defined())
+    return;
+  if (!value.isTensor() || !value.toTensor().defined())
+    return void(hasher.add(kNone));
+  const at::Tensor &tensor = value.toTensor();
+  c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
+  if (torch::lazy::LTCTensorImpl *lazy = lazyImpl(tensor)) {
+    if (impl != lazy) {
+      auto *wrapper = static_cast<at::FunctionalTensorWrapper *>(impl);
+      if (!wrapper->is_up_to_date()) {
+        wrapper->sync_();
+        lazy = lazyImpl(tensor);
+      }
+      ++wrappers;
+    }
+    if (device < 0)
+      device = lazy->device().index();
+    else if (device != lazy->device().index())
+      return void(elsewhere = tensor);
+    return readLazy(*lazy);
+  }
+  bool isNumber = impl->is_wrapped_number();
+  if (isNumber && !tensor.is_complex())
+    return readWrappedNumber(tensor);
+  if (!tensor.is_cpu() || (tensor.dim() != 0 && !comesAlong))
+    return void(elsewhere = tensor);
+  hasher.add(isNumber ? kScalar : kTensor)
+      .add(makeResultType(tensor.scalar_type(), tensor.sizes()).hash);
+  hostTensors.emplace_back(operands.size(), tensor);
+  operands.emplace_back();
+}
+
+void CallReader::readLazy(torch::lazy::LTCTensorImpl &impl) {
+  // Every LTC tensor of this process is made by makeTensor().
+  auto &data = static_cast<TensorData &>(*impl.tensor()->data());
+  lazyTensors.emplace_back(operands.size(), &data);
+  operands.emplace_back();
+  hasher.add(kTensor);
+  if (!isRowMajor(impl.sizes(), impl.strides()))
+    for (int64_t stride : impl.strides())
+      hasher.add(kStride).add(uint64_t(stride));
+  if (info.view)
+    offset = impl.storage_offset();
+}
+
+void CallReader::addNumber(DType type, uint64_t bits) {
+  hasher.add(kScalar).add(uint64_t(type));
+  Operand &operand = operands.emplace_back();
+  operand.scalarType = type;
+  operand.bits = bits;
+}
+
+/// Python's numbers come as CPU tensors; item() takes 0.2 us to look into one.
+void CallReader::readWrappedNumber(const at::Tensor &number) {
+  constexpr c10::DispatchKeySet plain{c10::DispatchKey::CPU,
+                                      c10::DispatchKey::AutogradCPU,
+                                      c10::DispatchKey::ADInplaceOrView};
+  if ((number.key_set() - plain).empty()) {
+    if (number.scalar_type() == at::kDouble)
+      return addNumber(DType::F64, std::bit_cast<uint64_t>(
+                                       *number.const_data_ptr<double>()));
+    if (number.scalar_type() == at::kLong)
+      return addNumber(DType::I64, uint64_t(*number.const_data_ptr<int64_t>()));
+  }
+  readNumber(number.item());
+}
+
+void CallReader::readNumber(const IValue &value) {
+  if (value.isList()) {
+    hasher.add(kList).add(value.toListRef().size());
+    for (const IValue &element : value.toListRef())
+      readNumber(element);
+  } else if (value.isDouble()) {
+    addNumber(DType::F64, std::bit_cast<uint64_t>(value.toDouble()));
+  } else if (value.isBool()) {
+    addNumber(DType::Bool, value.toBool());
+  } else {
+    addNumber(DType::I64, uint64_t(value.toInt()));
+  }
+}
+
+void CallReader::readAttribute(const IValue &value) {
+  if (value.isNone()) {
+    hasher.add(kNone);
+  } else if (value.isInt()) {
+    hasher.add(kInt).add(uint64_t(value.toInt()));
+  } else if (value.isBool()) {
+    hasher.add(kBool).add(value.toBool());
+  } else if (value.isDouble()) {
+    hasher.add(kDouble).add(std::bit_cast<uint64_t>(value.toDouble()));
+  } else if (value.isString()) {
+    hasher.add(kString).add(std::string_view(value.toStringRef()));
+  } else if (value.isIntList()) {
+    // The commonest list by far, without boxing its elements.
+    auto list = value.toIntList();
+    hasher.add(kList).add(list.size());
+    for (size_t i = 0; i < list.size(); ++i)
+      hasher.add(uint64_t(list.get(i)));
+  } else if (value.isList()) {
+    hasher.add(kList).add(value.toListRef().size());
+    for (const IValue &element : value.toListRef())
+      readAttribute(element);
+  } else {
+    std::ostringstream text;
+    text << value;
+    hasher.add(kOther).add(std::string_view(text.str()));
+  }
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,60 @@
+//===- record/call_reader.h - Operands and key of one call -------*- C++
+//-*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/op_info.h"
+
+#include <torch/csrc/lazy/core/tensor_impl.h>
+
+namespace ltc::backend {
+
+/// Collects the operands of one call and the key of its CallShape. In two
+/// steps: what may run other code comes first, what needs the pending list's
+/// lock second. The arguments must outlive it.
+class CallReader {
+public:
+  /// Without a lock.
+  CallReader(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
+  /// Raises if the tensors are on several devices; to be called before what
+  /// follows, but for allFunctional().
+  void checkDevices() const;
+  /// Fills in the operands of lazy tensors and returns the key of the call.
+  /// With the lock of `device`'s pending list.
+  Hash128 readValues();
+  /// Fills in the operands that are on the host. Without a lock.
+  void uploadHostTensors();
+
+  OpNode::Operands operands;
+  int64_t device = -1;
+  int64_t offset = 0; ///< into the storage of a view's base
+  bool hasHostTensors() const { return !hostTensors.empty(); }
+  /// Whether each lazy tensor was in a functional wrapper, and there is one.
+  bool allFunctional() const {
+    return !elsewhere.defined() && !lazyTensors.empty() &&
+           wrappers == lazyTensors.size();
+  }
+
+private:
+  void read(const ArgumentInfo &argument, const c10::IValue &value);
+  void readTensor(const c10::IValue &value, bool comesAlong = false);
+  void readLazy(torch::lazy::LTCTensorImpl &impl);
+  void readNumber(const c10::IValue &value);
+  void readWrappedNumber(const at::Tensor &number);
+  void readAttribute(const c10::IValue &value);
+  void addNumber(DType type, uint64_t bits);
+
+  const OpInfo &info;
+  Hasher hasher;
+  size_t wrappers = 0;
+  at::Tensor elsewhere; ///< the first one that is on another device
+  c10::SmallVector<std::pair<uint32_t, TensorData *>, 4> lazyTensors;
+  c10::SmallVector<std::pair<size_t, at::Tensor>, 1> hostTensors;
+};
+
+} // namespace ltc::backend

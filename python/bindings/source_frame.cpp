@@ -15,6 +15,7 @@
 #include "source_frame.h"
 
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <unordered_map>
@@ -28,6 +29,9 @@ struct CodeFacts {
   int lastUnit = -1; ///< a loop asks for the same few places
   SourceId lastId = 0;
 };
+
+/// How many code objects that we knew are gone: their places may be others'.
+std::atomic<uint64_t> deadCodes{0};
 
 std::vector<std::string> insideFolders;
 Py_ssize_t extraSlot = -1;
@@ -105,45 +109,80 @@ template <typename Seen> SourceId walk(PyThreadState *thread, Seen seen) {
 }
 
 #ifdef LTC_INTERPRETER_FRAMES
-/// Autograd runs nodes on the thread that called backward(), which keeps its
-/// frames while it is without the GIL: they may be compared, not looked into.
-struct Stopped {
-  std::array<const void *, 12> places;
-  size_t depth = 0; ///< 0: nothing remembered
-  SourceId id = 0;
+/// PyTorch lets go of the GIL around an op, and autograd around all of them;
+/// the thread keeps its frames. Without the GIL they may be compared, not
+/// looked into: a stack seen before has the user's line it had then.
+class SeenStacks {
+public:
+  /// 0 if this thread's stack has not been seen.
+  SourceId find(PyThreadState *thread) {
+    slot = &slots[index(thread)];
+    return slot->dead == deadCodes.load(std::memory_order_relaxed) &&
+                   slot->matches(thread)
+               ? slot->id
+               : 0;
+  }
+  /// With the GIL, after find(): looks, and remembers.
+  SourceId look(PyThreadState *thread) {
+    slot->dead = deadCodes.load(std::memory_order_relaxed);
+    slot->depth = 0;
+    slot->id = walk(thread, [&](const Frame &frame) { slot->add(frame); });
+    if (slot->depth > slot->places.size())
+      slot->depth = 0; // too deep to remember
+    return slot->id;
+  }
 
-  bool matches(PyThreadState *thread) const {
-    size_t at = 0;
-    for (Frame frame = Frame::top(thread); frame && at < depth;
-         frame = frame.back(), ++at)
-      if (frame.place() != places[at])
-        return false;
-    return depth && at == depth;
+private:
+  struct Slot {
+    uint64_t dead = 0;
+    SourceId id = 0;
+    size_t depth = 0; ///< 0: nothing remembered
+    std::array<const void *, 24> places;
+
+    bool matches(PyThreadState *thread) const {
+      size_t at = 0;
+      for (Frame frame = Frame::top(thread); frame && at < depth;
+           frame = frame.back(), ++at)
+        if (frame.place() != places[at])
+          return false;
+      return depth && at == depth;
+    }
+    void add(const Frame &frame) {
+      if (depth < places.size())
+        places[depth] = frame.place();
+      ++depth;
+    }
+  };
+
+  /// By the innermost frames: layers of a network differ in the outer ones.
+  static size_t index(PyThreadState *thread) {
+    uint64_t hash = 0;
+    int left = 8;
+    for (Frame frame = Frame::top(thread); frame && left-- > 0;
+         frame = frame.back())
+      hash = (hash ^ reinterpret_cast<uintptr_t>(frame.place())) *
+             0x9e3779b97f4a7c15;
+    return hash >> (64 - kBits);
   }
-  void add(const Frame &frame) {
-    if (depth < places.size())
-      places[depth] = frame.place();
-    ++depth;
-  }
+
+  static constexpr int kBits = 8;
+  std::array<Slot, 1 << kBits> slots;
+  Slot *slot = nullptr;
 };
-thread_local Stopped stopped;
 
 SourceId sourceWithoutGil() {
   PyThreadState *thread = PyGILState_GetThisThreadState();
   if (!thread)
     return 0; // no Python on this thread
-  if (stopped.matches(thread))
-    return stopped.id;
+  static thread_local auto seen = std::make_unique<SeenStacks>();
+  if (SourceId id = seen->find(thread))
+    return id;
   if (!Py_IsInitialized())
     return 0;
   PyGILState_STATE state = PyGILState_Ensure();
-  Stopped found;
-  found.id = walk(thread, [&](const Frame &frame) { found.add(frame); });
-  if (found.depth > found.places.size())
-    found.depth = 0; // too deep to remember
-  stopped = found;
+  SourceId id = seen->look(thread);
   PyGILState_Release(state);
-  return found.id;
+  return id;
 }
 #else
 SourceId sourceWithoutGil() { return 0; }
@@ -154,8 +193,10 @@ SourceId sourceWithoutGil() { return 0; }
 void setInsideFolders(std::vector<std::string> folders) {
   insideFolders = std::move(folders);
   if (extraSlot < 0)
-    extraSlot = _PyEval_RequestCodeExtraIndex(
-        [](void *facts) { delete static_cast<CodeFacts *>(facts); });
+    extraSlot = _PyEval_RequestCodeExtraIndex([](void *facts) {
+      deadCodes.fetch_add(1, std::memory_order_relaxed);
+      delete static_cast<CodeFacts *>(facts);
+    });
 }
 
 SourceId currentSource() {

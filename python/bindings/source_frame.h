@@ -19,7 +19,7 @@ void setInsideFolders(std::vector<std::string> folders);
 
 /// The innermost Python frame of this thread that is the user's: about 0.1 us.
 /// 0 if there is none. Any thread, with or without the GIL; without it the
-/// first call from a place takes the GIL (once for each backward pass).
+/// first call from a place takes the GIL.
 SourceId currentSource();
 
 } // namespace ltc::python

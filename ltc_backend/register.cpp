@@ -90,9 +90,8 @@ static void registerRecorder(torch::Library &library,
                  CppFunction::makeFromBoxedFunctor(
                      std::make_unique<RecordKernel>(opInfo(*op))));
     if (!op->hasKernelForDispatchKey(DispatchKey::Functionalize))
-      functionalize.impl(name.c_str() + prefix.size(),
-                         CppFunction::makeFromBoxedFunctor(
-                             std::make_unique<DirectKernel>(opInfo(*op))));
+      registerDirectKernel(functionalize, name.c_str() + prefix.size(),
+                           opInfo(*op));
   }
 }
 

@@ -89,14 +89,18 @@ void CallReader::checkDevices() const {
                            : "move it with .to('lazy') first"});
 }
 
+void CallReader::readTensor(const IValue &value, bool comesAlong) {
+  static const at::Tensor none;
+  readTensor(value.isTensor() ? value.toTensor() : none, comesAlong);
+}
+
 /// A scalar of the host may stand beside lazy tensors, as beside any
 /// device's; so may x[indices], which `comesAlong` to the device.
-void CallReader::readTensor(const IValue &value, bool comesAlong) {
+void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
   if (elsewhere.defined())
     return;
-  if (!value.isTensor() || !value.toTensor().defined())
+  if (!tensor.defined())
     return void(hasher.add(kNone));
-  const at::Tensor &tensor = value.toTensor();
   c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
   if (torch::lazy::LTCTensorImpl *lazy = lazyImpl(tensor)) {
     if (impl != lazy) {

@@ -21,12 +21,25 @@ class CallReader {
 public:
   /// Without a lock.
   CallReader(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
+  /// The same of unboxed arguments: to box a tensor, its Python object is
+  /// taken hold of, and that is done with the GIL.
+  template <typename... Args>
+  CallReader(const OpInfo &info, const at::Tensor &first, const Args &...rest)
+      : info(info) {
+    readTensor(first);
+    size_t i = 1;
+    (readUnboxed(i++, rest), ...);
+  }
   /// Raises if the tensors are on several devices; to be called before what
   /// follows, but for allFunctional().
   void checkDevices() const;
   /// Fills in the operands of lazy tensors and returns the key of the call.
   /// With the lock of `device`'s pending list.
   Hash128 readValues();
+  /// readValues(), and what is known of such a call.
+  std::shared_ptr<const CallShape> findShape() {
+    return info.findCall(readValues());
+  }
   /// Fills in the operands that are on the host. Without a lock.
   void uploadHostTensors();
 
@@ -41,8 +54,15 @@ public:
   }
 
 private:
+  template <typename T> void readUnboxed(size_t index, const T &value) {
+    if constexpr (std::is_same_v<T, at::Tensor>)
+      readTensor(value);
+    else
+      read(info.arguments[index], value);
+  }
   void read(const ArgumentInfo &argument, const c10::IValue &value);
   void readTensor(const c10::IValue &value, bool comesAlong = false);
+  void readTensor(const at::Tensor &tensor, bool comesAlong = false);
   void readLazy(torch::lazy::LTCTensorImpl &impl);
   void readNumber(const c10::IValue &value);
   void readWrappedNumber(const at::Tensor &number);

@@ -11,15 +11,14 @@
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/unboxed.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 
 namespace ltc::backend {
 using c10::DispatchKey;
-using c10::IValue;
 
-/// Ops that record() does more for than to add a node.
-static bool isOrdinary(const OpInfo &info) {
+bool isOrdinary(const OpInfo &info) {
   return info.fallbackReason.empty() && !info.random &&
          !customOpsWait.load(std::memory_order_relaxed);
 }
@@ -28,29 +27,34 @@ static bool isReadable(const CallReader &call) {
   return call.allFunctional() && !call.hasHostTensors();
 }
 
-bool recordDirectly(const OpInfo &info, torch::jit::Stack &stack) {
-  if (!isOrdinary(info))
-    return false;
-  CallReader call(info, torch::jit::last(stack, info.arguments.size()));
-  if (!isReadable(call))
-    return false;
-  SourceId source = currentSource();
-  PendingList &list = pendingList(call.device);
-  std::unique_lock lock(list.mutex);
-  std::shared_ptr<const CallShape> shape = info.findCall(call.readValues());
-  if (!shape)
-    return false;
-  std::shared_ptr<OpNode> node = addNode(call, list, std::move(shape), source);
-  Results results = addResults(list, node);
-  bool full = isFull(list);
-  lock.unlock();
+namespace {
+/// A node for a call that has been met before; none if it has not.
+struct Recorded {
+  std::shared_ptr<OpNode> node;
+  Results results;
 
-  torch::jit::drop(stack, info.arguments.size());
-  pushResults(stack, *node, std::move(results), call.offset);
-  if (full)
-    markStep(call.device, /*wait=*/false);
-  return true;
-}
+  explicit Recorded(CallReader &call) : device(call.device) {
+    SourceId source = currentSource();
+    PendingList &list = pendingList(device);
+    std::lock_guard lock(list.mutex);
+    std::shared_ptr<const CallShape> shape = call.findShape();
+    if (!shape || shape->results.empty())
+      return;
+    node = addNode(call, list, std::move(shape), source);
+    results = addResults(list, node);
+    full = isFull(list);
+  }
+  /// When the results are handed out.
+  void finish() const {
+    if (full)
+      markStep(device, /*wait=*/false);
+  }
+
+private:
+  int64_t device;
+  bool full = false;
+};
+} // namespace
 
 /// The data of a tensor that is no view, has none, and is no copy of another.
 static TensorData *ownData(const at::Tensor &tensor) {
@@ -65,54 +69,113 @@ static TensorData *ownData(const at::Tensor &tensor) {
   return data.isShared ? nullptr : &data;
 }
 
-bool updateDirectly(const OpInfo &twin, torch::jit::Stack &stack) {
-  if (!isOrdinary(twin))
-    return false;
-  auto arguments = torch::jit::last(stack, twin.arguments.size());
-  constexpr c10::DispatchKeySet ours{DispatchKey::Functionalize,
-                                     DispatchKey::Lazy};
-  if (!arguments[0].toTensor().key_set().has_all(ours))
-    return false;
-  CallReader call(twin, arguments);
+/// Whether the call has one result, of the type of its first argument.
+static bool keepsType(const CallShape &shape, const Operand &self) {
+  return shape.results.size() == 1 && shape.returns.size() == 1 &&
+         shape.returns[0] == CallShape::kTensor &&
+         shape.results[0].hash == self.ltc().result(self.index).hash;
+}
+
+bool updateDirectly(const at::Tensor &self, CallReader &call) {
   if (!isReadable(call))
     return false;
-  TensorData *self = ownData(arguments[0].toTensor());
-  if (!self)
+  TensorData *data = ownData(self);
+  if (!data)
     return false;
   SourceId source = currentSource();
   PendingList &list = pendingList(call.device);
-  torch::lazy::Value old;
+  torch::lazy::Value old; // to be destroyed without the lock
   std::unique_lock lock(list.mutex);
-  std::shared_ptr<const CallShape> shape = twin.findCall(call.readValues());
-  const Operand &before = call.operands[0];
-  if (!shape || shape->results.size() != 1 || shape->returns.size() != 1 ||
-      shape->returns[0] != CallShape::kTensor ||
-      shape->results[0].hash != before.ltc().result(before.index).hash)
+  std::shared_ptr<const CallShape> shape = call.findShape();
+  if (!shape || !keepsType(*shape, call.operands[0]))
     return false;
-  std::swap(old, self->ir_value);
-  self->ir_value =
+  std::swap(old, data->ir_value);
+  data->ir_value =
       torch::lazy::Value(addNode(call, list, std::move(shape), source), 0);
-  self->handle = nullptr;
-  list.link(*self);
-  ++self->generation;
+  data->handle = nullptr;
+  list.link(*data);
+  ++data->generation;
   bool full = isFull(list);
   lock.unlock();
-
-  torch::jit::drop(stack, twin.arguments.size() - 1);
   if (full)
     markStep(call.device, /*wait=*/false);
   return true;
 }
 
-DirectKernel::DirectKernel(const OpInfo &info)
-    : info(info), stock(info.handle.getComputedKernelForDispatchKey(
-                      DispatchKey::Functionalize)) {}
+/// Undefined if it cannot be done; then nothing has been done.
+static at::Tensor recordDirectly(CallReader &call) {
+  if (!isReadable(call))
+    return {};
+  Recorded recorded(call);
+  if (!recorded.node)
+    return {};
+  at::Tensor result = makeResult(*recorded.node, 0,
+                                 std::move(recorded.results[0]), call.offset);
+  recorded.finish();
+  return result;
+}
 
-void DirectKernel::operator()(const c10::OperatorHandle &op,
-                              c10::DispatchKeySet keys,
-                              torch::jit::Stack *stack) {
-  if (!keys.has(DispatchKey::Lazy) || !recordDirectly(info, *stack))
-    stock.callBoxed(op, keys, stack);
+namespace {
+class DirectKernel final : public c10::OperatorKernel {
+public:
+  explicit DirectKernel(const OpInfo &info)
+      : info(info), stock(info.handle.getComputedKernelForDispatchKey(
+                        DispatchKey::Functionalize)) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    if (!record(keys, *stack))
+      stock.callBoxed(op, keys, stack);
+  }
+
+  /// For ops that return one tensor.
+  template <typename... Args>
+  at::Tensor unboxed(c10::DispatchKeySet keys, const Args &...arguments) {
+    if (keys.has(DispatchKey::Lazy) && isOrdinary(info)) {
+      CallReader call(info, arguments...);
+      if (at::Tensor result = recordDirectly(call); result.defined())
+        return result;
+    }
+    torch::jit::Stack stack{c10::IValue(arguments)...};
+    stock.callBoxed(info.handle, keys, &stack);
+    return std::move(stack.back()).toTensor();
+  }
+
+private:
+  bool record(c10::DispatchKeySet keys, torch::jit::Stack &stack) {
+    if (!keys.has(DispatchKey::Lazy) || !isOrdinary(info))
+      return false;
+    CallReader call(info, torch::jit::last(stack, info.arguments.size()));
+    if (!isReadable(call))
+      return false;
+    Recorded recorded(call);
+    if (!recorded.node)
+      return false;
+    torch::jit::drop(stack, info.arguments.size());
+    pushResults(stack, *recorded.node, std::move(recorded.results),
+                call.offset);
+    recorded.finish();
+    return true;
+  }
+
+  const OpInfo &info;
+  c10::SafeKernelFunction stock;
+};
+} // namespace
+
+void registerDirectKernel(torch::Library &library, const char *name,
+                          const OpInfo &info) {
+  auto register_ = [&]<typename... Args>(Takes<Args...>) {
+    auto kernel = std::make_shared<DirectKernel>(info);
+    library.impl(name,
+                 torch::CppFunction([kernel](c10::DispatchKeySet keys,
+                                             Parameter<Args>... arguments) {
+                   return kernel->unboxed(keys, arguments...);
+                 }));
+  };
+  if (!visitArguments(info.handle.schema(), register_))
+    library.impl(name, torch::CppFunction::makeFromBoxedFunctor(
+                           std::make_unique<DirectKernel>(info)));
 }
 
 } // namespace ltc::backend

@@ -14,31 +14,24 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/op_info.h"
+#include "ltc_backend/record/call_reader.h"
 
-#include <ATen/core/boxing/KernelFunction.h>
-#include <ATen/core/stack.h>
+#include <torch/library.h>
 
 namespace ltc::backend {
 
-/// Records the call on the stack, if it can be done directly, and replaces it
-/// by its results. False: nothing has been done.
-bool recordDirectly(const OpInfo &info, torch::jit::Stack &stack);
+/// Whether calls of the op may be recorded directly just now: not those of an
+/// op that record() does more for than to add a node.
+bool isOrdinary(const OpInfo &info);
 
-/// The same for the in-place form of `twin`, an op of one result: gives the
-/// first argument that value, and leaves it on the stack. Only for a tensor
-/// that no other shares its storage with.
-bool updateDirectly(const OpInfo &twin, torch::jit::Stack &stack);
+/// Records a call and gives `self`, its first argument, the result's value.
+/// Only for a tensor that no other shares its storage with. False: that cannot
+/// be done directly, and nothing has been done.
+bool updateDirectly(const at::Tensor &self, CallReader &call);
 
-/// The Functionalize kernel of a recorded op that has none of its own.
-struct DirectKernel final : c10::OperatorKernel {
-  explicit DirectKernel(const OpInfo &info);
-  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
-                  torch::jit::Stack *stack);
-
-private:
-  const OpInfo &info;
-  c10::SafeKernelFunction stock;
-};
+/// Gives a recorded op that has no Functionalize kernel one that tries this.
+/// `library` is aten's on that key, `name` the op's without the namespace.
+void registerDirectKernel(torch::Library &library, const char *name,
+                          const OpInfo &info);
 
 } // namespace ltc::backend

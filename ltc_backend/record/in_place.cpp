@@ -10,6 +10,7 @@
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/overlap.h"
+#include "ltc_backend/record/unboxed.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -44,21 +45,50 @@ void checkFits(const at::Tensor &self, const at::Tensor &result) {
 class InPlaceKernel final : public c10::OperatorKernel {
 public:
   InPlaceKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin)
-      : twin(twin), info(opInfo(twin)),
+      : handle(op), twin(twin), info(opInfo(twin)),
         arguments(twin.schema().arguments().size()),
         stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
 
-  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
-    if (updateDirectly(info, *stack))
-      return;
+    auto values = torch::jit::last(*stack, arguments);
+    if (isOurs(values[0].toTensor())) {
+      CallReader call(info, values);
+      if (updateDirectly(values[0].toTensor(), call))
+        return torch::jit::drop(*stack, arguments - 1);
+    }
+    replace(keys, stack);
+  }
+
+  template <typename... Args>
+  at::Tensor &unboxed(c10::DispatchKeySet keys, at::Tensor &self,
+                      const Args &...rest) {
+    if (isOurs(self)) {
+      CallReader call(info, self, rest...);
+      if (updateDirectly(self, call))
+        return self;
+    }
+    torch::jit::Stack stack{IValue(self), IValue(rest)...};
+    replace(keys, &stack);
+    return self;
+  }
+
+private:
+  bool isOurs(const at::Tensor &self) const {
+    constexpr c10::DispatchKeySet ours{DispatchKey::Functionalize,
+                                       DispatchKey::Lazy};
+    return self.key_set().has_all(ours) && isOrdinary(info);
+  }
+
+  /// As functionalisation does it: a new tensor takes the place of the old.
+  void replace(c10::DispatchKeySet keys, torch::jit::Stack *stack) {
     at::Tensor self = torch::jit::peek(*stack, 0, arguments).toTensor();
     if (self.device().type() != at::kLazy ||
         !functional::isFunctionalTensor(self))
-      return stock.callBoxed(op, keys, stack);
+      return stock.callBoxed(handle, keys, stack);
 
     bool isView = !functional::unsafeGetFunctionalWrapper(self)->isBaseTensor();
-    if (isView && wroteToPlaces(op, *stack)) [[unlikely]]
+    if (isView && wroteToPlaces(handle, *stack)) [[unlikely]]
       return;
     torch::jit::Stack call;
     call.reserve(arguments);
@@ -83,8 +113,7 @@ public:
     stack->emplace_back(std::move(self));
   }
 
-private:
-  c10::OperatorHandle twin;
+  c10::OperatorHandle handle, twin;
   const OpInfo &info; ///< of the twin
   size_t arguments;
   c10::SafeKernelFunction stock;
@@ -144,6 +173,22 @@ static at::Tensor &polygammaInPlace(at::Tensor &self, int64_t n) {
   return self.copy_(at::polygamma(n, self));
 }
 
+static void registerInPlaceOp(torch::Library &library, const char *name,
+                              const c10::OperatorHandle &op,
+                              const c10::OperatorHandle &twin) {
+  auto register_ = [&]<typename... Rest>(Takes<at::Tensor, Rest...>) {
+    auto kernel = std::make_shared<InPlaceKernel>(op, twin);
+    library.impl(name, torch::CppFunction(
+                           [kernel](c10::DispatchKeySet keys, at::Tensor &self,
+                                    Parameter<Rest>... rest) -> at::Tensor & {
+                             return kernel->unboxed(keys, self, rest...);
+                           }));
+  };
+  if (!visitArguments(op.schema(), register_))
+    library.impl(name, torch::CppFunction::makeFromBoxedFunctor(
+                           std::make_unique<InPlaceKernel>(op, twin)));
+}
+
 void registerInPlaceOps(torch::Library &library) {
   library.impl("polygamma_", polygammaInPlace);
   auto &dispatcher = c10::Dispatcher::singleton();
@@ -158,9 +203,7 @@ void registerInPlaceOps(torch::Library &library) {
         !writesSelfOnly(*op))
       continue;
     if (auto twin = functionalTwin(*op))
-      library.impl(name.c_str() + prefix.size(),
-                   torch::CppFunction::makeFromBoxedFunctor(
-                       std::make_unique<InPlaceKernel>(*op, *twin)));
+      registerInPlaceOp(library, name.c_str() + prefix.size(), *op, *twin);
   }
 }
 

@@ -45,17 +45,22 @@ Results addResults(PendingList &list, const std::shared_ptr<OpNode> &node) {
   return results;
 }
 
+at::Tensor makeResult(const OpNode &node, size_t index, TensorDataPtr data,
+                      int64_t offset) {
+  const ResultType &type = node.result(index);
+  at::Tensor bare =
+      makeTensor(std::move(data), type.shape.sizes(), type.layout);
+  if (offset)
+    bare.unsafeGetTensorImpl()->set_storage_offset(offset + type.layout.offset);
+  return wrap(bare);
+}
+
 void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
                  int64_t offset) {
   size_t index = 0;
   auto next = [&] {
-    const ResultType &type = node.result(index);
-    at::Tensor bare = makeTensor(std::move(results[index++]),
-                                 type.shape.sizes(), type.layout);
-    if (offset)
-      bare.unsafeGetTensorImpl()->set_storage_offset(offset +
-                                                     type.layout.offset);
-    return wrap(bare);
+    size_t i = index++;
+    return makeResult(node, i, std::move(results[i]), offset);
   };
   for (int kind : node.call->returns) {
     if (kind == CallShape::kUndefined) {

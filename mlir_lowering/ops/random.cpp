@@ -52,8 +52,7 @@ static Value uniform(Emit &e, const OpCall &op) {
 
 /// Box and Muller 1958: two uniform numbers give one normal number.
 static Value standardNormal(Scalar s, Value seed, Value counter, DType dtype) {
-  Value radius = s.uniform(seed, s.mul(counter, 2), dtype);
-  Value angle = s.uniform(seed, s.add(s.mul(counter, 2), 1), dtype);
+  auto [radius, angle] = s.uniformPair(seed, counter, dtype);
   Value length = s.sqrt(s.mul(-2.0, s.log(s.sub(1.0, radius))));
   return s.mul(length, s.cos(s.mul(angle, 2 * M_PI)));
 }

@@ -17,6 +17,8 @@
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <array>
+
 namespace ltc::compiler {
 
 class Scalar {
@@ -146,10 +148,12 @@ public:
   /// The size of a tensor's dimension: a literal when static.
   Value size(Value tensor, int64_t dim);
 
-  /// 32 random bits (U32), the `word`th (0-3) of Philox4x32-10 at a counter.
-  Value philox(Value seed, Value counter, int word = 0);
+  /// Twice 32 random bits (U32): Philox2x32-10 at a counter.
+  std::array<Value, 2> philox(Value seed, Value counter);
   /// Uniform F32 in [0, 1) of 24 random bits; F64 of 53.
   Value uniform(Value seed, Value counter, DType dtype);
+  /// Two independent ones; those of another counter are others.
+  std::array<Value, 2> uniformPair(Value seed, Value counter, DType dtype);
 
   // Between memory and computation; rows do not need these.
   Value fromMemory(mlir::Value raw, DType dtype);

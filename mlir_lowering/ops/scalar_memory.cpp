@@ -83,40 +83,49 @@ Value Scalar::size(Value tensor, int64_t dim) {
   return fromIndex(b, tensor::DimOp::create(b, tensor.ir(), dim));
 }
 
-/// Philox4x32-10 (Salmon et al., SC 2011): key = seed, counter in two words.
-static std::array<Value, 4> philoxWords(Scalar &s, Value seed, Value counter) {
-  auto low = [&](Value x) { return s.cast(x, DType::U32); };
-  auto high = [&](Value x) { return low(s.shiftRight(x, 32)); };
-  auto wide = [&](Value x) { return s.cast(x, DType::U64); };
-  auto word = [&](uint32_t x) { return s.number(int64_t(x), DType::U32); };
-  seed = wide(seed), counter = wide(counter);
-  std::array<Value, 4> c = {low(counter), high(counter), word(0), word(0)};
-  Value k0 = low(seed), k1 = high(seed);
+/// Philox2x32-10 (Salmon et al., SC 2011): key and counter are the two halves
+/// of each, the seed's high half going into the counter's. Words are the low
+/// halves of 64 bits: a multiplier reads no more, so that none is cut between.
+std::array<Value, 2> Scalar::philox(Value seed, Value counter) {
+  auto wide = [&](uint32_t x) { return number(int64_t(x), DType::U64); };
+  Value key = cast(seed, DType::U64), x = cast(counter, DType::U64);
+  Value y = bitXor(shiftRight(x, 32), shiftRight(key, 32));
   for (int round = 0; round < 10; ++round) {
-    Value p0 = s.mul(wide(word(0xD2511F53)), wide(c[0]));
-    Value p1 = s.mul(wide(word(0xCD9E8D57)), wide(c[2]));
-    c = {s.bitXor(s.bitXor(high(p1), c[1]), k0), low(p1),
-         s.bitXor(s.bitXor(high(p0), c[3]), k1), low(p0)};
-    k0 = s.add(k0, word(0x9E3779B9));
-    k1 = s.add(k1, word(0xBB67AE85));
+    Value product = mul(bitAnd(x, wide(0xFFFFFFFF)), wide(0xD256D193));
+    x = bitXor(shiftRight(product, 32), bitXor(y, key));
+    y = product;
+    key = add(key, wide(0x9E3779B9));
   }
-  return c;
+  return {cast(x, DType::U32), cast(y, DType::U32)};
 }
 
-Value Scalar::philox(Value seed, Value counter, int word) {
-  return philoxWords(*this, seed, counter)[word];
+/// 24 bits fit f32 exactly; signed conversion is one instruction.
+static Value unitFloat(Scalar &s, Value word) {
+  Value bits = s.cast(s.shiftRight(word, 8), DType::I32);
+  return s.mul(s.cast(bits, DType::F32), 0x1p-24);
+}
+
+static Value unitDouble(Scalar &s, std::array<Value, 2> words) {
+  Value bits = s.bitOr(s.shiftLeft(s.cast(words[0], DType::U64), 32),
+                       s.cast(words[1], DType::U64));
+  Value top = s.cast(s.shiftRight(bits, 11), DType::I64);
+  return s.mul(s.cast(top, DType::F64), 0x1p-53);
 }
 
 Value Scalar::uniform(Value seed, Value counter, DType dtype) {
-  std::array<Value, 4> words = philoxWords(*this, seed, counter);
+  std::array<Value, 2> words = philox(seed, counter);
+  return dtype == DType::F64 ? unitDouble(*this, words)
+                             : unitFloat(*this, words[0]);
+}
+
+std::array<Value, 2> Scalar::uniformPair(Value seed, Value counter,
+                                         DType dtype) {
   if (dtype != DType::F64) {
-    // 24 bits fit f32 exactly; signed conversion is one instruction.
-    Value bits = cast(shiftRight(words[0], 8), DType::I32);
-    return mul(cast(bits, DType::F32), 0x1p-24);
+    std::array<Value, 2> words = philox(seed, counter);
+    return {unitFloat(*this, words[0]), unitFloat(*this, words[1])};
   }
-  Value bits = bitOr(shiftLeft(cast(words[0], DType::U64), 32),
-                     cast(words[1], DType::U64));
-  return mul(cast(cast(shiftRight(bits, 11), DType::I64), DType::F64), 0x1p-53);
+  Value first = mul(counter, 2);
+  return {uniform(seed, first, dtype), uniform(seed, add(first, 1), dtype)};
 }
 
 } // namespace ltc::compiler

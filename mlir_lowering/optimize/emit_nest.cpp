@@ -68,7 +68,7 @@ private:
     for (const Access &access : nest.accesses)
       if (access.general && access.strides[loop] != 0)
         return false;
-    if (candidate.reduction && !combinersOf(op, combiners))
+    if (candidate.reduction && !Folding::of(op))
       return false;
     return VectorBody(op, nest, loop).isLegal();
   }
@@ -92,7 +92,7 @@ private:
     if (vectorLoop < 0)
       return;
     if (nest.loops[vectorLoop].reduction)
-      (void)combinersOf(op, combiners);
+      folding = Folding::of(op);
     lanes = machine.vectorBits / 32;
     int64_t extent = nest.loops[vectorLoop].extent;
     while (!ShapedType::isDynamic(extent) && lanes / 2 >= extent && lanes > 1)
@@ -315,10 +315,12 @@ private:
     bool wide = !ShapedType::isDynamic(extent) && extent >= kUnroll * lanes &&
                 pointCost(op) <= kUnrolledCost;
     int64_t unroll = wide ? kUnroll : 1;
-    SmallVector<Value> sums;
+    SmallVector<Value> inits, sums;
+    for (unsigned i = 0; i < results(); ++i)
+      inits.push_back(
+          memref::LoadOp::create(b, resultBase(i), position[inputs + i]));
     for (int64_t u = 0; u < unroll; ++u)
-      for (unsigned i = 0; i < results(); ++i)
-        sums.push_back(neutralVector(b, combiners[i], lanes));
+      llvm::append_range(sums, folding->start(b, inits, lanes));
 
     sums = forReductions(0, sums, [&](ValueRange args) {
       SmallVector<Value> carried = llvm::to_vector(args);
@@ -353,16 +355,15 @@ private:
       return carried;
     });
 
-    for (unsigned i = 0; i < results(); ++i) {
-      Value sum = sums[i];
-      for (int64_t u = 1; u < unroll; ++u)
-        sum = combine(b, combiners[i], sum, sums[u * results() + i]);
-      Value init =
-          memref::LoadOp::create(b, resultBase(i), position[inputs + i]);
-      Value folded = foldVector(b, combiners[i], sum);
-      memref::StoreOp::create(b, combine(b, combiners[i], init, folded),
-                              resultBase(i), position[inputs + i]);
-    }
+    auto block = [&](int64_t u) {
+      return ArrayRef(sums).slice(u * results(), results());
+    };
+    SmallVector<Value> sum = llvm::to_vector(block(0));
+    for (int64_t u = 1; u < unroll; ++u)
+      sum = folding->merge(b, sum, block(u));
+    sum = folding->merge(b, inits, folding->foldLanes(b, sum));
+    for (unsigned i = 0; i < results(); ++i)
+      memref::StoreOp::create(b, sum[i], resultBase(i), position[inputs + i]);
   }
 
   void emitScalars() {
@@ -414,7 +415,7 @@ private:
   SmallVector<Value> at;       ///< iteration of each open loop
   SmallVector<Value> position; ///< of each operand
   SmallVector<unsigned> outer, reductions;
-  SmallVector<Combiner> combiners;
+  std::optional<Folding> folding;
   int vectorLoop = -1;
   int64_t lanes = 1;
   std::optional<VectorBody> body;

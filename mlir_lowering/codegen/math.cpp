@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// exp, expm1, log, log1p, tanh and erf in f32, on scalars and vectors, within
-// 3 ULP, with the C library's results for zeros, infinities and NaN. The
+// exp, expm1, logarithms, tanh and erf in f32, on scalars and vectors, within
+// 2 ULP, with the C library's results for zeros, infinities and NaN. The
 // coefficients are minimax fits, rounded to f32 one by one from the leading one
 // on. log1p and expm1 in f64 are made of log and exp, within a few ULP. All
 // else is the C library's, lane by lane.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
+#include "mlir_lowering/codegen/real_arithmetic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -26,93 +27,11 @@
 using namespace mlir;
 
 namespace ltc::compiler {
-namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-/// f32 arithmetic on one shape. A product and the sum it goes into are rounded
-/// once where the machine can; between two ATen ops that is never done.
-class Float {
-public:
-  Float(ImplicitLocOpBuilder &b, Type type) : b(b), type(type) {}
-
-  Value constant(float value) { return splat(type, b.getF32FloatAttr(value)); }
-  Value integer(int32_t value) {
-    return splat(integers(), b.getI32IntegerAttr(value));
-  }
-  Value add(Value x, Value y) {
-    return arith::AddFOp::create(b, x, y, arith::FastMathFlags::contract);
-  }
-  Value sub(Value x, Value y) {
-    return arith::SubFOp::create(b, x, y, arith::FastMathFlags::contract);
-  }
-  Value mul(Value x, Value y) {
-    return arith::MulFOp::create(b, x, y, arith::FastMathFlags::contract);
-  }
-  Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
-  Value abs(Value x) { return math::AbsFOp::create(b, x); }
-  Value withSign(Value x, Value sign) {
-    return math::CopySignOp::create(b, x, sign);
-  }
-  Value less(Value x, float y) {
-    return compare(arith::CmpFPredicate::OLT, x, y);
-  }
-  Value greater(Value x, float y) {
-    return compare(arith::CmpFPredicate::OGT, x, y);
-  }
-  Value equal(Value x, float y) {
-    return compare(arith::CmpFPredicate::OEQ, x, y);
-  }
-  Value isNaN(Value x) {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
-  }
-  Value select(Value condition, Value x, Value y) {
-    return arith::SelectOp::create(b, condition, x, y);
-  }
-  Value bits(Value x) { return arith::BitcastOp::create(b, integers(), x); }
-  Value fromBits(Value x) { return arith::BitcastOp::create(b, type, x); }
-  Value addInt(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value subInt(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
-  Value shiftLeft(Value x, int32_t by) {
-    return arith::ShLIOp::create(b, x, integer(by));
-  }
-  Value shiftRight(Value x, int32_t by) {
-    return arith::ShRSIOp::create(b, x, integer(by));
-  }
-  Value toFloat(Value x) { return arith::SIToFPOp::create(b, type, x); }
-
-  /// coefficients[0] + coefficients[1] x + ...
-  Value polynomial(Value x, ArrayRef<float> coefficients) {
-    Value sum = constant(coefficients.back());
-    for (float coefficient : llvm::reverse(coefficients.drop_back()))
-      sum = add(mul(sum, x), constant(coefficient));
-    return sum;
-  }
-
-private:
-  Type integers() {
-    if (auto vector = dyn_cast<VectorType>(type))
-      return vector.clone(b.getI32Type());
-    return b.getI32Type();
-  }
-  Value splat(Type of, TypedAttr value) {
-    if (auto vector = dyn_cast<VectorType>(of))
-      return arith::ConstantOp::create(
-          b, DenseElementsAttr::get(vector, mlir::Attribute(value)));
-    return arith::ConstantOp::create(b, value);
-  }
-  Value compare(arith::CmpFPredicate predicate, Value x, float y) {
-    return arith::CmpFOp::create(b, predicate, x, constant(y));
-  }
-
-  ImplicitLocOpBuilder &b;
-  Type type;
-};
 
 /// x = n ln 2 + r with |r| <= ln 2 / 2; e^x = 2^n e^r. Rounding to n by adding
 /// 1.5 * 2^23 keeps a NaN a NaN without a conversion that has no value for it.
-Value exp(Float &f, Value x) {
-  x = f.select(f.greater(x, 89.0f), f.constant(89.0f), x);
+Value approximateExp(Real &f, Value x, int64_t shift) {
+  x = f.select(f.greater(x, 90.0f), f.constant(90.0f), x);
   x = f.select(f.less(x, -104.0f), f.constant(-104.0f), x);
   Value magic = f.constant(12582912.0f);
   Value shifted = f.add(f.mul(x, f.constant(1.44269504f)), magic);
@@ -124,6 +43,8 @@ Value exp(Float &f, Value x) {
   Value p = f.add(f.add(f.mul(f.mul(r, r), q), r), f.constant(1.0f));
   // 2^n in two halves: n reaches beyond what one exponent holds.
   Value whole = f.subInt(f.bits(shifted), f.bits(magic));
+  if (shift)
+    whole = f.addInt(whole, f.integer(shift));
   Value half = f.shiftRight(whole, 1);
   auto power = [&](Value exponent) {
     return f.fromBits(f.shiftLeft(f.addInt(exponent, f.integer(127)), 23));
@@ -131,7 +52,13 @@ Value exp(Float &f, Value x) {
   return f.mul(f.mul(p, power(half)), power(f.subInt(whole, half)));
 }
 
-Value expm1(Float &f, Value x) {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+Value exp(Real &f, Value x) { return approximateExp(f, x); }
+
+Value expm1(Real &f, Value x) {
   Value q = f.polynomial(x, {0.5f, 0.166666672f, 0.0416666791f, 0.0083332872f,
                              0.00138877414f, 0.000198536785f, 2.51210822e-05f,
                              2.66627717e-06f});
@@ -142,27 +69,29 @@ Value expm1(Float &f, Value x) {
   return f.select(f.less(f.abs(x), 0.75f), small, large);
 }
 
-/// x = 2^e m with m in [sqrt(1/2), sqrt(2)); ln x = e ln 2 + ln m.
-Value log(Float &f, Value x) {
+/// x = 2^e m with m in [sqrt(1/2), sqrt(2)), t = m - 1, ln m = t + rest.
+struct LogParts {
+  Value e, t, rest;
+};
+
+LogParts splitLog(Real &f, Value x) {
   Value tiny = f.less(x, 0x1p-126f);
   Value scaled = f.select(tiny, f.mul(x, f.constant(0x1p23f)), x);
   Value bits = f.subInt(f.bits(scaled), f.integer(0x3f3504f3)); // sqrt(1/2)
-  Value e = f.shiftRight(bits, 23);
-  Value m = f.fromBits(f.subInt(f.bits(scaled), f.shiftLeft(e, 23)));
-  Value exponent = f.toFloat(e);
-  exponent =
-      f.sub(exponent, f.select(tiny, f.constant(23.0f), f.constant(0.0f)));
+  Value whole = f.shiftRight(bits, 23);
+  Value m = f.fromBits(f.subInt(f.bits(scaled), f.shiftLeft(whole, 23)));
+  Value e = f.sub(f.toFloat(whole),
+                  f.select(tiny, f.constant(23.0f), f.constant(0.0f)));
   Value t = f.sub(m, f.constant(1.0f));
-  Value t2 = f.mul(t, t);
   Value q =
       f.polynomial(t, {0.333333313f, -0.249999672f, 0.200001717f, -0.166694269f,
                        0.142829224f, -0.124227241f, 0.11061085f, -0.108499274f,
                        0.105303243f, -0.0581276678f});
-  Value low = f.add(f.mul(f.mul(t2, t), q),
-                    f.mul(exponent, f.constant(-2.12194440e-4f)));
-  low = f.sub(low, f.mul(t2, f.constant(0.5f)));
-  Value result =
-      f.add(f.add(low, t), f.mul(exponent, f.constant(0.693359375f)));
+  return {e, t, f.mul(f.mul(f.mul(t, t), t), q)};
+}
+
+/// Of infinity, zero, negative numbers and NaN.
+Value finishLog(Real &f, Value x, Value result) {
   result = f.select(f.equal(x, kInfinity), x, result);
   result = f.select(f.equal(x, 0.0f), f.constant(-kInfinity), result);
   Value nan = f.constant(std::numeric_limits<float>::quiet_NaN());
@@ -170,17 +99,48 @@ Value log(Float &f, Value x) {
   return f.select(f.isNaN(x), x, result);
 }
 
-/// With u = 1 + x rounded, ln(1 + x) = ln u * x / (u - 1), which takes the
-/// rounding of u back out.
-Value log1p(Float &f, Value x) {
+Value log(Real &f, Value x) {
+  LogParts p = splitLog(f, x);
+  Value low = f.add(p.rest, f.mul(p.e, f.constant(-2.12194440e-4f)));
+  low = f.sub(low, f.mul(f.mul(p.t, p.t), f.constant(0.5f)));
+  Value result = f.add(f.add(low, p.t), f.mul(p.e, f.constant(0.693359375f)));
+  return finishLog(f, x, result);
+}
+
+/// 1 / ln 2 is 1 + 0.44...: the 1 costs no rounding.
+Value log2(Real &f, Value x) {
+  LogParts p = splitLog(f, x);
+  Value y = f.sub(p.rest, f.mul(f.mul(p.t, p.t), f.constant(0.5f)));
+  Value excess = f.constant(0.442695041f);
+  Value z = f.add(f.mul(p.t, excess), f.mul(y, excess));
+  return finishLog(f, x, f.add(f.add(f.add(z, y), p.t), p.e));
+}
+
+/// 1 / ln 10 and log10(2) in two parts, of which the first has few digits.
+Value log10(Real &f, Value x) {
+  LogParts p = splitLog(f, x);
+  Value y = f.sub(p.rest, f.mul(f.mul(p.t, p.t), f.constant(0.5f)));
+  Value z = f.mul(f.add(p.t, y), f.constant(7.00731903e-4f));
+  z = f.add(z, f.mul(p.e, f.constant(2.48745664e-4f)));
+  z = f.add(z, f.mul(y, f.constant(0.43359375f)));
+  z = f.add(z, f.mul(p.t, f.constant(0.43359375f)));
+  return finishLog(f, x, f.add(z, f.mul(p.e, f.constant(0.30078125f))));
+}
+
+/// With u = 1 + x rounded, ln(1 + x) = ln u + lost / u for what was lost.
+Value log1p(Real &f, Value x) {
   Value one = f.constant(1.0f);
   Value u = f.add(x, one);
-  Value corrected = f.mul(log(f, u), f.div(x, f.sub(u, one)));
-  Value result = f.select(f.equal(u, 1.0f), x, corrected);
+  Value lost = f.select(f.less(x, 1.0f), f.sub(x, f.sub(u, one)),
+                        f.sub(one, f.sub(u, x)));
+  Value result = log(f, u);
+  Value corrected = f.add(result, f.div(lost, u));
+  result = f.select(f.equal(lost, 0.0f), result, corrected);
+  result = f.select(f.equal(u, 1.0f), x, result);
   return f.select(f.equal(u, kInfinity), u, result);
 }
 
-Value tanh(Float &f, Value x) {
+Value tanh(Real &f, Value x) {
   Value s = f.mul(x, x);
   Value q = f.polynomial(s, {-0.333333284f, 0.133331239f, -0.0539373308f,
                              0.0216523837f, -0.00806391705f, 0.00204336434f});
@@ -192,7 +152,7 @@ Value tanh(Float &f, Value x) {
   return f.withSign(f.select(f.less(t, 0.65f), small, large), x);
 }
 
-Value erf(Float &f, Value x) {
+Value erf(Real &f, Value x) {
   Value s = f.mul(x, x);
   Value q = f.polynomial(s, {0.128379166f, -0.376126349f, 0.112837434f,
                              -0.0268635508f, 0.00521640619f, -0.000842323236f,
@@ -207,22 +167,10 @@ Value erf(Float &f, Value x) {
   return f.withSign(f.select(f.less(t, 1.0f), small, large), x);
 }
 
-using Function = Value (*)(Float &, Value);
-
-template <typename Op> struct Approximate : OpRewritePattern<Op> {
-  Approximate(MLIRContext *context, Function function)
-      : OpRewritePattern<Op>(context), function(function) {}
-  LogicalResult matchAndRewrite(Op op,
-                                PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getType()).isF32())
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Float f(b, op.getType());
-    rewriter.replaceOp(op, function(f, op.getOperand()));
-    return success();
-  }
-  Function function;
-};
+template <Value function(Real &, Value)>
+Value unary(Real &f, ValueRange operands) {
+  return function(f, operands[0]);
+}
 
 bool isDouble(Operation *op) {
   return getElementTypeOrSelf(op->getResult(0).getType()).isF64();
@@ -286,12 +234,16 @@ struct ExpM1InDouble : OpRewritePattern<math::ExpM1Op> {
 LogicalResult approximateMath(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   MLIRContext *context = module.getContext();
-  patterns.add<Approximate<math::ExpOp>>(context, exp);
-  patterns.add<Approximate<math::ExpM1Op>>(context, expm1);
-  patterns.add<Approximate<math::LogOp>>(context, log);
-  patterns.add<Approximate<math::Log1pOp>>(context, log1p);
-  patterns.add<Approximate<math::TanhOp>>(context, tanh);
-  patterns.add<Approximate<math::ErfOp>>(context, erf);
+  patterns.add<Approximate<math::ExpOp>>(context, unary<exp>);
+  patterns.add<Approximate<math::ExpM1Op>>(context, unary<expm1>);
+  patterns.add<Approximate<math::LogOp>>(context, unary<log>);
+  patterns.add<Approximate<math::Log2Op>>(context, unary<log2>);
+  patterns.add<Approximate<math::Log10Op>>(context, unary<log10>);
+  patterns.add<Approximate<math::Log1pOp>>(context, unary<log1p>);
+  patterns.add<Approximate<math::TanhOp>>(context, unary<tanh>);
+  patterns.add<Approximate<math::ErfOp>>(context, unary<erf>);
+  addTrigonometry(patterns);
+  addPowers(patterns);
   patterns.add<Log1pInDouble, ExpM1InDouble>(context);
   walkAndApplyPatterns(module, std::move(patterns));
   return success();

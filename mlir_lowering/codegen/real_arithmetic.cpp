@@ -1,0 +1,119 @@
+//===- real_arithmetic.cpp - What approximations are written in -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/codegen/real_arithmetic.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace ltc::compiler {
+
+constexpr auto kContract = arith::FastMathFlags::contract;
+
+mlir::Type Real::with(mlir::Type element) const {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? mlir::Type(vector.clone(element)) : element;
+}
+
+mlir::Type Real::integers() const {
+  return with(
+      b.getIntegerType(getElementTypeOrSelf(type).getIntOrFloatBitWidth()));
+}
+
+Value Real::splat(mlir::Type of, TypedAttr value) {
+  if (auto vector = dyn_cast<VectorType>(of))
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(vector, mlir::Attribute(value)));
+  return arith::ConstantOp::create(b, value);
+}
+
+Value Real::constant(double value) {
+  return splat(type, b.getFloatAttr(getElementTypeOrSelf(type), value));
+}
+Value Real::integer(int64_t value) {
+  return splat(integers(),
+               b.getIntegerAttr(getElementTypeOrSelf(integers()), value));
+}
+
+Value Real::add(Value x, Value y) {
+  return arith::AddFOp::create(b, x, y, kContract);
+}
+Value Real::sub(Value x, Value y) {
+  return arith::SubFOp::create(b, x, y, kContract);
+}
+Value Real::mul(Value x, Value y) {
+  return arith::MulFOp::create(b, x, y, kContract);
+}
+Value Real::div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+Value Real::sqrt(Value x) { return math::SqrtOp::create(b, x); }
+Value Real::abs(Value x) { return math::AbsFOp::create(b, x); }
+Value Real::negate(Value x) { return arith::NegFOp::create(b, x); }
+Value Real::truncate(Value x) { return math::TruncOp::create(b, x); }
+Value Real::nearest(Value x) { return math::RoundEvenOp::create(b, x); }
+Value Real::withSign(Value x, Value sign) {
+  return math::CopySignOp::create(b, x, sign);
+}
+Value Real::polynomial(Value x, ArrayRef<double> coefficients) {
+  Value sum = constant(coefficients.back());
+  for (double coefficient : llvm::reverse(coefficients.drop_back()))
+    sum = add(mul(sum, x), constant(coefficient));
+  return sum;
+}
+
+Value Real::less(Value x, Value y) {
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
+}
+Value Real::equal(Value x, Value y) {
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, y);
+}
+Value Real::isNaN(Value x) {
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+}
+Value Real::select(Value condition, Value x, Value y) {
+  return arith::SelectOp::create(b, condition, x, y);
+}
+Value Real::both(Value x, Value y) { return arith::AndIOp::create(b, x, y); }
+Value Real::either(Value x, Value y) { return arith::OrIOp::create(b, x, y); }
+Value Real::any(Value condition) {
+  if (!isa<VectorType>(condition.getType()))
+    return condition;
+  return vector::ReductionOp::create(b, vector::CombiningKind::OR, condition);
+}
+
+Value Real::bits(Value x) { return arith::BitcastOp::create(b, integers(), x); }
+Value Real::fromBits(Value x) { return arith::BitcastOp::create(b, type, x); }
+Value Real::addInt(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+Value Real::subInt(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
+Value Real::mulInt(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+Value Real::shiftLeft(Value x, Value by) {
+  return arith::ShLIOp::create(b, x, by);
+}
+Value Real::shiftRight(Value x, int64_t by) {
+  return arith::ShRSIOp::create(b, x, integer(by));
+}
+Value Real::shiftDown(Value x, int64_t by) {
+  return arith::ShRUIOp::create(b, x, integer(by));
+}
+Value Real::equalInt(Value x, int64_t y) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, integer(y));
+}
+Value Real::toFloat(Value x) { return arith::SIToFPOp::create(b, type, x); }
+
+Value Real::convert(Value x) {
+  if (getElementTypeOrSelf(type).isF64())
+    return arith::ExtFOp::create(b, type, x);
+  return arith::TruncFOp::create(b, type, x);
+}
+Value Real::convertInt(Value x) {
+  if (getElementTypeOrSelf(type).isF64())
+    return arith::ExtSIOp::create(b, integers(), x);
+  return arith::TruncIOp::create(b, integers(), x);
+}
+
+} // namespace ltc::compiler

@@ -1,0 +1,109 @@
+//===- real_arithmetic.h - What approximations are written in ---*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace ltc::compiler {
+
+/// Arithmetic on f32 or f64, on scalars or vectors of one shape, and on
+/// integers as wide as they are. A product and the sum it goes into are rounded
+/// once where the machine can; between two ATen ops that is never done.
+class Real {
+public:
+  using Value = mlir::Value;
+
+  Real(mlir::ImplicitLocOpBuilder &b, mlir::Type type) : b(b), type(type) {}
+  /// The same shape in f64, in f32.
+  Real doubles() const { return {b, with(b.getF64Type())}; }
+  Real singles() const { return {b, with(b.getF32Type())}; }
+
+  Value constant(double value);
+  Value integer(int64_t value);
+
+  Value add(Value x, Value y);
+  Value sub(Value x, Value y);
+  Value mul(Value x, Value y);
+  Value div(Value x, Value y);
+  Value sqrt(Value x);
+  Value abs(Value x);
+  Value negate(Value x);
+  Value truncate(Value x); ///< towards zero
+  Value nearest(Value x);  ///< ties to even
+  Value withSign(Value x, Value sign);
+  /// coefficients[0] + coefficients[1] x + ...
+  Value polynomial(Value x, llvm::ArrayRef<double> coefficients);
+
+  Value less(Value x, Value y);
+  Value less(Value x, double y) { return less(x, constant(y)); }
+  Value greater(Value x, Value y) { return less(y, x); }
+  Value greater(Value x, double y) { return less(constant(y), x); }
+  Value equal(Value x, Value y);
+  Value equal(Value x, double y) { return equal(x, constant(y)); }
+  Value isNaN(Value x);
+  Value select(Value condition, Value x, Value y);
+  Value both(Value x, Value y); ///< of conditions or integers
+  Value either(Value x, Value y);
+  /// Whether a condition holds in any lane, as one scalar.
+  Value any(Value condition);
+
+  Value bits(Value x);
+  Value fromBits(Value x);
+  Value addInt(Value x, Value y);
+  Value subInt(Value x, Value y);
+  Value mulInt(Value x, Value y);
+  Value shiftLeft(Value x, Value by);
+  Value shiftLeft(Value x, int64_t by) { return shiftLeft(x, integer(by)); }
+  Value shiftRight(Value x, int64_t by); ///< keeps the sign
+  Value shiftDown(Value x, int64_t by);  ///< fills with zeros
+  Value equalInt(Value x, int64_t y);
+  Value toFloat(Value x);
+
+  /// To this precision, or this width, from the other.
+  Value convert(Value x);
+  Value convertInt(Value x);
+
+  mlir::ImplicitLocOpBuilder &builder() { return b; }
+
+private:
+  mlir::Type with(mlir::Type element) const;
+  mlir::Type integers() const;
+  Value splat(mlir::Type of, mlir::TypedAttr value);
+
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::Type type;
+};
+
+/// e^x 2^shift, rounded once.
+mlir::Value approximateExp(Real &f, mlir::Value x, int64_t shift = 0);
+
+void addTrigonometry(mlir::RewritePatternSet &patterns);
+void addPowers(mlir::RewritePatternSet &patterns);
+
+/// On an op that stays as it is: the C library's, for rare arguments.
+inline constexpr llvm::StringLiteral kExact = "ltc.exact";
+
+/// Replaces an op in f32 by what `function` makes of its operands.
+template <typename Op> struct Approximate : mlir::OpRewritePattern<Op> {
+  using Function = mlir::Value (*)(Real &, mlir::ValueRange);
+  Approximate(mlir::MLIRContext *context, Function function)
+      : mlir::OpRewritePattern<Op>(context), function(function) {}
+  mlir::LogicalResult
+  matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const override {
+    mlir::Type type = op->getResult(0).getType();
+    if (!mlir::getElementTypeOrSelf(type).isF32() || op->hasAttr(kExact))
+      return mlir::failure();
+    mlir::ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Real f(b, type);
+    rewriter.replaceOp(op, function(f, op->getOperands()));
+    return mlir::success();
+  }
+  Function function;
+};
+
+} // namespace ltc::compiler

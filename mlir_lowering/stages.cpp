@@ -71,7 +71,7 @@ namespace {
 
 using AfterStage = std::function<void(Stage)>;
 
-/// Names the op and the user's line of a failing check.
+/// Names the op of a failing check.
 Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
   if (!graph || node < 0 || size_t(node) >= graph->nodes.size())
     return {};
@@ -88,7 +88,7 @@ Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
       for (ValueId value : *list)
         add(value);
   }
-  return {n.op, operands, sourceOf(n.source)};
+  return {n.op, operands, uint32_t(node)};
 }
 
 LogicalResult codegen(ModuleOp module, Artifact &artifact, const Graph *graph) {
@@ -193,6 +193,7 @@ Result<Artifact> compileGraph(const Graph &graph,
   dumper.write(Stage::Import, *module);
 
   Artifact artifact;
+  artifact.compiler = compilerIdentity();
   artifact.target = target.str();
   artifact.entry = kEntry.str();
   for (const ValueType &input : graph.inputs)
@@ -201,7 +202,7 @@ Result<Artifact> compileGraph(const Graph &graph,
     artifact.results.push_back(graph.typeOf(output.value).tensor);
     artifact.donated.push_back(output.donated);
   }
-  artifact.graphText = graph.str();
+  artifact.graphText = graph.str(SourceLines::Omit);
   Status status = run(*module, Stage::Codegen, target, artifact, &graph,
                       [&](Stage stage) { dumper.write(stage, *module); });
   if (!status)

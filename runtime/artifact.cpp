@@ -21,8 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view magic = "LTCARTI\n";
-constexpr uint64_t formatVersion = 1;
-constexpr size_t headerBytes = 8 + 8 + 8 + 16;
+constexpr uint64_t formatVersion = 2;
 
 class Writer {
 public:
@@ -98,18 +97,20 @@ public:
 
 std::string payloadOf(const Artifact &artifact) {
   Writer out;
+  out.string(artifact.compiler);
   out.string(artifact.target);
   out.string(artifact.entry);
   out.string(artifact.code);
   out.number(artifact.arenaBytes);
   out.number(artifact.kernels);
-  out.list(artifact.calls, [&](const Graph &call) { out.string(call.str()); });
+  out.list(artifact.calls, [&](const Artifact::Call &call) {
+    out.string(call.graph.str(SourceLines::Omit));
+    out.number(call.node);
+  });
   out.list(artifact.errorSites, [&](const Artifact::ErrorSite &site) {
     out.string(site.op);
     out.string(site.operands);
-    out.string(site.source.file);
-    out.number(site.source.line);
-    out.string(site.source.function);
+    out.number(site.node);
   });
   out.list(artifact.inputs, [&](const ValueType &type) {
     out.number(type.isScalar);
@@ -135,25 +136,42 @@ std::string frame(std::string_view payload) {
   return std::move(out.bytes);
 }
 
+struct Header {
+  uint64_t version, payloadBytes;
+  Hash128 hash;
+};
+
+std::optional<Header> readHeader(std::string_view bytes) {
+  if (bytes.size() < Artifact::headerBytes || !bytes.starts_with(magic))
+    return std::nullopt;
+  Reader in(bytes.substr(magic.size()));
+  Header header;
+  header.version = in.number();
+  header.payloadBytes = in.number();
+  header.hash.low = in.number();
+  header.hash.high = in.number();
+  return header;
+}
+
 Artifact readPayload(Reader &in) {
   Artifact artifact;
+  artifact.compiler = in.string();
   artifact.target = in.string();
   artifact.entry = in.string();
   artifact.code = in.string();
   artifact.arenaBytes = in.number();
   artifact.kernels = uint32_t(in.number());
-  artifact.calls = in.list<Graph>([&] {
-    Result<Graph> call = Graph::parse(in.string());
-    in.failed |= !call;
-    return call ? std::move(*call) : Graph();
+  artifact.calls = in.list<Artifact::Call>([&] {
+    Result<Graph> graph = Graph::parse(in.string());
+    in.failed |= !graph;
+    return Artifact::Call{graph ? std::move(*graph) : Graph(),
+                          uint32_t(in.number())};
   });
   artifact.errorSites = in.list<Artifact::ErrorSite>([&] {
     Artifact::ErrorSite site;
     site.op = in.string();
     site.operands = in.string();
-    site.source.file = in.string();
-    site.source.line = uint32_t(in.number());
-    site.source.function = in.string();
+    site.node = uint32_t(in.number());
     return site;
   });
   artifact.inputs = in.list<ValueType>([&] {
@@ -182,19 +200,23 @@ Error refused(std::string_view why) {
 
 std::string Artifact::serialize() const { return frame(payloadOf(*this)); }
 
+std::optional<size_t> Artifact::sizeBehind(std::string_view bytes) {
+  std::optional<Header> header = readHeader(bytes);
+  if (!header || header->version != formatVersion)
+    return std::nullopt;
+  return headerBytes + header->payloadBytes;
+}
+
 Result<Artifact> Artifact::deserialize(std::string_view bytes) {
-  if (bytes.size() < headerBytes || !bytes.starts_with(magic))
+  std::optional<Header> header = readHeader(bytes);
+  if (!header)
     return refused("the header is missing");
-  Reader header(bytes.substr(magic.size(), headerBytes - magic.size()));
-  if (uint64_t version = header.number(); version != formatVersion)
-    return refused("format version " + std::to_string(version));
+  if (header->version != formatVersion)
+    return refused("format version " + std::to_string(header->version));
   std::string_view payload = bytes.substr(headerBytes);
-  if (header.number() != payload.size())
+  if (header->payloadBytes != payload.size())
     return refused("the length is wrong");
-  Hash128 hash;
-  hash.low = header.number();
-  hash.high = header.number();
-  if (Hasher().add(payload).finish() != hash)
+  if (Hasher().add(payload).finish() != header->hash)
     return refused("the checksum is wrong");
   Reader in(payload);
   Artifact artifact = readPayload(in);

@@ -27,7 +27,7 @@ CounterTable &table() {
 // What a dashboard may rely on to be there from the start.
 constexpr std::array<std::string_view, 9> alwaysListed = {
     "record.ops",       "codegen.graphs", "cache.hit.memory",
-    "cache.hit.disk",   "cache.miss",     "cache.corrupt",
+    "cache.hit.disk",   "cache.miss",     "cache.disk.corrupt",
     "execute.launches", "execute.errors", "execute.kernels"};
 
 } // namespace

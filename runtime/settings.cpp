@@ -126,19 +126,26 @@ Error invalid(std::string message, std::string hint) {
 
 /// What a value must satisfy beyond its type.
 Status checkValue(std::string_view name, std::string_view value) {
-  auto oneOf = [&](std::string_view a, std::string_view b) -> Status {
-    if (value == a || value == b)
-      return {};
+  auto oneOf = [&](std::vector<std::string_view> words) -> Status {
+    std::string listed;
+    for (size_t i = 0; i < words.size(); ++i) {
+      if (value == words[i])
+        return {};
+      listed += i == 0 ? "" : i + 1 < words.size() ? ", " : " or ";
+      listed += words[i];
+    }
     return invalid("'" + std::string(value) + "' is no value of setting " +
                        std::string(name),
-                   "use " + std::string(a) + " or " + std::string(b));
+                   "use " + listed);
   };
   if (name == "log")
     return runtime::configureLog(value);
   if (name == "fallback")
-    return oneOf("cpu", "error");
+    return oneOf({"cpu", "error"});
   if (name == "rng")
-    return oneOf("fast", "eager");
+    return oneOf({"fast", "eager"});
+  if (name == "cache")
+    return oneOf({"rw", "ro", "off"});
   return {};
 }
 

@@ -10,20 +10,26 @@
 
 namespace ltc {
 
-/// A compiled graph, for one target. Plain data; equal input gives equal bytes.
+/// A compiled graph, for one target. Plain data; equal input gives equal bytes:
+/// it names nodes of its graph, and no line of the program that recorded it.
 struct Artifact {
+  std::string compiler;  ///< Compiler::identity() of what made it
   std::string target;    ///< Target::str() of what it was compiled for
   std::string entry;     ///< symbol of the entry point in `code`, see below
   std::string code;      ///< relocatable object, PTX, or what the driver loads
   size_t arenaBytes = 0; ///< scratch memory for one run, 64-byte aligned
   uint32_t kernels = 0;  ///< parallel loops and library calls in the code
-  /// Library calls by number: a one-node Graph whose inputs are the operands
-  /// the code passes, in order, and whose outputs are all of its results.
-  std::vector<Graph> calls;
-  /// Which node of the graph an error number means: op, source, operand types.
+  /// A library call: a one-node Graph whose inputs are the operands the code
+  /// passes, in order, and whose outputs are all of its results.
+  struct Call {
+    Graph graph;
+    uint32_t node = kNoNode; ///< the first of the graph's that makes it
+  };
+  std::vector<Call> calls; ///< by number
+  /// What an error number means: op, operand types, and the graph's node.
   struct ErrorSite {
     std::string op, operands;
-    Source source;
+    uint32_t node = kNoNode;
     bool operator==(const ErrorSite &) const = default;
   };
   std::vector<ErrorSite> errorSites;
@@ -31,9 +37,15 @@ struct Artifact {
   std::vector<TensorType> results;
   /// For each result, the input whose memory it takes over.
   std::vector<std::optional<uint32_t>> donated;
-  std::string graphText; ///< Graph::str() of the source
+  std::string graphText; ///< Graph::str(SourceLines::Omit) of its graph
+
+  static constexpr uint32_t kNoNode = UINT32_MAX;
 
   LTC_API std::string serialize() const;
+  /// How long the bytes are that begin with this header; nothing if it is none
+  /// of this version. Looks at the first headerBytes.
+  LTC_API static std::optional<size_t> sizeBehind(std::string_view header);
+  static constexpr size_t headerBytes = 40;
   /// Refuses anything but exactly what serialize() made.
   LTC_API static Result<Artifact> deserialize(std::string_view bytes);
 };

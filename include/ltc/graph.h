@@ -73,6 +73,10 @@ struct GraphOutput {
   bool operator==(const GraphOutput &) const = default;
 };
 
+/// Whether a graph's text says which lines recorded it. Without them, graphs of
+/// equal hash() have equal text.
+enum class SourceLines : bool { Omit, Show };
+
 struct Graph {
   std::vector<ValueType> inputs;
   std::vector<Node> nodes;
@@ -83,7 +87,7 @@ struct Graph {
   LTC_API Hash128 hash() const;
   /// Checks numbering, types of operands' values, donations.
   LTC_API Status verify() const;
-  LTC_API std::string str() const;
+  LTC_API std::string str(SourceLines lines = SourceLines::Show) const;
   LTC_API static Result<Graph> parse(std::string_view text);
   /// The type of any value. O(nodes); build a table for many look-ups.
   LTC_API ValueType typeOf(ValueId value) const;

@@ -196,7 +196,8 @@ private:
     auto [found, isNew] =
         numbers.try_emplace(graph.hash(), artifact.calls.size());
     if (isNew)
-      artifact.calls.push_back(std::move(graph));
+      artifact.calls.push_back(
+          {std::move(graph), uint32_t(call.getNode().value_or(-1))});
     return found->second;
   }
 

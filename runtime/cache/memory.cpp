@@ -63,7 +63,8 @@ MemoryCache::insert(Hash128 key, ExecutablePtr executable, size_t capacity) {
   total += bytes;
   std::list<Entry> evicted;
   // The newest stays whatever its size, or a loop would compile every step.
-  while (total > capacity && entries.size() > 1) {
+  while ((total > capacity || entries.size() > kMaxEntries) &&
+         entries.size() > 1) {
     auto oldest = std::prev(entries.end());
     total -= oldest->bytes;
     index.erase(oldest->key);

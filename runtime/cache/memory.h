@@ -21,6 +21,10 @@ class LTC_API MemoryCache {
 public:
   using Make = std::function<Result<ExecutablePtr>()>;
 
+  /// However small they are: each takes two or three memory maps, of which
+  /// Linux gives a process 65,530.
+  static constexpr size_t kMaxEntries = 8192;
+
   /// The executable of that key, or null. Makes it the most recently used.
   ExecutablePtr find(Hash128 key);
   /// The same, or what `make` gives, which runs without a lock and once however

@@ -9,6 +9,7 @@
 #include "ltc/log.h"
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
+#include "ltc/trace.h"
 
 #include <filesystem>
 #include <fstream>
@@ -94,7 +95,6 @@ ExecutablePtr DeviceEngine::lookup(Hash128 graphHash) {
 
 Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph) {
   static Counter &hits = counter("cache.hit.memory");
-  static Counter &misses = counter("cache.miss");
   if (isForked())
     return forkedError();
   Hash128 key = graph.hash();
@@ -102,7 +102,8 @@ Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph) {
   Result<ExecutablePtr> executable = cache.findOrMake(
       key, size_t(settings().cache_memory_bytes),
       [&] { return build(graph, key); }, hit);
-  (hit ? hits : misses).add();
+  if (hit)
+    hits.add();
   return executable;
 }
 
@@ -112,31 +113,74 @@ Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key) {
     return opened.takeError();
   if (Status status = graph.verify(); !status)
     return status.takeError();
-  Result<Artifact> artifact = artifactFor(graph, key, **opened);
+  // Whoever wants dumps wants to see every stage.
+  std::unique_ptr<DiskEntry> entry;
+  if (settings().dump.empty())
+    entry = DiskEntry::of(diskState, graph, key, (*opened)->target(),
+                          compilerSource.identity());
+  if (entry)
+    if (ExecutablePtr found = loadFrom(*entry, graph, *opened))
+      return found;
+  if (entry && entry->lock())
+    if (ExecutablePtr found = loadFrom(*entry, graph, *opened))
+      return found;
+  return make(entry.get(), graph, key, *opened);
+}
+
+ExecutablePtr DeviceEngine::loadFrom(DiskEntry &entry, const Graph &graph,
+                                     const std::shared_ptr<Device> &device) {
+  static Counter &hits = counter("cache.hit.disk");
+  Span span(Stage::Cache);
+  std::optional<DiskEntry::Found> found = entry.load();
+  if (!found)
+    return nullptr;
+  if (Status status = checkArtifact(found->artifact, graph); !status) {
+    entry.reject(status.error().message);
+    return nullptr;
+  }
+  auto program =
+      Program::load(device, std::move(found->artifact), found->bytes, graph);
+  if (!program) {
+    entry.reject(program.error().message);
+    return nullptr;
+  }
+  hits.add();
+  return *program;
+}
+
+Result<ExecutablePtr>
+DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
+                   const std::shared_ptr<Device> &device) {
+  static Counter &misses = counter("cache.miss");
+  misses.add();
+  if (entry)
+    entry->reportFault();
+  Result<Artifact> artifact = runCompiler(graph, key, device->target());
   if (!artifact)
     return artifact.takeError();
   if (Status status = checkArtifact(*artifact, graph); !status)
     return status.takeError();
-  Result<std::shared_ptr<Program>> program =
-      Program::load(*opened, std::move(*artifact));
+  std::string bytes = artifact->serialize();
+  auto program = Program::load(device, std::move(*artifact), bytes, graph);
   if (!program)
     return program.takeError();
+  // Only what the device takes is kept.
+  if (entry)
+    entry->store((*program)->artifact(), bytes);
   return ExecutablePtr(std::move(*program));
 }
 
-/// The artifact of a graph that is not in memory. A cache on disk belongs here,
-/// before the compiler is even loaded.
-Result<Artifact> DeviceEngine::artifactFor(const Graph &graph, Hash128 key,
-                                           const Device &device) {
+Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
+                                           const std::string &target) {
   static Counter &graphs = counter("codegen.graphs");
   CompileOptions options;
-  options.target = parseTarget(device.target());
+  options.target = parseTarget(target);
   if (const std::string &directory = settings().dump; !directory.empty()) {
     options.dumpDir = directory;
     options.dumpName = key.str();
     dumpGraph(graph, key, directory);
   }
-  Result<Compiler *> compiler = compilerSource();
+  Result<Compiler *> compiler = compilerSource.load();
   if (!compiler)
     return compiler.takeError();
   auto start = std::chrono::steady_clock::now();

@@ -6,14 +6,20 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "cache/disk.h"
 #include "cache/memory.h"
 #include "engine/launch.h"
 #include "ltc/compiler.h"
 
 namespace ltc::runtime {
 
-/// Finds the compiler when the first graph needs it.
-using CompilerSource = std::function<Result<Compiler *>()>;
+/// Where an engine has its compiler from.
+struct CompilerSource {
+  /// Loads it, when the first graph needs it.
+  std::function<Result<Compiler *>()> load;
+  /// Its identity(), without loading it; empty if that is not to be known.
+  std::function<std::string()> identity;
+};
 
 class LTC_API DeviceEngine final : public Engine {
 public:
@@ -41,9 +47,14 @@ public:
 private:
   /// The device, or why it cannot be used.
   Result<std::shared_ptr<Device>> open() const;
+  /// What is not in memory: from disk if it is there, else compiled.
   Result<ExecutablePtr> build(const Graph &graph, Hash128 key);
-  Result<Artifact> artifactFor(const Graph &graph, Hash128 key,
-                               const Device &device);
+  ExecutablePtr loadFrom(DiskEntry &entry, const Graph &graph,
+                         const std::shared_ptr<Device> &device);
+  Result<ExecutablePtr> make(DiskEntry *entry, const Graph &graph, Hash128 key,
+                             const std::shared_ptr<Device> &device);
+  Result<Artifact> runCompiler(const Graph &graph, Hash128 key,
+                               const std::string &target);
   /// Checks a buffer from outside and sees through it.
   Result<DeviceBufferPtr> own(const BufferPtr &buffer) const;
   Result<std::vector<ScalarOrBuffer>>
@@ -55,6 +66,7 @@ private:
   std::shared_ptr<Device> device;
   CompilerSource compilerSource;
   MemoryCache cache;
+  DiskCacheState diskState;
   LaunchState state;
   Queue queue; ///< last: its thread ends before what its work refers to
 };

@@ -156,29 +156,8 @@ Status Launch::runMeasured(std::vector<ltc_operand> &operands,
   return status;
 }
 
-/// The place behind a number that the driver gave: a check in the code, or
-/// behind those a library call.
-static std::optional<Artifact::ErrorSite> findSite(const Artifact &artifact,
-                                                   int64_t number) {
-  if (number < 0)
-    return std::nullopt;
-  auto index = size_t(number);
-  if (index < artifact.errorSites.size())
-    return artifact.errorSites[index];
-  index -= artifact.errorSites.size();
-  if (index >= artifact.calls.size() || artifact.calls[index].nodes.empty())
-    return std::nullopt;
-  const Graph &call = artifact.calls[index];
-  Artifact::ErrorSite site;
-  site.op = call.nodes[0].op;
-  for (const ValueType &type : call.inputs)
-    site.operands += (site.operands.empty() ? "" : ", ") + type.str();
-  site.source = sourceOf(call.nodes[0].source);
-  return site;
-}
-
 Error Launch::atSite(Error error, int64_t number) const {
-  auto site = findSite(program->artifact(), number);
+  std::optional<Program::Site> site = program->siteOf(number);
   if (!site)
     return error;
   error.message = site->op + "(" + site->operands + "): " + error.message;

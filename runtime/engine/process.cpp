@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "engine/engine.h"
 
+#include "cache/compiler_note.h"
 #include "ltc/settings.h"
 
 #include <cstdlib>
@@ -53,6 +54,13 @@ Result<Compiler *> loadCompiler() {
                         path + " is not the compiler: it has no symbol "
                                "ltc_compiler_get");
   return get();
+}
+
+/// Read at the first graph of the process, like its settings.
+std::string processCompilerIdentity() {
+  static const auto *identity = new std::string(
+      readCompilerNote(siblingLibrary("libltc_compiler.so")).value_or(""));
+  return *identity;
 }
 
 /// Loads it at the first compile of the process; a failure is tried again.
@@ -112,7 +120,9 @@ Result<std::unique_ptr<DeviceEngine>> openEngine(uint32_t ordinal) {
   if (!device)
     return device.takeError();
   opened = true;
-  return std::make_unique<DeviceEngine>(std::move(*device), processCompiler);
+  return std::make_unique<DeviceEngine>(
+      std::move(*device),
+      CompilerSource{processCompiler, processCompilerIdentity});
 }
 
 } // namespace

@@ -13,25 +13,35 @@ namespace ltc::runtime {
 
 class Program final : public Executable {
 public:
-  /// Loads `artifact`; blocks while the device runs something.
+  /// Loads `artifact`, whose bytes are `bytes`, for the nodes of `graph`;
+  /// blocks while the device runs something.
   static Result<std::shared_ptr<Program>> load(std::shared_ptr<Device> device,
-                                               Artifact artifact);
+                                               Artifact artifact,
+                                               std::string_view bytes,
+                                               const Graph &graph);
   ~Program() override { device->unload(handle); }
 
   const Artifact &artifact() const override { return loaded; }
   ltc_program *get() const { return handle; }
   const std::shared_ptr<Device> &home() const { return device; }
+  /// What the driver's error number means: a check in the code, or behind those
+  /// a library call. The line is one of the graph that this process recorded.
+  struct Site {
+    std::string op, operands;
+    Source source;
+  };
+  std::optional<Site> siteOf(int64_t number) const;
 
   ThreadChoice threads; ///< of the queue's thread
 
 private:
   Program(std::shared_ptr<Device> device, Artifact artifact,
-          ltc_program *handle)
-      : device(std::move(device)), loaded(std::move(artifact)), handle(handle) {
-  }
+          ltc_program *handle, const Graph &graph);
+  Source sourceOfNode(uint32_t node) const;
 
   std::shared_ptr<Device> device;
   Artifact loaded;
+  std::vector<SourceId> sources; ///< by node; empty without error numbers
   ltc_program *handle;
 };
 

@@ -117,7 +117,8 @@ void printSource(std::string &out, SourceId id) {
   printString(out, source.function);
 }
 
-void printNode(std::string &out, const Node &node, ValueId first) {
+void printNode(std::string &out, const Node &node, ValueId first,
+               SourceLines lines) {
   for (size_t i = 0; i < node.results.size(); ++i) {
     out += i ? ", " : "  ";
     printValue(out, first + ValueId(i));
@@ -131,19 +132,20 @@ void printNode(std::string &out, const Node &node, ValueId first) {
   out += ')';
   for (size_t i = 0; i < node.results.size(); ++i)
     out += (i ? ", " : " : ") + node.results[i].str();
-  printSource(out, node.source);
+  if (lines == SourceLines::Show)
+    printSource(out, node.source);
   out += '\n';
 }
 
 } // namespace
 
-std::string Graph::str() const {
+std::string Graph::str(SourceLines lines) const {
   std::string out = "graph {\n";
   ValueId next = 0;
   for (const ValueType &type : inputs)
     out += "  %" + std::to_string(next++) + " = input " + type.str() + '\n';
   for (const Node &node : nodes) {
-    printNode(out, node, next);
+    printNode(out, node, next, lines);
     next += ValueId(node.results.size());
   }
   for (const GraphOutput &output : outputs) {

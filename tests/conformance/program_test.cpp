@@ -266,7 +266,7 @@ TEST_F(ExecutionTest, LibraryCallsGetStridedViewsAndScalars) {
   std::vector<int64_t> in = {2, 3}, out = {3, 2};
   Artifact made = artifact("call", {f32(in), ValueType::scalar(DType::F64)},
                            {f32(out).tensor});
-  made.calls = {callOf("test::axpy")};
+  made.calls = {{callOf("test::axpy"), 0}};
   ASSERT_EQ(load(made).code, LTC_OK);
   ltc_buffer *x = upload(std::vector<float>{1, 2, 3, 4, 5, 6});
   ltc_buffer *y = allocate(24);
@@ -284,13 +284,13 @@ TEST_F(ExecutionTest, UnknownAndFailingLibraryCallsAreErrors) {
   std::vector<int64_t> in = {2, 3}, out = {3, 2};
   Artifact made = artifact("call", {f32(in), ValueType::scalar(DType::F64)},
                            {f32(out).tensor});
-  made.calls = {callOf("other::unknown")};
+  made.calls = {{callOf("other::unknown"), 0}};
   Failure failure = load(made);
   EXPECT_EQ(failure.code, LTC_UNSUPPORTED);
   EXPECT_NE(failure.message.find("other::unknown"), failure.message.npos);
   EXPECT_NE(failure.message.find("no such kernel"), failure.message.npos);
 
-  made.calls = {callOf("test::fail")};
+  made.calls = {{callOf("test::fail"), 0}};
   ASSERT_EQ(load(made).code, LTC_OK);
   ltc_buffer *x = upload(std::vector<float>{1, 2, 3, 4, 5, 6});
   ltc_buffer *y = allocate(24);

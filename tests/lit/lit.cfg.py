@@ -10,6 +10,7 @@ config.name = "torch_ltc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".ltc"]
 config.test_source_root = os.path.dirname(__file__)
+config.environment["LTC_CACHE"] = "off"
 
 for tool in ("ltc-opt", "ltc-run"):
     config.substitutions.append((rf"\b{tool}\b", os.path.join(config.ltc_tools, tool)))

@@ -9,6 +9,11 @@ import warnings
 from pathlib import Path
 
 import pytest
+
+# Before the libraries read it: a test that counts compiles must not find what
+# an earlier run kept, and no test writes into the user's own directory.
+os.environ["LTC_CACHE"] = "off"
+
 import torch
 import torch_ltc
 

@@ -94,7 +94,7 @@ def test_metrics_reset():
         "cache.hit.memory",
         "cache.hit.disk",
         "cache.miss",
-        "cache.corrupt",
+        "cache.disk.corrupt",
         "execute.launches",
     ):
         assert listed[name] == 0

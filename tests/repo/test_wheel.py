@@ -55,7 +55,8 @@ def run(*command, **options):
 
 def clean_environment():
     """Without what would lead Python back to the build tree."""
-    return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    return kept | {"LTC_CACHE": "off"}
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ namespace {
 
 Artifact sample() {
   Artifact artifact;
+  artifact.compiler = "1234-llvm-22";
   artifact.target = "cpu:x86_64-linux:znver4:+avx512f";
   artifact.entry = "entry";
   artifact.code = std::string("\x7f"
@@ -21,11 +22,12 @@ Artifact sample() {
                               9);
   artifact.arenaBytes = 4096;
   artifact.kernels = 7;
-  artifact.calls = {*Graph::parse("graph {\n  %0 = input f32[?, 2]\n  %1 = "
-                                  "aten::mm(self=%0, k=[]) : f32[2, 2]\n  "
-                                  "output %1\n}\n")};
-  artifact.errorSites = {{"aten::embedding", "f32[5, 3]", {"a.py", 3, "f"}},
-                         {"aten::gather", "", {}}};
+  artifact.calls = {{*Graph::parse("graph {\n  %0 = input f32[?, 2]\n  %1 = "
+                                   "aten::mm(self=%0, k=[]) : f32[2, 2]\n  "
+                                   "output %1\n}\n"),
+                     7}};
+  artifact.errorSites = {{"aten::embedding", "f32[5, 3]", 3},
+                         {"aten::gather", "", Artifact::kNoNode}};
   artifact.inputs = {{TensorType{DType::BF16, {2, kDynamic}}, false},
                      ValueType::scalar(DType::I64)};
   artifact.results = {TensorType{DType::F32, {}}, TensorType{DType::C32, {0}}};
@@ -39,13 +41,15 @@ TEST(Artifact, RoundTrips) {
   std::string bytes = artifact.serialize();
   Result<Artifact> again = Artifact::deserialize(bytes);
   ASSERT_TRUE(again) << again.error().str();
+  EXPECT_EQ(again->compiler, artifact.compiler);
   EXPECT_EQ(again->target, artifact.target);
   EXPECT_EQ(again->entry, artifact.entry);
   EXPECT_EQ(again->code, artifact.code);
   EXPECT_EQ(again->arenaBytes, artifact.arenaBytes);
   EXPECT_EQ(again->kernels, artifact.kernels);
   ASSERT_EQ(again->calls.size(), 1u);
-  EXPECT_EQ(again->calls[0].str(), artifact.calls[0].str());
+  EXPECT_EQ(again->calls[0].graph.str(), artifact.calls[0].graph.str());
+  EXPECT_EQ(again->calls[0].node, 7u);
   EXPECT_EQ(again->errorSites, artifact.errorSites);
   EXPECT_EQ(again->inputs, artifact.inputs);
   EXPECT_EQ(again->results, artifact.results);
@@ -56,12 +60,18 @@ TEST(Artifact, RoundTrips) {
             Artifact().serialize());
 }
 
+TEST(Artifact, TheLinesOfAProgramAreNotInItsBytes) {
+  Artifact here = sample(), there = sample();
+  here.calls[0].graph.nodes[0].source = internSource({"here.py", 1, "f"});
+  EXPECT_EQ(here.serialize(), there.serialize());
+}
+
 // Whoever changes the bytes must raise the format version.
 TEST(Artifact, TheFormatIsTheSameForEver) {
   std::string bytes = sample().serialize();
-  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\1");
+  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\2");
   EXPECT_EQ(Hasher().add(bytes).finish().str(),
-            "f170e94e64b716581e54274f93807d27");
+            "9c0d5b85494aa8005a129d59aa90f4f3");
 }
 
 TEST(Artifact, RefusesEveryFlippedBit) {
@@ -86,7 +96,7 @@ TEST(Artifact, RefusesEveryOtherLength) {
 /// The header that serialize() would write before this payload.
 std::string framed(const std::string &payload) {
   Hash128 hash = Hasher().add(payload).finish();
-  uint64_t words[] = {1, payload.size(), hash.low, hash.high};
+  uint64_t words[] = {2, payload.size(), hash.low, hash.high};
   return "LTCARTI\n" +
          std::string(reinterpret_cast<char *>(words), sizeof(words)) + payload;
 }

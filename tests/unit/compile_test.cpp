@@ -34,7 +34,7 @@ TEST_F(EngineTest, CompilesOnceAndRemembers) {
   EXPECT_EQ(metric("cache.miss"), 2);
   EXPECT_EQ(metric("cache.hit.memory"), 2);
   EXPECT_EQ(metric("cache.hit.disk"), 0);
-  EXPECT_EQ(metric("cache.corrupt"), 0);
+  EXPECT_EQ(metric("cache.disk.corrupt"), 0);
   EXPECT_EQ(metric("codegen.graphs"), 2);
   engine->clearCache();
   EXPECT_EQ(engine->lookup(graph.hash()), nullptr);
@@ -191,6 +191,14 @@ TEST_F(CacheTest, TheNewestStaysWhateverItsSize) {
   cache.clear();
   EXPECT_FALSE(has(3));
   EXPECT_EQ(cache.bytes(), 0u);
+}
+
+TEST_F(CacheTest, TheNumberIsBoundedToo) {
+  constexpr uint64_t most = runtime::MemoryCache::kMaxEntries;
+  for (uint64_t key = 0; key <= most; ++key)
+    add(key, 0, size_t(1) << 40);
+  EXPECT_FALSE(has(0));
+  EXPECT_TRUE(has(1) && has(most));
 }
 
 TEST_F(CacheTest, WaitersShareAFailure) {

@@ -68,6 +68,7 @@ protected:
   void SetUp() override {
     setHostServices({provide, twoThreads});
     ASSERT_TRUE(set("device", "cpu"));
+    ASSERT_TRUE(set("cache", "off"));
     Result<Engine *> opened = engineFor(0);
     ASSERT_TRUE(opened) << opened.error().str();
     engine = *opened;

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "fake_device.h"
 
+#include "ltc/settings.h"
+
 #include <cmath>
 
 using namespace ltc;
@@ -95,7 +97,7 @@ static const ltc_plugin table = {
       --state().devices;
       delete device;
     },
-    [](ltc_device *) { return "cpu:a-triple:a-cpu:+a,-b"; },
+    [](ltc_device *) { return state().target.c_str(); },
     alloc,
     [](ltc_device *, ltc_buffer *buffer) {
       --state().buffers;
@@ -122,6 +124,10 @@ static const ltc_plugin table = {
           {static_cast<const char *>(bytes.data), bytes.size});
       if (!artifact)
         return fail(LTC_INVALID_ARGUMENT, artifact.error().message);
+      if (state().refuseLoads > 0) {
+        --state().refuseLoads;
+        return fail(LTC_UNSUPPORTED, "not on this device");
+      }
       ++state().programs;
       *program = new ltc_program{std::move(*artifact)};
       return nullptr;
@@ -161,19 +167,20 @@ Result<Artifact> FakeCompiler::compile(const Graph &graph,
     return Error{
         ErrorCode::CompileFailed, Stage::Lower, "no such row", "", {}, ""};
   Artifact artifact;
+  artifact.compiler = identity();
   artifact.target = options.target.str();
   artifact.entry = graph.nodes[0].op;
   artifact.code = std::string(1000, 'c');
   artifact.arenaBytes = arenaBytes;
   artifact.kernels = 3;
   artifact.inputs = graph.inputs;
-  artifact.errorSites = {{"test::site", "f32[4]", {"user.py", 12, "f"}}};
-  artifact.calls = {graph};
+  artifact.errorSites = {{"test::site", "f32[4]", 0}};
+  artifact.calls = {{graph, 0}};
   for (const GraphOutput &output : graph.outputs) {
     artifact.results.push_back(graph.typeOf(output.value).tensor);
     artifact.donated.push_back(output.donated);
   }
-  artifact.graphText = graph.str();
+  artifact.graphText = graph.str(SourceLines::Omit);
   return artifact;
 }
 
@@ -188,6 +195,7 @@ Graph graphOf(const std::string &op, size_t inputs,
     node.arguments.push_back({"x" + std::to_string(i), ValueId(i)});
   }
   node.results = {type};
+  node.source = internSource({"user.py", 12, "f"});
   graph.nodes = {node};
   graph.outputs = {{ValueId(inputs), donates}};
   return graph;
@@ -199,6 +207,8 @@ EngineTest::EngineTest() {
   all.arenas.clear();
   all.failAbove = SIZE_MAX;
   all.hostReachable = true;
+  all.refuseLoads = 0;
+  all.target = "cpu:a-triple:a-cpu:+a,-b";
   all.allocations = 0;
   all.bodies.clear();
   all.bodies["test::inc"] = [](auto &inputs, auto &results) {
@@ -215,10 +225,18 @@ EngineTest::EngineTest() {
   all.bodies["test::site"] = [](auto &, auto &) { return "site0"; };
   all.bodies["test::call"] = [](auto &, auto &) { return "site1"; };
   all.bodies["test::nowhere"] = [](auto &, auto &) { return "site2"; };
+  EXPECT_TRUE(set("cache", "off"));
+  engine = openEngine();
+}
+
+std::unique_ptr<runtime::DeviceEngine> EngineTest::openEngine() {
   static const runtime::Driver driver = {"fake", &table};
   auto device = runtime::Device::open(driver, 0, 0);
-  engine = std::make_unique<runtime::DeviceEngine>(
-      std::move(*device), [this]() -> Result<Compiler *> { return &compiler; });
+  return std::make_unique<runtime::DeviceEngine>(
+      std::move(*device),
+      runtime::CompilerSource{
+          [this]() -> Result<Compiler *> { return &compiler; },
+          [this] { return compiler.identity(); }});
 }
 
 EngineTest::~EngineTest() {

@@ -33,6 +33,8 @@ struct State {
   std::atomic<int> buffers = 0, programs = 0, devices = 0, allocations = 0;
   std::atomic<size_t> failAbove = SIZE_MAX; ///< bytes that are out of memory
   std::atomic<bool> hostReachable = true;
+  std::atomic<int> refuseLoads = 0; ///< how many of the next programs
+  std::string target;               ///< of devices
   std::vector<ltc_buffer *> arenas; ///< as each run got it
 };
 State &state();
@@ -52,7 +54,7 @@ class FakeCompiler final : public ltc::Compiler {
 public:
   ltc::Result<ltc::Artifact>
   compile(const ltc::Graph &graph, const ltc::CompileOptions &options) override;
-  std::string identity() const override { return "fake"; }
+  std::string identity() const override { return name; }
   ltc::Target hostTarget() const override { return {}; }
 
   std::atomic<int> compiles = 0;
@@ -60,6 +62,7 @@ public:
   std::function<void()> during; ///< called in each compile
   ltc::CompileOptions lastOptions;
   bool failing = false;
+  std::string name = "fake";
 };
 
 /// An engine over a fake device.
@@ -76,6 +79,9 @@ protected:
                         std::vector<ltc::BufferPtr> buffers);
   /// All four elements, which must be equal; NaN and a failure if not.
   float read(const ltc::BufferPtr &buffer);
+
+  /// What the tests mean by a process of its own: nothing is in memory.
+  std::unique_ptr<ltc::runtime::DeviceEngine> openEngine();
 
   FakeCompiler compiler;
   std::unique_ptr<ltc::runtime::DeviceEngine> engine;

@@ -155,8 +155,8 @@ TEST(Metrics, CountAndReset) {
   EXPECT_EQ(counted.get(), 0);
   for (std::string name :
        {"record.ops", "codegen.graphs", "cache.hit.memory", "cache.hit.disk",
-        "cache.miss", "cache.corrupt", "execute.launches", "execute.errors",
-        "execute.kernels"})
+        "cache.miss", "cache.disk.corrupt", "execute.launches",
+        "execute.errors", "execute.kernels"})
     EXPECT_EQ(metrics().at(name), 0) << name;
 }
 

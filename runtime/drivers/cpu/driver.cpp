@@ -18,13 +18,14 @@ struct ltc_error {
 };
 
 struct ltc_device {
-  explicit ltc_device(const ltc_host &host, size_t memoryLimit)
-      : host(host), target(hostTarget()), targetText(target.str()),
+  ltc_device(const ltc_host &host, Target machine, std::string target,
+             size_t memoryLimit)
+      : host(host), machine(std::move(machine)), target(std::move(target)),
         pool(memoryLimit), memoryLimit(memoryLimit) {}
 
   const ltc_host &host;
-  const Target target;
-  const std::string targetText;
+  const Target machine;
+  const std::string target; ///< what code is made for
   Pool pool;
   const size_t memoryLimit;
 };
@@ -69,13 +70,19 @@ ltc_error *deviceOpen(uint32_t ordinal, const ltc_host *host,
                 "there is no CPU device " + std::to_string(ordinal));
   if (!host || host->struct_size < sizeof(ltc_host))
     return fail(LTC_INVALID_ARGUMENT, "the host's table is too small");
-  *device = new ltc_device(*host, memoryLimit);
+  Target machine = hostTarget();
+  Result<Target> target = targetNamed(settings().cpu_target, machine);
+  if (!target)
+    return fail(target.error());
+  if (Status status = checkTarget(target->str(), machine); !status)
+    return fail(status.error());
+  *device = new ltc_device(*host, machine, target->str(), memoryLimit);
   return nullptr;
 }
 
 void deviceClose(ltc_device *device) { delete device; }
 
-const char *target(ltc_device *device) { return device->targetText.c_str(); }
+const char *target(ltc_device *device) { return device->target.c_str(); }
 
 ltc_error *outOfMemory(ltc_device *device, size_t bytes) {
   ltc_memory memory = device->pool.memory(false);
@@ -136,7 +143,7 @@ ltc_error *programLoad(ltc_device *device, ltc_bytes artifact,
                        ltc_program **program) {
   auto loaded =
       Program::load({static_cast<const char *>(artifact.data), artifact.size},
-                    device->target, device->host);
+                    device->machine, device->host);
   if (!loaded)
     return fail(loaded.error());
   *program = new ltc_program{std::move(*loaded)};

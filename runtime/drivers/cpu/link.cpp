@@ -14,8 +14,13 @@
 #else
 #error "no JIT linker chosen for this machine"
 #endif
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Process.h"
 #include "llvm/TargetParser/Host.h"
+#if defined(__x86_64__)
+#include "llvm/TargetParser/X86TargetParser.h"
+#endif
 
 #include <algorithm>
 
@@ -37,6 +42,36 @@ Target hostTarget() {
             });
   for (const std::string &feature : features)
     target.features += (target.features.empty() ? "" : ",") + feature;
+  return target;
+}
+
+Result<Target> targetNamed(const std::string &cpu, const Target &host) {
+  if (cpu.empty())
+    return host;
+  llvm::SmallVector<llvm::StringRef, 64> features;
+#if defined(__x86_64__)
+  if (llvm::X86::parseArchX86(cpu, /*Only64Bit=*/true) != llvm::X86::CK_None)
+    llvm::X86::getFeaturesForCPU(cpu, features);
+#endif
+  if (features.empty())
+    return Error{ErrorCode::InvalidArgument,
+                 Stage::Execute,
+                 "LTC_CPU_TARGET=" + cpu +
+                     " names no CPU of this machine's kind, as x86-64-v3 does "
+                     "on x86",
+                 "",
+                 {},
+                 ""};
+  llvm::StringSet<> detected;
+  for (llvm::StringRef feature : llvm::split(host.features, ','))
+    detected.insert(feature.drop_front());
+  Target target = host;
+  target.cpu = cpu;
+  target.features.clear();
+  llvm::sort(features);
+  for (llvm::StringRef feature : features)
+    if (detected.contains(feature)) // every 64-bit CPU has the others
+      target.features += (target.features.empty() ? "+" : ",+") + feature.str();
   return target;
 }
 

@@ -15,6 +15,9 @@ namespace ltc::cpu {
 
 /// This machine: its triple, CPU and features as LLVM names them.
 Target hostTarget();
+/// The CPU of that LLVM name ("x86-64-v3") on this machine's system; an empty
+/// name is `host`.
+Result<Target> targetNamed(const std::string &cpu, const Target &host);
 
 /// An object file in executable memory. Freed with the last owner; its code
 /// must not be running then.

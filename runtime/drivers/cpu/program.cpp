@@ -38,8 +38,8 @@ std::string missingFeature(std::string_view target, std::string_view host) {
   return missing;
 }
 
-/// Code runs here if it was made for this very machine, or names the features
-/// it uses and they are all here.
+} // namespace
+
 Status checkTarget(std::string_view text, const Target &host) {
   if (text == host.str())
     return {};
@@ -71,6 +71,8 @@ Status checkTarget(std::string_view text, const Target &host) {
   return {};
 }
 
+namespace {
+
 ltc_view viewOf(const ValueType &type) {
   ltc_view view = {};
   view.dtype = uint8_t(type.tensor.dtype);
@@ -80,7 +82,7 @@ ltc_view viewOf(const ValueType &type) {
 }
 
 Result<BoundCall> bind(const Graph &call, const ltc_host &services) {
-  std::string text = call.str();
+  std::string text = call.str(SourceLines::Omit);
   char message[1024] = "";
   ltc_kernel *kernel = services.kernel_resolve({text.data(), text.size()},
                                                message, sizeof(message));
@@ -111,8 +113,8 @@ Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
     return failed(ErrorCode::InvalidArgument,
                   "the artifact's donations do not match its results");
   auto program = std::make_unique<Program>();
-  for (const Graph &call : artifact->calls) {
-    Result<BoundCall> bound = bind(call, services);
+  for (const Artifact::Call &call : artifact->calls) {
+    Result<BoundCall> bound = bind(call.graph, services);
     if (!bound)
       return bound.takeError();
     program->calls.push_back(std::move(*bound));

@@ -17,6 +17,10 @@ struct OperandMemory {
   size_t bytes = 0;
 };
 
+/// Code for `target` (Target::str()) runs on `host` if it was made for that
+/// very machine, or names the features it uses and they are all there.
+Status checkTarget(std::string_view target, const Target &host);
+
 /// Code in memory with its library kernels. run() from one thread at a time.
 class Program {
 public:

@@ -1,0 +1,153 @@
+//===- disk.cpp - Artifacts that outlive the process ------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "cache/disk.h"
+
+#include "cache/entry_file.h"
+#include "cache/key.h"
+#include "ltc/log.h"
+#include "ltc/metrics.h"
+#include "ltc/settings.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace ltc::runtime {
+
+namespace {
+
+/// A holder that was stopped, not killed, must not stop everybody else.
+constexpr std::chrono::minutes lockLimit(5);
+
+bool mayWrite() { return settings().cache == "rw"; }
+
+/// Whether the target says all of it: kind, triple, CPU. What a driver leaves
+/// to the compiler would depend on the machine, and not be in the key.
+bool isResolved(std::string_view target) {
+  for (int part = 0; part < 3; ++part) {
+    size_t colon = target.find(':');
+    if (colon == target.npos || colon == 0)
+      return false;
+    target.remove_prefix(colon + 1);
+  }
+  return true;
+}
+
+} // namespace
+
+std::unique_ptr<DiskEntry> DiskEntry::of(DiskCacheState &state,
+                                         const Graph &graph, Hash128 hash,
+                                         const std::string &target,
+                                         const std::string &compiler) {
+  if (settings().cache == "off" || compiler.empty() || !isResolved(target))
+    return nullptr;
+  std::string directory = cache::directory();
+  if (directory.empty())
+    return nullptr;
+  std::unique_ptr<DiskEntry> entry(
+      new DiskEntry(state, std::move(directory),
+                    diskKey(hash, target, compiler), compiler));
+  entry->target = target;
+  entry->text = graph.str(SourceLines::Omit);
+  return entry;
+}
+
+void DiskEntry::reportFailure(std::atomic<bool> &told, std::string_view doing,
+                              std::string_view why) {
+  static Counter &failures = counter("cache.disk.failures");
+  failures.add();
+  if (!told.exchange(true))
+    log(LogLevel::Warn, Stage::Cache,
+        "cannot " + std::string(doing) + " the cache in " + directory + " (" +
+            std::string(why) + "); going on without it");
+}
+
+std::optional<DiskEntry::Found> DiskEntry::load() {
+  Found found;
+  fault.clear();
+  FileResult file =
+      readEntry(entryPath(directory, key), mayWrite(), found.bytes);
+  if (file.kind == FileResult::Failed)
+    reportFailure(state.readFailed, "read", file.why);
+  if (file.kind == FileResult::Bad)
+    reject(file.why);
+  if (file.kind != FileResult::Done)
+    return std::nullopt;
+  Result<Artifact> artifact = Artifact::deserialize(found.bytes);
+  if (!artifact) {
+    reject(artifact.error().message);
+    return std::nullopt;
+  }
+  // The whole graph, not its hash: two with one hash must not meet here.
+  if (artifact->graphText != text || artifact->target != target ||
+      artifact->compiler != compiler) {
+    reject("it was made from another graph, for another CPU or by another "
+           "compiler");
+    return std::nullopt;
+  }
+  found.artifact = std::move(*artifact);
+  return found;
+}
+
+void DiskEntry::reportFault() const {
+  static Counter &corrupt = counter("cache.disk.corrupt");
+  if (fault.empty())
+    return;
+  corrupt.add();
+  log(LogLevel::Warn, Stage::Cache,
+      "the cached graph " + entryPath(directory, key) +
+          " is of no use and is compiled again: " + fault);
+}
+
+bool DiskEntry::lock() {
+  static Counter &waits = counter("cache.disk.waits");
+  if (!mayWrite())
+    return false;
+  ensureDirectory(directory);
+  switch (held.acquire(directory + "/lock", key, lockLimit)) {
+  case FileLock::Outcome::Locked:
+    break;
+  case FileLock::Outcome::LockedAfterWaiting:
+    waits.add();
+    break;
+  case FileLock::Outcome::Unavailable:
+    reportFailure(state.writeFailed, "lock", std::strerror(errno));
+    return false;
+  case FileLock::Outcome::TimedOut:
+    reportFailure(state.writeFailed, "lock",
+                  "another process has held a graph for too long");
+    break;
+  }
+  return true;
+}
+
+void DiskEntry::store(const Artifact &artifact, std::string_view bytes) {
+  static Counter &writes = counter("cache.disk.writes");
+  static Counter &evictions = counter("cache.disk.evictions");
+  auto limit = uint64_t(settings().cache_max_bytes);
+  // A compiler that was replaced while we ran is not the one of the key.
+  if (!mayWrite() || artifact.compiler != compiler ||
+      artifact.target != target || (limit && bytes.size() > limit))
+    return;
+  FileResult file = writeEntry(directory, entryPath(directory, key), bytes);
+  if (file.kind != FileResult::Done)
+    return reportFailure(state.writeFailed, "write to", file.why);
+  writes.add();
+  // Listing a large directory takes a while: only when it may have grown by a
+  // thirty-second of its limit, of which much is kept free for that.
+  uint64_t slack = limit / 32;
+  uint64_t before = state.unmeasured.load();
+  if (!limit)
+    return;
+  if (before != UINT64_MAX && before + bytes.size() <= slack) {
+    state.unmeasured += bytes.size();
+    return;
+  }
+  state.unmeasured = 0;
+  evictions.add(int64_t(cache::prune(directory, limit - slack).size()));
+}
+
+} // namespace ltc::runtime

@@ -9,6 +9,7 @@
 // the module is imported: initialize() does it.
 //
 //===----------------------------------------------------------------------===//
+#include "cache.h"
 #include "python_errors.h"
 #include "source_frame.h"
 
@@ -182,4 +183,5 @@ PYBIND11_MODULE(_C, m) {
   ltc::python::defineDevice(m);
   ltc::python::defineMarker(m);
   ltc::python::defineProcess(m);
+  ltc::python::defineCache(m);
 }

@@ -1,0 +1,210 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Many processes on one cache directory, killed, on spoilt files and full disks.
+
+The processes are tests/unit/cache_probe: the real compiler and CPU driver, and no
+torch to import, so that a round takes a fraction of a second. Each checks every
+value it computes.
+"""
+
+import contextlib
+import os
+import platform
+import random
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import torch_ltc
+
+PROBE = Path(torch_ltc.__file__).parents[2] / "tests" / "cache_probe"
+GRAPHS = 6
+TARGETS = ("", "x86-64-v2") if platform.machine() == "x86_64" else ("",)
+
+if not PROBE.exists():
+    pytest.skip(f"{PROBE} is not built", allow_module_level=True)
+
+
+def start(folder, target="", first=0, count=GRAPHS, **options):
+    environment = os.environ | {
+        "LTC_CACHE": "rw",
+        "LTC_CACHE_DIR": str(folder),
+        "LTC_CPU_TARGET": target,
+        "LTC_LOG": "off",
+    }
+    return subprocess.Popen(
+        [PROBE, str(first), str(count)],
+        env=environment | options.pop("env", {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def finish(process):
+    """Return which graphs a process compiled, after it has run to its end."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, (process.returncode, out, err)
+    *compiled, last = out.split()
+    assert last == "done", out
+    return [int(number) for number in compiled]
+
+
+def spoil(path, chance):
+    """Damage a file as disks, tools and people do; say how."""
+    data = bytearray(path.read_bytes())
+    kind = chance.choice(["flip", "cut", "grow", "empty", "other", "folder", "gone"])
+    if kind == "flip":
+        for _ in range(chance.randint(1, 4)):
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    elif kind == "cut":
+        del data[chance.randrange(len(data)) :]
+    elif kind == "grow":
+        data += chance.randbytes(chance.randint(1, 99))
+    elif kind == "empty":
+        data.clear()
+    elif kind == "other":
+        sibling = chance.choice(sorted(path.parent.glob("*.ltc")))
+        if sibling.is_file():
+            data = sibling.read_bytes()
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind != "gone":
+        path.write_bytes(data)
+    return kind
+
+
+def run_round(folder, chance, processes):
+    """Damage some entries, run many processes, kill some; check the survivors."""
+    for path in sorted(folder.glob("*.ltc")):
+        if path.is_file() and chance.random() < 0.4:
+            spoil(path, chance)
+    running = []
+    for number in range(processes):
+        target = TARGETS[number % len(TARGETS)]
+        running.append((target, start(folder, target)))
+    doomed = [each for each in running if chance.random() < 0.4]
+    for _, process in doomed:
+        time.sleep(chance.random() * 0.1)
+        process.kill()
+    compiled = []
+    for target, process in running:
+        if (target, process) in doomed:
+            process.communicate()
+        else:
+            compiled += [(target, graph) for graph in finish(process)]
+    assert len(compiled) == len(set(compiled)), "a graph was compiled twice"
+    return len(compiled)
+
+
+@pytest.mark.skipif(len(TARGETS) < 2, reason="names x86 CPUs")
+def test_cpus_have_entries_of_their_own(tmp_path):
+    for target in TARGETS:
+        assert finish(start(tmp_path, target)) == list(range(GRAPHS))
+    for target in TARGETS:
+        assert finish(start(tmp_path, target)) == []
+    targets = [
+        torch_ltc.cache.read(entry.key, tmp_path)["target"].split(":")
+        for entry in torch_ltc.cache.entries(tmp_path)
+    ]
+    assert len(targets) == GRAPHS * len(TARGETS)
+    assert [cpu for _, _, cpu, _ in targets].count("x86-64-v2") == GRAPHS
+    features = {features for *_, features in targets}
+    assert len(features) == 2 and "+sse4.2" in min(features, key=len)
+
+
+def test_an_unknown_cpu_is_an_error(tmp_path):
+    process = start(tmp_path, "pentium4711")
+    told, _ = process.communicate()
+    assert process.returncode == 1
+    assert "LTC_CPU_TARGET=pentium4711 names no CPU" in told
+
+
+@pytest.mark.parametrize(
+    ("rounds", "processes"),
+    [(4, 4), pytest.param(200, 8, marks=pytest.mark.slow)],
+)
+def test_killed_processes_and_spoilt_files(tmp_path, rounds, processes):
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    compiled = sum(run_round(tmp_path, chance, processes) for _ in range(rounds))
+    assert compiled > 0
+    # One quiet process a target mends what is left, and leaves all of it good.
+    for target in TARGETS:
+        finish(start(tmp_path, target))
+        assert finish(start(tmp_path, target)) == []
+    good = [fault for _, fault in torch_ltc.cache.verify(tmp_path) if not fault]
+    assert len(good) == GRAPHS * len(TARGETS)
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_files_that_are_spoilt_while_they_are_read(tmp_path, rounds):
+    chance = random.Random()
+    for _ in range(rounds):
+        running = [start(tmp_path) for _ in range(4)]
+        while any(process.poll() is None for process in running):
+            for path in sorted(tmp_path.glob("*.ltc")):
+                with contextlib.suppress(OSError):
+                    if path.is_dir():
+                        path.rmdir()
+                    elif chance.random() < 0.3:
+                        with path.open("r+b") as file:
+                            file.seek(chance.randrange(path.stat().st_size + 1))
+                            file.write(chance.randbytes(2))
+                    elif chance.random() < 0.1:
+                        os.truncate(path, chance.randrange(path.stat().st_size + 1))
+            time.sleep(0.005)
+        for process in running:
+            finish(process)
+
+
+@contextlib.contextmanager
+def tiny_disk(tmp_path, size):
+    """Mount a file system of a few pages, or skip."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    command = [mount, "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]
+    if not mount or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("no tmpfs can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def test_a_full_disk(tmp_path):
+    with tiny_disk(tmp_path, "16k") as folder:
+        running = [start(folder, count=12) for _ in range(3)]
+        compiled = [finish(process) for process in running]
+        # Some found room, the others are compiled by whoever needs them.
+        kept = torch_ltc.cache.entries(folder)
+        assert 0 < len(kept) < 12
+        assert all(fault is None for _, fault in torch_ltc.cache.verify(folder))
+        assert not list(folder.glob(".writing-*"))
+        assert max(len(graphs) for graphs in compiled) >= 12 - len(kept)
+        told = start(folder, first=20, count=3, env={"LTC_LOG": "warn"})
+        _, errors = told.communicate(timeout=60)
+        assert errors.count("\n") == 1 and "No space left on device" in errors
+
+
+def test_a_directory_that_cannot_be_written(tmp_path):
+    finish(start(tmp_path, count=2))
+    before = {path.name for path in tmp_path.iterdir()}
+    with tiny_disk(tmp_path, "64k") as folder:
+        for path in tmp_path.glob("*.ltc"):
+            shutil.copy(path, folder)
+        remount = ["mount", "-o", "remount,ro", folder]
+        if subprocess.run(remount, capture_output=True).returncode:
+            pytest.skip("the tmpfs cannot be made read-only")
+        # What is there is used; the rest is compiled, and told once.
+        process = start(folder, count=4, env={"LTC_LOG": "warn"})
+        out, errors = process.communicate(timeout=60)
+        assert out.split() == ["2", "3", "done"]
+        assert errors.count("\n") == 1 and "Read-only file system" in errors
+        assert {path.name for path in folder.iterdir()} == before - {"lock", "tiny"}

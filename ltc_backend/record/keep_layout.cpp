@@ -25,19 +25,25 @@ void LayoutKeeper::add(const at::Tensor &written) {
       !functional::impl::isFunctionalTensor(written))
     return;
   functional::impl::sync(written);
-  kept.push_back({written,
-                  {written.sizes().begin(), written.sizes().end()},
-                  layoutOf(written),
-                  layoutOf(storageOf(written).base())});
+  Kept &each = kept.emplace_back();
+  each.tensor = written;
+  each.sizes.assign(written.sizes().begin(), written.sizes().end());
+  each.own = layoutOf(written);
+  each.isView =
+      !functional::impl::unsafeGetFunctionalWrapper(written)->isBaseTensor();
+  if (each.isView)
+    each.base = layoutOf(storageOf(written).base());
 }
 
 void LayoutKeeper::restore() const {
   for (const Kept &each : kept) {
     if (each.tensor.sizes() != each.sizes)
       continue;
-    const at::Tensor &base = storageOf(each.tensor).base();
-    if (!reports(base, each.base))
-      setLayout(*base.unsafeGetTensorImpl(), base.sizes(), each.base);
+    if (each.isView) {
+      const at::Tensor &base = storageOf(each.tensor).base();
+      if (!reports(base, each.base))
+        setLayout(*base.unsafeGetTensorImpl(), base.sizes(), each.base);
+    }
     if (reports(each.tensor, each.own))
       continue;
     auto *wrapper = functional::impl::unsafeGetFunctionalWrapper(each.tensor);

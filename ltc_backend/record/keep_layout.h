@@ -28,7 +28,8 @@ private:
   struct Kept {
     at::Tensor tensor;
     c10::SmallVector<int64_t, 5> sizes;
-    Layout own, base;
+    Layout own, base; ///< a tensor that is no view is its own base
+    bool isView = false;
   };
   c10::SmallVector<Kept, 1> kept;
 };

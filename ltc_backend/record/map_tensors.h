@@ -30,17 +30,14 @@ template <typename F> c10::IValue mapTensors(const c10::IValue &value, F f) {
   return value;
 }
 
-/// f of every tensor.
+/// f of every tensor. Counts no references: lists of parameters are long.
 template <typename F> void forEachTensor(const c10::IValue &value, F f) {
   if (value.isTensor())
     f(value.toTensor());
-  else if (value.isTensorList())
-    for (const at::Tensor &tensor : value.toTensorVector())
-      f(tensor);
-  else if (value.isOptionalTensorList())
-    for (const auto &tensor : value.toOptionalTensorVector())
-      if (tensor)
-        f(*tensor);
+  else if (value.isTensorList() || value.isOptionalTensorList())
+    for (const c10::IValue &element : value.toListRef())
+      if (element.isTensor())
+        f(element.toTensor());
 }
 
 } // namespace ltc::backend

@@ -40,6 +40,7 @@ static bool hasMisleadingMeta(const OpInfo &info) {
       "aten::_native_batch_norm_legit.no_stats",
       "aten::_native_batch_norm_legit_functional",
       "aten::_native_batch_norm_legit_no_training",
+      "aten::_native_multi_head_attention",
       "aten::fractional_max_pool3d_backward",
       "aten::geqrf",
       "aten::histogram.bin_ct",

@@ -16,6 +16,8 @@ import sys
 import warnings
 from typing import NamedTuple
 
+import torch
+
 
 class Patch(NamedTuple):
     """One function of PyTorch or another package that we wrap."""
@@ -127,6 +129,24 @@ AT_START = (
         "losses:chosen_as_on_cpu",
         "a device it has not heard of sums 16-bit losses in 16 bits",
     ),
+    Patch(
+        "torch.nn.TransformerEncoderLayer",
+        "forward",
+        "encoder:layer",
+        "the fast path is for a list of devices",
+    ),
+    Patch(
+        "torch.nn.TransformerEncoder",
+        "forward",
+        "encoder:encoder",
+        "the fast path is for a list of devices",
+    ),
+    Patch(
+        "torch.nn.modules.activation",
+        "_check_arg_device",
+        "encoder:attention",
+        "the fast path of MultiheadAttention is for a list of devices",
+    ),
 )
 
 # Needed by programs that import the package named.
@@ -159,6 +179,10 @@ def apply(patches):
         ours = wrap(stock)
         if callable(ours) and not isinstance(ours, type):
             ours = functools.wraps(stock)(ours)
+        # TorchScript knows the functions that are ops by who they are.
+        operator = torch.jit._builtins._find_builtin(stock)
+        if operator is not None:
+            torch.jit._builtins._register_builtin(ours, operator)
         setattr(owner, patch.name, ours)
 
 

@@ -29,6 +29,7 @@ def test_evaluates_as_eager(name, counts, monkeypatch):
         eager = model(**batch)
         assert slow_paths == []
         lazy = model.to("lazy")(**move(batch, "lazy"))
+        assert slow_paths == []
     torch.testing.assert_close(lazy.cpu(), eager, rtol=1e-5, atol=1e-6)
     # It asks whether padding is only at the ends, to take nested tensors.
     asked = ["record.fallback.aten::_nested_tensor_from_mask_left_aligned"]

@@ -290,15 +290,19 @@ static std::vector<Argument> fillArguments(const Node &prototype,
   return arguments;
 }
 
+Node numbered(const OpNode &node, const ValueId *operands) {
+  const Node &prototype = node.call->prototype;
+  return {prototype.op, fillArguments(prototype, operands), prototype.results,
+          node.source};
+}
+
 Graph Collection::build() const {
   Graph graph;
   graph.inputs = inputs;
   graph.outputs = outputs;
   const ValueId *operand = operands.data();
   for (const OpNode *node : nodes) {
-    const Node &prototype = node->call->prototype;
-    graph.nodes.push_back({prototype.op, fillArguments(prototype, operand),
-                           prototype.results, node->source});
+    graph.nodes.push_back(numbered(*node, operand));
     operand += node->inputs.size();
   }
   return graph;

@@ -36,6 +36,9 @@ struct Collection {
   Graph build() const;
 };
 
+/// The node as a graph holds it, with its operands numbered so.
+Node numbered(const OpNode &node, const ValueId *operands);
+
 /// Walks the device's pending list. The list's lock must be held by the caller;
 /// what is collected stays valid while the receivers live.
 Collection collect(int64_t device, PendingList &list);

@@ -138,6 +138,8 @@ void sync(int64_t device, bool wait) {
     {
       std::lock_guard lock(list.mutex);
       collection = collect(device, list);
+      if (!collection.empty())
+        list.hostReads.clear();
     }
     if (collection.empty())
       return;

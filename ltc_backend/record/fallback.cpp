@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
+#include "ltc_backend/graph/host_read.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
 
 #include <ATen/native/CPUFallback.h>
@@ -40,25 +42,20 @@ static std::string describe(const OpInfo &info,
          sourceOf(currentSource()), std::move(hint)});
 }
 
-/// One graph for all operands, rather than one sync each.
+/// At most one graph for all operands, rather than one sync each.
 static void syncOperands(c10::ArrayRef<IValue> arguments) {
-  for (const IValue &value : arguments) {
-    auto visit = [](const at::Tensor &tensor) {
-      if (!tensor.defined() || !isLazy(tensor))
-        return false;
-      TensorDataPtr data = tensorData(tensor);
-      if (data->handle)
-        return false;
-      markStep(deviceOf(*data), /*wait=*/false);
-      return true;
-    };
-    if (value.isTensor() && visit(value.toTensor()))
+  std::vector<TensorDataPtr> pending;
+  auto visit = [&](const at::Tensor &tensor) {
+    if (!tensor.defined() || !isLazy(tensor))
       return;
-    if (value.isTensorList())
-      for (const at::Tensor &tensor : value.toTensorVector())
-        if (visit(tensor))
-          return;
-  }
+    TensorDataPtr data = tensorData(tensor);
+    if (!data->handle)
+      pending.push_back(std::move(data));
+  };
+  for (const IValue &value : arguments)
+    forEachTensor(value, visit);
+  if (!pending.empty() && !settleOnHost(pending))
+    markStep(deviceOf(*pending[0]), /*wait=*/false);
 }
 
 void runFallback(const OpInfo &info, torch::jit::Stack &stack,

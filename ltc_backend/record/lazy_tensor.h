@@ -38,6 +38,13 @@ struct PendingList {
   OpNode *firstNode = nullptr, *lastNode = nullptr;
   TensorData *firstTensor = nullptr, *lastTensor = nullptr;
   size_t nodes = 0;
+  /// A read since the last sync that needed no graph (graph/host_read.h).
+  struct HostRead {
+    SourceId line;
+    size_t nodes;
+    std::weak_ptr<DeviceData> data;
+  };
+  std::vector<HostRead> hostReads;
 
   void link(OpNode &node);
   void unlink(OpNode &node);

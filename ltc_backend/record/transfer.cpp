@@ -13,6 +13,7 @@
 
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/executor.h"
+#include "ltc_backend/graph/host_read.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/recorder.h"
@@ -186,7 +187,8 @@ static Tensor copyFromAndResize(const Tensor &self, const Tensor &destination) {
 }
 
 static at::Scalar localScalarDense(const Tensor &self) {
-  return at::_local_scalar_dense(toCpu(self));
+  at::Tensor decided = decideOnHost(tensorData(self));
+  return at::_local_scalar_dense(decided.defined() ? decided : toCpu(self));
 }
 
 static Tensor lift(const Tensor &tensor) {

@@ -24,7 +24,7 @@ class Model(NamedTuple):
     batch: Callable[[], dict[str, torch.Tensor]]
     loss: Callable[[nn.Module, dict[str, torch.Tensor]], torch.Tensor]
     generates: bool = False
-    # Values that a step reads to decide what to do; each read ends a graph.
+    # Values that a step needs while it goes on; each ends a graph.
     reads: int = 0
     # Ops of the step whose result shapes depend on values.
     fallbacks: frozenset[str] = frozenset()

@@ -127,8 +127,8 @@ def causal(name, numbers, batch=text, **expected):
 
 TRANSFORMERS = {
     # Text, read both ways
-    "bert": row("BertForMaskedLM", padded_text, TINY, reads=1),
-    "roberta": row("RobertaForSequenceClassification", classified_text, TINY, reads=1),
+    "bert": row("BertForMaskedLM", padded_text, TINY),
+    "roberta": row("RobertaForSequenceClassification", classified_text, TINY),
     "distilbert": row(
         "DistilBertForQuestionAnswering",
         answered_text,
@@ -144,7 +144,6 @@ TRANSFORMERS = {
         "AlbertForSequenceClassification",
         classified_text,
         TINY | {"embedding_size": 16},
-        reads=1,
     ),
     "deberta": row(
         "DebertaV2ForSequenceClassification",
@@ -152,7 +151,6 @@ TRANSFORMERS = {
         TINY
         | {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]}
         | {"position_buckets": 8},
-        reads=1,
         fallbacks=frozenset({"aten::nonzero"}),
     ),
     "mpnet": row("MPNetForMaskedLM", text, TINY),
@@ -165,7 +163,7 @@ TRANSFORMERS = {
     ),
     # Text, written
     "gpt2": causal("GPT2LMHeadModel", GPT),
-    "padded gpt2": causal("GPT2LMHeadModel", GPT, padded_text, reads=2),
+    "padded gpt2": causal("GPT2LMHeadModel", GPT, padded_text),
     "gpt_neox": causal("GPTNeoXForCausalLM", TINY),
     "gptj": causal("GPTJForCausalLM", GPT | {"rotary_dim": 4}),
     "opt": causal("OPTForCausalLM", TINY | {"ffn_dim": 48, "word_embed_proj_dim": 32}),
@@ -233,7 +231,7 @@ TRANSFORMERS = {
         "Wav2Vec2ForCTC",
         spoken_text,
         WAVES,
-        reads=4,
+        reads=1,
         fallbacks=frozenset(
             {
                 "aten::masked_select",

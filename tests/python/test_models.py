@@ -66,6 +66,5 @@ def test_there_are_25_third_party_classes():
     assert len(kinds) >= 25
 
 
-def test_a_step_rarely_needs_more_than_three_graphs():
-    many = {name for name, row in MODELS.items() if 2 + row.reads > 3}
-    assert many == {"padded gpt2", "wav2vec2 ctc"}
+def test_no_model_needs_more_than_three_graphs():
+    assert {name for name, row in MODELS.items() if 2 + row.reads > 3} == set()

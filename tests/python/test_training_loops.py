@@ -132,3 +132,8 @@ def test_the_trainer_of_transformers_agrees_with_eager(monkeypatch, tmp_path, co
     counts.restart()
     torch.testing.assert_close(run("lazy"), expected, rtol=1e-5, atol=0)
     assert counts.fallbacks() == []
+    # It asks in each step, before the update, whether the loss is finite.
+    assert counts["execute.launches"] == 2 * STEPS
+    # The first step and the first update, and those after: the sum of losses that
+    # was logged is subtracted from itself in the next step's graph.
+    assert counts["codegen.graphs"] == 4

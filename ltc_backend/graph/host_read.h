@@ -1,0 +1,34 @@
+//===- graph/host_read.h - Small reads that need no graph -------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A program that asks its padding mask whether it masks anything, or a loss
+// that it has read whether it is finite, would end a graph in the middle of a
+// step. Where few small ops lead to what is read, they run on the
+// host, in eager's own kernels, and what is pending stays pending.
+//
+// Reads also keep loops without steps from becoming one endless graph. So a
+// line that reads again ends the graph, unless it reads the same a second time,
+// as a model does that looks at its mask for two kinds of attention.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc_backend/record/lazy_tensor.h"
+
+namespace ltc::backend {
+
+/// The value of a pending tensor that the program decides by, as a CPU tensor;
+/// undefined if it has to come from the device. Integers and booleans, which
+/// are the same wherever they are computed, and single numbers of any type.
+at::Tensor decideOnHost(const TensorDataPtr &data);
+
+/// Gives pending tensors of one device, the operands of an op that runs on the
+/// host anyway, their values without a graph. All of them or, returning false,
+/// none.
+bool settleOnHost(c10::ArrayRef<TensorDataPtr> operands);
+
+} // namespace ltc::backend

@@ -1,0 +1,155 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small decisions are made on the host, and leave what is pending pending."""
+
+import threading
+
+import pytest
+import torch
+import torch_ltc
+
+MASK = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]])
+SCORES = torch.tensor([[0.5, -2.0, 3.0, 0.25], [1.5, 2.0, -1.0, 0.0]])
+
+
+def written_through_a_view(mask):
+    mask = mask.clone()
+    mask.t()[3].fill_(1)
+    return mask.all()
+
+
+# What scripts ask of a mask, of labels or of a number, before they go on.
+DECISIONS = {
+    "all": lambda mask: mask.all(),
+    "bool all": lambda mask: mask.to(torch.bool).all(),
+    "last column": lambda mask: (mask[:, -1] == 0).all(),
+    "longest": lambda mask: mask.sum(-1).max(),
+    "first padding": lambda mask: mask.argmin(-1).min(),
+    "positions": lambda mask: ((mask.cumsum(-1) - 1) * mask).sum(),
+    "written": written_through_a_view,
+    "shifted": lambda mask: torch.cat([mask, mask.flip(1)], 1)[0, 3:5].any(),
+    "by a table": lambda mask: mask[torch.tensor([1, 0])][0].sum(),
+    "finite": lambda mask: torch.isfinite(mask.sum() * 0.5),
+    "a mean": lambda mask: mask.sum() / mask.numel() + 0.1,
+}
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_a_decision_needs_no_graph(name, counts):
+    mask, x = MASK.to("lazy"), torch.ones(3, device="lazy") * 2
+    assert DECISIONS[name](mask).item() == DECISIONS[name](MASK).item()
+    assert counts["execute.launches"] == 0 and counts["graph.host_reads"] == 1
+    assert x.tolist() == [2, 2, 2]
+    assert counts["execute.launches"] == 1
+
+
+def test_a_result_of_a_launch_is_decided_by_as_well(counts):
+    loss = (torch.arange(100.0, device="lazy") / 7).sum()
+    assert not torch.isnan(loss)  # the loss needs a graph
+    assert counts["execute.launches"] == 1
+    assert not torch.isinf(loss)
+    assert (loss / 2).item() == loss.item() / 2
+    assert counts["execute.launches"] == 1
+
+
+@pytest.mark.parametrize(
+    "decide",
+    [
+        lambda: (SCORES.to("lazy") > 0).all(),
+        lambda: torch.ones(300, 300, device="lazy", dtype=torch.int32).sum(),
+        lambda: torch.rand(1, device="lazy") > 2,
+    ],
+    ids=["fractions", "large", "random"],
+)
+def test_what_the_device_decides(decide, counts):
+    with torch_ltc.settings.scope(rng="fast"):  # eager numbers come from the host
+        assert decide().item() in (False, 90000)
+    assert counts["execute.launches"] == 1 and counts["graph.host_reads"] == 0
+
+
+def test_errors_are_those_of_the_graph():
+    zero = torch.tensor([0, 1]).to("lazy")
+    with pytest.raises(RuntimeError, match=r"(?s)ZeroDivision.*host_reads\.py:\d+"):
+        (torch.tensor([3, 4]).to("lazy") // zero).sum().item()
+    with pytest.raises(RuntimeError, match=r"(?s)out of range.*host_reads\.py:\d+"):
+        zero[zero + 5].sum().item()
+
+
+def test_operands_of_an_op_that_splits_the_graph(counts):
+    labels, x = torch.tensor([5, -100, 7]).to("lazy"), torch.ones(3, device="lazy") * 2
+    kept = labels.masked_select(labels >= 0)
+    assert kept.tolist() == [5, 7] and counts["execute.launches"] == 0
+    assert counts.fallbacks() == ["record.fallback.aten::masked_select"]
+    assert torch.equal(labels.nonzero(), torch.tensor([[0], [1], [2]]).to("lazy"))
+    assert x.tolist() == [2, 2, 2]
+
+
+# Reads end the graphs of loops that have no steps.
+
+
+def test_a_line_that_reads_other_data_ends_the_graph(counts):
+    losses = []
+    for i in range(5):
+        mask = (MASK + i).to("lazy")
+        if mask.all():
+            losses.append((mask * 2).sum())
+        else:
+            losses.append((mask * 3).sum())
+    assert counts["execute.launches"] == 4
+    # The first has one iteration, the others the end of one and the next.
+    assert counts["codegen.graphs"] <= 2
+    assert [x.item() for x in losses] == [15, 26, 42, 58, 74]
+
+
+def test_a_line_may_read_the_same_twice(counts):
+    mask, x, launches = MASK.to("lazy"), torch.ones(2, device="lazy"), []
+    for _ in range(6):
+        x = x * 2
+        assert mask.any()
+        launches.append(counts["execute.launches"])
+    assert launches == [0, 0, 1, 1, 2, 2]
+    assert x.tolist() == [64, 64]
+
+
+def test_a_loop_over_its_own_condition(counts):
+    """As generate() runs without an end token: what it asks comes of the last time."""
+    unfinished = torch.ones(2, dtype=torch.long, device="lazy")
+    x, rounds = torch.ones(3, device="lazy"), 0
+    while unfinished.max() > 0:
+        rounds += 1
+        x = x + 1
+        unfinished = unfinished & torch.full((2,), rounds < 9, device="lazy")
+    assert rounds == 9 and x.tolist() == [10, 10, 10]
+    assert counts["execute.launches"] >= 8
+
+
+def test_a_step_begins_anew(counts):
+    weight = torch.nn.Parameter(torch.ones(4, device="lazy"))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for i in range(4):
+        mask = (MASK + i).to("lazy")
+        scale = 1 if mask.all() else 2
+        (weight * mask * scale).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert counts["execute.launches"] == 4 and counts["graph.host_reads"] == 4
+
+
+def test_threads(counts):
+    wrong = []
+
+    def run(seed):
+        for i in range(30):
+            mask = torch.full((3, 5), seed * 100 + i).to("lazy")
+            x = mask * 2 + 1
+            if (mask.sum() - mask.min()).item() != (seed * 100 + i) * 14:
+                wrong.append(("decided", seed, i))
+            if x.sum().tolist() != (seed * 100 + i) * 30 + 15:
+                wrong.append(("computed", seed, i))
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == [] and counts["graph.host_reads"] > 0

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
 #include "mlir_lowering/codegen/words.h"
+#include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/optimize/optimize.h"
@@ -108,16 +109,10 @@ private:
       return LLVM::LoadOp::create(b, as, place);
     };
     Value aligned = field(1, pointer), offset = field(2, b.getI64Type());
-    int64_t bytes = llvm::divideCeil(bitWidth(type.getElementType()), 8);
+    int64_t bytes = elementBytes(type.getElementType());
     Value scaled = LLVM::MulOp::create(b, offset, constant(bytes));
     return LLVM::GEPOp::create(b, pointer, b.getI8Type(), aligned,
                                ArrayRef<LLVM::GEPArg>{scaled});
-  }
-
-  static int64_t bitWidth(Type type) {
-    if (auto complex = dyn_cast<ComplexType>(type))
-      return 2 * complex.getElementType().getIntOrFloatBitWidth();
-    return type.getIntOrFloatBitWidth();
   }
 
   /// The one array of words that all calls fill in turn.
@@ -203,8 +198,7 @@ private:
 
   void copyDense(memref::CopyOp copy) {
     auto type = cast<MemRefType>(copy.getTarget().getType());
-    int64_t bytes = type.getNumElements() *
-                    llvm::divideCeil(bitWidth(type.getElementType()), 8);
+    int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
     auto address = [&](Value memref) {
       return LLVM::IntToPtrOp::create(b, pointer, addressOf(b, memref))
           .getResult();

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/words.h"
 
+#include "mlir_lowering/dialect/element_type.h"
+
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +28,7 @@ Value addressOf(ImplicitLocOpBuilder &b, Value memref) {
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
   auto [strides, offset] = type.getStridesAndOffset();
   if (offset != 0) {
-    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    int64_t bytes = elementBytes(type.getElementType());
     Value elements =
         ShapedType::isDynamic(offset)
             ? Value(memref::ExtractStridedMetadataOp::create(b, memref)

@@ -68,6 +68,12 @@ Type valueType(MLIRContext *context, const ValueType &type) {
   return tensorType(context, type.tensor);
 }
 
+int64_t elementBytes(Type type) {
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return 2 * elementBytes(complex.getElementType());
+  return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+}
+
 std::optional<DType> impliedDType(Type type) {
   if (type.isInteger(1))
     return DType::Bool;

@@ -15,6 +15,8 @@ namespace ltc::compiler {
 mlir::Type memoryType(mlir::MLIRContext *context, DType dtype);
 /// The type of an element in a computation: i1 for bool, else as in memory.
 mlir::Type elementType(mlir::MLIRContext *context, DType dtype);
+/// What an element of a tensor takes in memory. Of memory types only.
+int64_t elementBytes(mlir::Type type);
 /// The type of a graph value: a tensor of memory types, or f64, i64, i1.
 mlir::Type valueType(mlir::MLIRContext *context, const ValueType &type);
 mlir::RankedTensorType tensorType(mlir::MLIRContext *context,

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/optimize/arena.h"
 #include "mlir_lowering/optimize/optimize.h"
 
@@ -28,7 +29,7 @@ constexpr int64_t kStackBytes = 256 * 1024;
 /// as of a whole one.
 FailureOr<int64_t> bytesOf(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
-  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t bytes = elementBytes(type.getElementType());
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     FailureOr<int64_t> most = size;
     if (ShapedType::isDynamic(size))

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/plan.h"
 
+#include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/optimize/arena.h"
 #include "mlir_lowering/optimize/optimize.h"
@@ -34,14 +35,7 @@ static bool isView(Operation *op) {
 
 static int64_t bytesOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  Type element = tensor.getElementType();
-  int64_t factor = 1;
-  if (auto complex = dyn_cast<ComplexType>(element)) {
-    element = complex.getElementType();
-    factor = 2;
-  }
-  return tensor.getNumElements() * factor *
-         llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  return tensor.getNumElements() * elementBytes(tensor.getElementType());
 }
 
 static ArrayRef<int64_t> pairsOf(func::FuncOp kernel, StringRef name) {

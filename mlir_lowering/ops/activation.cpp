@@ -148,7 +148,9 @@ static Values preluBackward(Emit &e, const OpCall &op) {
 }
 
 static void addRelus(OpTable &t) {
-  t.pointwise("aten::relu", [](Scalar s, Value x) { return s.max(x, 0); });
+  // Not s.max: NaN stays, and so does a zero of either sign.
+  t.pointwise("aten::relu",
+              [](Scalar s, Value x) { return s.select(s.lt(x, 0), 0, x); });
   t.pointwise("aten::threshold",
               [](Scalar s, Value x, Value threshold, Value value) {
                 return s.select(s.le(x, threshold), value, x);
@@ -275,8 +277,8 @@ static void addHardAndShrink(OpTable &t) {
     return s.select(s.le(x, -3.0), 0.0, s.select(s.lt(x, 3.0), middle, grad));
   });
   t.pointwise("aten::softshrink", [](Scalar s, Value x, Value lambda) {
-    Value low =
-        s.select(s.lt(x, s.neg(lambda)), s.add(x, lambda), s.mul(x, 0.0));
+    Value middle = s.select(s.isNan(x), x, 0.0);
+    Value low = s.select(s.lt(x, s.neg(lambda)), s.add(x, lambda), middle);
     return s.select(s.gt(x, lambda), s.sub(x, lambda), low);
   });
   t.pointwise("aten::hardshrink", [](Scalar s, Value x, Value lambda) {

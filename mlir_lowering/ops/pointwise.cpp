@@ -102,6 +102,32 @@ static Value clamp(Scalar s, Value x, Value low, Value high) {
   return high ? s.min(x, high) : x;
 }
 
+/// x, or the number where x is beyond it. As in ATen's kernels x stays where
+/// the two are equal, as zeros of either sign are; a bound of NaN is the
+/// result.
+static Value bounded(Scalar s, Value x, Value number,
+                     Value (Scalar::*isBeyond)(Value, Value)) {
+  Value inside = s.select((s.*isBeyond)(x, number), number, x);
+  return number.isLiteral() ? inside
+                            : s.select(s.isNan(number), number, inside);
+}
+
+static Value clampToNumbers(Scalar s, Value x, Value low, Value high) {
+  if (low)
+    x = bounded(s, x, low, &Scalar::lt);
+  return high ? bounded(s, x, high, &Scalar::gt) : x;
+}
+
+/// The larger (isBetter: gt) or smaller; the other where one is NaN. Of equals
+/// such as two zeros it is the first, but for bfloat16, as in eager.
+template <Value (Scalar::*isBetter)(Value, Value)>
+static Value betterNumber(Scalar s, const Elements &e) {
+  Value x = e["self"], y = e["other"];
+  if (e.op.result().dtype == DType::BF16)
+    std::swap(x, y);
+  return s.select(s.logicalOr((s.*isBetter)(y, x), s.isNan(x)), y, x);
+}
+
 static Value logAddExp(Scalar s, Value x, Value y) {
   Value larger = s.max(x, y);
   Value sum = s.add(larger, s.log1p(s.exp(s.neg(s.abs(s.sub(x, y))))));
@@ -212,10 +238,8 @@ static void addArithmetic(OpTable &t) {
               [](Scalar s, Value x, Value y) { return s.max(x, y); });
   t.pointwise({"aten::minimum", "aten::min.other"},
               [](Scalar s, Value x, Value y) { return s.min(x, y); });
-  t.pointwise("aten::fmax",
-              [](Scalar s, Value x, Value y) { return s.fmax(x, y); });
-  t.pointwise("aten::fmin",
-              [](Scalar s, Value x, Value y) { return s.fmin(x, y); });
+  t.pointwise("aten::fmax", betterNumber<&Scalar::gt>);
+  t.pointwise("aten::fmin", betterNumber<&Scalar::lt>);
   t.pointwise({"aten::copysign.Tensor", "aten::copysign.Scalar"},
               [](Scalar s, Value x, Value y) { return s.copysign(x, y); });
   t.pointwise("aten::addcmul",
@@ -229,10 +253,17 @@ static void addArithmetic(OpTable &t) {
                 return s.add(x, s.div(scaled, b));
               });
   t.pointwise({"aten::lerp.Scalar", "aten::lerp.Tensor"}, lerp);
-  t.pointwise({"aten::clamp", "aten::clamp.Tensor", "aten::hardtanh"}, clamp);
-  t.pointwise({"aten::clamp_min", "aten::clamp_min.Tensor"},
+  t.pointwise({"aten::clamp", "aten::hardtanh"}, clampToNumbers);
+  t.pointwise("aten::clamp.Tensor", clamp);
+  t.pointwise("aten::clamp_min", [](Scalar s, Value x, Value low) {
+    return bounded(s, x, low, &Scalar::lt);
+  });
+  t.pointwise("aten::clamp_max", [](Scalar s, Value x, Value high) {
+    return bounded(s, x, high, &Scalar::gt);
+  });
+  t.pointwise("aten::clamp_min.Tensor",
               [](Scalar s, Value x, Value low) { return s.max(x, low); });
-  t.pointwise({"aten::clamp_max", "aten::clamp_max.Tensor"},
+  t.pointwise("aten::clamp_max.Tensor",
               [](Scalar s, Value x, Value high) { return s.min(x, high); });
 }
 

@@ -2,9 +2,10 @@
 
 // CHECK-LABEL: func.func @relu
 func.func @relu(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // maximumf, so that NaN stays NaN
+  // NaN and a zero of either sign stay, which maximumf would not do
   // CHECK: %[[ZERO:.*]] = arith.constant 0.0
-  // CHECK: arith.maximumf %{{.*}}, %[[ZERO]] : f32
+  // CHECK: %[[LESS:.*]] = arith.cmpf olt, %[[X:.*]], %[[ZERO]] : f32
+  // CHECK: arith.select %[[LESS]], %[[ZERO]], %[[X]] : f32
   %0 = ltc.op "aten::relu"(self = %x) node 0 : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

@@ -40,7 +40,10 @@ func.func @atan2(%a0: tensor<5xf32>, %a1: tensor<f32>) -> (tensor<5xf32>) {
 // CHECK-LABEL: func.func @clamp(
 func.func @clamp(%a0: tensor<5xf32>, %a1: f64) -> (tensor<5xf32>) {
   // CHECK: arith.truncf
-  // CHECK: arith.maximumf
+  // CHECK: arith.cmpf olt
+  // CHECK: arith.select
+  // CHECK: arith.cmpf uno
+  // CHECK: arith.select
   %r = ltc.op "aten::clamp"(self = %a0, min = %a1, max = none) node 0
     : (tensor<5xf32>, f64) -> (tensor<5xf32>)
   return %r : tensor<5xf32>
@@ -57,7 +60,10 @@ func.func @clamp_Tensor(%a0: tensor<5x10x5xf32>, %a1: tensor<5x10x5xf32>, %a2: t
 
 // CHECK-LABEL: func.func @clamp_max(
 func.func @clamp_max(%a0: tensor<5xf32>, %a1: tensor<f32>) -> (tensor<5xf32>) {
-  // CHECK: arith.minimumf
+  // CHECK: arith.cmpf ogt
+  // CHECK: arith.select
+  // CHECK: arith.cmpf uno
+  // CHECK: arith.select
   %r = ltc.op "aten::clamp_max"(self = %a0, max = %a1) node 0
     : (tensor<5xf32>, tensor<f32>) -> (tensor<5xf32>)
   return %r : tensor<5xf32>
@@ -74,7 +80,10 @@ func.func @clamp_max_Tensor(%a0: tensor<5xf32>, %a1: tensor<f32>) -> (tensor<5xf
 // CHECK-LABEL: func.func @clamp_min(
 func.func @clamp_min(%a0: tensor<5xf32>, %a1: i64) -> (tensor<5xf32>) {
   // CHECK: arith.sitofp
-  // CHECK: arith.maximumf
+  // CHECK: arith.cmpf olt
+  // CHECK: arith.select
+  // CHECK: arith.cmpf uno
+  // CHECK: arith.select
   %r = ltc.op "aten::clamp_min"(self = %a0, min = %a1) node 0
     : (tensor<5xf32>, i64) -> (tensor<5xf32>)
   return %r : tensor<5xf32>
@@ -152,7 +161,9 @@ func.func @floor_divide_Scalar(%a0: tensor<5xf32>, %a1: tensor<f32>) -> (tensor<
 
 // CHECK-LABEL: func.func @fmax(
 func.func @fmax(%a0: tensor<5xf32>, %a1: tensor<f32>) -> (tensor<5xf32>) {
-  // CHECK: arith.maxnumf
+  // CHECK: arith.cmpf ogt
+  // CHECK: arith.cmpf uno
+  // CHECK: arith.select
   %r = ltc.op "aten::fmax"(self = %a0, other = %a1) node 0
     : (tensor<5xf32>, tensor<f32>) -> (tensor<5xf32>)
   return %r : tensor<5xf32>
@@ -160,7 +171,9 @@ func.func @fmax(%a0: tensor<5xf32>, %a1: tensor<f32>) -> (tensor<5xf32>) {
 
 // CHECK-LABEL: func.func @fmin(
 func.func @fmin(%a0: tensor<5xf32>, %a1: tensor<f32>) -> (tensor<5xf32>) {
-  // CHECK: arith.minnumf
+  // CHECK: arith.cmpf olt
+  // CHECK: arith.cmpf uno
+  // CHECK: arith.select
   %r = ltc.op "aten::fmin"(self = %a0, other = %a1) node 0
     : (tensor<5xf32>, tensor<f32>) -> (tensor<5xf32>)
   return %r : tensor<5xf32>

@@ -157,8 +157,10 @@ func.func @frac(%a0: tensor<20x20xf32>) -> (tensor<20x20xf32>) {
 
 // CHECK-LABEL: func.func @hardtanh(
 func.func @hardtanh(%a0: tensor<20xf32>) -> (tensor<20xf32>) {
-  // CHECK: arith.maximumf
-  // CHECK: arith.minimumf
+  // CHECK: arith.cmpf olt
+  // CHECK: arith.select
+  // CHECK: arith.cmpf ogt
+  // CHECK: arith.select
   %r = ltc.op "aten::hardtanh"(self = %a0, min_val = -1.0 : f64, max_val = 1.0 : f64) node 0
     : (tensor<20xf32>) -> (tensor<20xf32>)
   return %r : tensor<20xf32>

@@ -8,28 +8,13 @@
 
 #include "ltc_backend/backend.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/call_key.h"
 #include "ltc_backend/record/recorder.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 
 namespace ltc::backend {
 using c10::IValue;
-
-namespace {
-enum Tag : uint64_t {
-  kNone = 1,
-  kBool,
-  kInt,
-  kDouble,
-  kString,
-  kList,
-  kTensor,
-  kScalar,
-  kDevice,
-  kStride,
-  kOther
-};
-} // namespace
 
 CallReader::CallReader(const OpInfo &info, c10::ArrayRef<IValue> arguments)
     : info(info) {
@@ -65,15 +50,15 @@ void CallReader::read(const ArgumentInfo &argument, const IValue &value) {
     return readTensor(value);
   case ArgumentKind::TensorList:
     if (value.isNone())
-      return void(hasher.add(kNone));
-    hasher.add(kList).add(value.toListRef().size());
+      return void(addTag(hasher, KeyTag::None));
+    addTag(hasher, KeyTag::List).add(value.toListRef().size());
     for (const IValue &element : value.toListRef())
       readTensor(element, /*comesAlong=*/argument.name == "indices");
     return;
   default:
     if (argument.lifts(value))
       return readNumber(value);
-    return readAttribute(value);
+    return addAttribute(hasher, value);
   }
 }
 
@@ -100,7 +85,7 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
   if (elsewhere.defined())
     return;
   if (!tensor.defined())
-    return void(hasher.add(kNone));
+    return void(addTag(hasher, KeyTag::None));
   c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
   if (torch::lazy::LTCTensorImpl *lazy = lazyImpl(tensor)) {
     if (impl != lazy) {
@@ -122,7 +107,7 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
     return readWrappedNumber(tensor);
   if (!tensor.is_cpu() || (tensor.dim() != 0 && !comesAlong))
     return void(elsewhere = tensor);
-  hasher.add(isNumber ? kScalar : kTensor)
+  addTag(hasher, isNumber ? KeyTag::Scalar : KeyTag::Tensor)
       .add(makeResultType(tensor.scalar_type(), tensor.sizes()).hash);
   hostTensors.emplace_back(operands.size(), tensor);
   operands.emplace_back();
@@ -133,16 +118,16 @@ void CallReader::readLazy(torch::lazy::LTCTensorImpl &impl) {
   auto &data = static_cast<TensorData &>(*impl.tensor()->data());
   lazyTensors.emplace_back(operands.size(), &data);
   operands.emplace_back();
-  hasher.add(kTensor);
+  addTag(hasher, KeyTag::Tensor);
   if (!isRowMajor(impl.sizes(), impl.strides()))
     for (int64_t stride : impl.strides())
-      hasher.add(kStride).add(uint64_t(stride));
+      addTag(hasher, KeyTag::Stride).add(uint64_t(stride));
   if (info.view)
     offset = impl.storage_offset();
 }
 
 void CallReader::addNumber(DType type, uint64_t bits) {
-  hasher.add(kScalar).add(uint64_t(type));
+  addTag(hasher, KeyTag::Scalar).add(uint64_t(type));
   Operand &operand = operands.emplace_back();
   operand.scalarType = type;
   operand.bits = bits;
@@ -165,7 +150,7 @@ void CallReader::readWrappedNumber(const at::Tensor &number) {
 
 void CallReader::readNumber(const IValue &value) {
   if (value.isList()) {
-    hasher.add(kList).add(value.toListRef().size());
+    addTag(hasher, KeyTag::List).add(value.toListRef().size());
     for (const IValue &element : value.toListRef())
       readNumber(element);
   } else if (value.isDouble()) {
@@ -174,34 +159,6 @@ void CallReader::readNumber(const IValue &value) {
     addNumber(DType::Bool, value.toBool());
   } else {
     addNumber(DType::I64, uint64_t(value.toInt()));
-  }
-}
-
-void CallReader::readAttribute(const IValue &value) {
-  if (value.isNone()) {
-    hasher.add(kNone);
-  } else if (value.isInt()) {
-    hasher.add(kInt).add(uint64_t(value.toInt()));
-  } else if (value.isBool()) {
-    hasher.add(kBool).add(value.toBool());
-  } else if (value.isDouble()) {
-    hasher.add(kDouble).add(std::bit_cast<uint64_t>(value.toDouble()));
-  } else if (value.isString()) {
-    hasher.add(kString).add(std::string_view(value.toStringRef()));
-  } else if (value.isIntList()) {
-    // The commonest list by far, without boxing its elements.
-    auto list = value.toIntList();
-    hasher.add(kList).add(list.size());
-    for (size_t i = 0; i < list.size(); ++i)
-      hasher.add(uint64_t(list.get(i)));
-  } else if (value.isList()) {
-    hasher.add(kList).add(value.toListRef().size());
-    for (const IValue &element : value.toListRef())
-      readAttribute(element);
-  } else {
-    std::ostringstream text;
-    text << value;
-    hasher.add(kOther).add(std::string_view(text.str()));
   }
 }
 

@@ -66,7 +66,6 @@ private:
   void readLazy(torch::lazy::LTCTensorImpl &impl);
   void readNumber(const c10::IValue &value);
   void readWrappedNumber(const at::Tensor &number);
-  void readAttribute(const c10::IValue &value);
   void addNumber(DType type, uint64_t bits);
 
   const OpInfo &info;

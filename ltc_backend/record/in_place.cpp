@@ -11,6 +11,7 @@
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/overlap.h"
 #include "ltc_backend/record/unboxed.h"
+#include "ltc_backend/record/write_check.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -47,7 +48,8 @@ public:
   InPlaceKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin)
       : handle(op), twin(twin), info(opInfo(twin)),
         arguments(twin.schema().arguments().size()),
-        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)),
+        check(op) {}
 
   void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -88,6 +90,7 @@ private:
       return stock.callBoxed(handle, keys, stack);
 
     bool isView = !functional::unsafeGetFunctionalWrapper(self)->isBaseTensor();
+    check(torch::jit::last(*stack, arguments), isView);
     if (isView && wroteToPlaces(handle, *stack)) [[unlikely]]
       return;
     torch::jit::Stack call;
@@ -117,6 +120,7 @@ private:
   const OpInfo &info; ///< of the twin
   size_t arguments;
   c10::SafeKernelFunction stock;
+  WriteCheck check;
 };
 
 /// The same arguments, and nothing is written.

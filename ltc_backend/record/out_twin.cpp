@@ -7,6 +7,7 @@
 #include "ltc_backend/record/out_twin.h"
 
 #include "ltc_backend/library.h"
+#include "ltc_backend/record/write_check.h"
 #include <ATen/native/Resize.h>
 
 namespace ltc::backend {
@@ -16,7 +17,7 @@ using c10::DispatchKey;
 struct OutKernel final : c10::OperatorKernel {
   OutKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin,
             DispatchKey key)
-      : twin(twin), stock(op.getComputedKernelForDispatchKey(key)) {}
+      : twin(twin), stock(op.getComputedKernelForDispatchKey(key)), check(op) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -25,6 +26,7 @@ struct OutKernel final : c10::OperatorKernel {
     auto arguments = torch::jit::last(*stack, count).vec();
     if (arguments[inputs].toTensor().device().type() != at::kLazy)
       return stock.callBoxed(op, keys, stack);
+    check(arguments);
     torch::jit::Stack call(arguments.begin(), arguments.begin() + inputs);
     twin.callBoxed(&call);
     torch::jit::drop(*stack, count);
@@ -39,6 +41,7 @@ struct OutKernel final : c10::OperatorKernel {
 private:
   c10::OperatorHandle twin;
   c10::SafeKernelFunction stock;
+  WriteCheck check;
 };
 
 /// An op whose overloads have twins that differ in their first arguments alone.

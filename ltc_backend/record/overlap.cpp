@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/write_check.h"
 
 #include <ATen/ATen.h>
 #include <ATen/FunctionalTensorWrapper.h>
@@ -49,30 +50,13 @@ static at::Tensor placesInBase(const at::Tensor &view) {
   return places;
 }
 
-/// The dimensions along which the view has stride 0.
-static std::vector<bool> repeatedDims(const at::Tensor &places) {
-  std::vector<bool> repeated(places.dim());
-  for (int64_t dim = 0; dim < places.dim(); ++dim)
-    repeated[dim] = places.size(dim) > 1 && places.numel() > 0 &&
-                    places.select(dim, 0).equal(places.select(dim, 1));
-  return repeated;
-}
-
 namespace {
 /// A view without an inverse that a call writes to.
 struct Target {
-  at::Tensor view, places;
-  std::vector<bool> repeated;
-  at::Tensor copy;
+  at::Tensor view, places, copy;
 };
 using Targets = std::vector<Target>;
 } // namespace
-
-static const Target *find(const Targets &targets, const at::Tensor &view) {
-  auto found = std::ranges::find_if(
-      targets, [&](const Target &t) { return t.view.is_same(view); });
-  return found == targets.end() ? nullptr : &*found;
-}
 
 static bool isWritten(const c10::Argument &argument) {
   return argument.alias_info() && argument.alias_info()->isWrite();
@@ -84,7 +68,7 @@ static Targets findTargets(const c10::FunctionSchema &schema,
   auto add = [&](const at::Tensor &tensor) {
     at::Tensor places = placesInBase(tensor);
     if (places.defined()) [[unlikely]]
-      targets.push_back({tensor, places, repeatedDims(places), {}});
+      targets.push_back({tensor, places, {}});
   };
   for (size_t i = 0; i < arguments.size(); ++i)
     if (isWritten(schema.arguments()[i]))
@@ -92,28 +76,10 @@ static Targets findTargets(const c10::FunctionSchema &schema,
   return targets;
 }
 
-/// Runs the op on CPU tensors of zeros, the targets with their strides of 0.
-static void askEager(const c10::OperatorHandle &op,
-                     c10::ArrayRef<IValue> arguments, const Targets &targets) {
-  torch::jit::Stack stack;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    stack.push_back(mapTensors(arguments[i], [&](const at::Tensor &tensor) {
-      if (!tensor.defined())
-        return tensor;
-      if (!isWritten(op.schema().arguments()[i]))
-        return at::zeros({}, tensor.scalar_type()).expand(tensor.sizes());
-      // Memory for every element: some kernels write as if strides were none.
-      at::Tensor zeros = at::zeros(tensor.sizes(), tensor.scalar_type());
-      const Target *target = find(targets, tensor);
-      if (!target)
-        return zeros;
-      std::vector<int64_t> strides = zeros.strides().vec();
-      for (size_t dim = 0; dim < strides.size(); ++dim)
-        if (target->repeated[dim])
-          strides[dim] = 0;
-      return zeros.as_strided(tensor.sizes(), strides);
-    }));
-  op.callBoxed(&stack);
+static const Target *find(const Targets &targets, const at::Tensor &view) {
+  auto found = std::ranges::find_if(
+      targets, [&](const Target &t) { return t.view.is_same(view); });
+  return found == targets.end() ? nullptr : &*found;
 }
 
 /// What these leave in a place does not depend on what was there.
@@ -131,17 +97,13 @@ static bool repeatsPlaces(const at::Tensor &places) {
          sorted.slice(0, 1).eq(sorted.slice(0, 0, -1)).any().item<bool>();
 }
 
-static void check(const c10::OperatorHandle &op,
-                  c10::ArrayRef<IValue> arguments, const Targets &targets) {
+/// What several writes leave in one place is anybody's guess.
+static void checkOrder(const c10::FunctionSchema &schema,
+                       const Targets &targets) {
+  if (overwrites(schema))
+    return;
   at::NoGradGuard noGrad;
   at::AutoDispatchSkipFunctionalize below;
-  for (const Target &target : targets)
-    if (std::ranges::find(target.repeated, true) != target.repeated.end()) {
-      askEager(op, arguments, targets);
-      break;
-    }
-  if (overwrites(op.schema()))
-    return;
   for (const Target &target : targets)
     TORCH_CHECK(!repeatsPlaces(target.places),
                 "unsupported operation: more than one element of the "
@@ -176,7 +138,7 @@ bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
   Targets targets = findTargets(schema, arguments);
   if (targets.empty())
     return false;
-  check(op, arguments, targets);
+  checkOrder(schema, targets);
   torch::jit::Stack call;
   {
     at::AutoDispatchBelowADInplaceOrView belowAutograd;
@@ -206,13 +168,15 @@ namespace {
 struct WriteKernel final : c10::OperatorKernel {
   explicit WriteKernel(const c10::OperatorHandle &op)
       : stock(op.getComputedKernelForDispatchKey(
-            c10::DispatchKey::Functionalize)) {}
+            c10::DispatchKey::Functionalize)),
+        check(op) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    const auto &schema = op.schema().arguments();
+    check(torch::jit::last(*stack, schema.size()));
     if (wroteToPlaces(op, *stack))
       return;
     LayoutKeeper layouts;
-    const auto &schema = op.schema().arguments();
     auto arguments = torch::jit::last(*stack, schema.size());
     for (size_t i = 0; i < schema.size(); ++i)
       if (isWritten(schema[i]))
@@ -222,6 +186,7 @@ struct WriteKernel final : c10::OperatorKernel {
     layouts.restore();
   }
   c10::SafeKernelFunction stock;
+  WriteCheck check;
 };
 } // namespace
 

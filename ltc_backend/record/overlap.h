@@ -19,9 +19,8 @@
 namespace ltc::backend {
 
 /// Whether the call writes to such a view; then it has been run: on a copy
-/// whose values went to the places, or raised where eager raises, and also
-/// where eager's result depends on the order of its writes. For Functionalize
-/// kernels.
+/// whose values went to the places, or raised where eager's result depends on
+/// the order of its writes. For Functionalize kernels, after a WriteCheck.
 bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack);
 
 /// Puts wroteToPlaces in front of PyTorch's kernels of the ops that write.

@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
+#include "ltc_backend/record/call_key.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/stand_in.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
@@ -88,6 +90,26 @@ static void dropoutEagerly(torch::jit::Stack &stack) {
   torch::jit::drop(stack, 3);
   stack.emplace_back(wrap(scaled));
   stack.emplace_back(wrap(toLazy(mask, device)));
+}
+
+static constexpr StandIn nothingOnCpu = {
+    c10::kCPU,
+    [](const at::Tensor &like) { return at::empty({0}, like.scalar_type()); }};
+
+void checkNumbers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  static auto *passed = new KeySet;
+  Hasher hasher;
+  hasher.add(uint64_t(reinterpret_cast<uintptr_t>(&info)));
+  bool any = false;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (info.arguments[i].lifts(arguments[i])) {
+      addAttribute(hasher.add(i), arguments[i]);
+      any = true;
+    }
+  if (!any || passed->contains(hasher.finish()))
+    return;
+  callOnStandIns(info.handle, replaceAll(arguments, nothingOnCpu));
+  passed->insert(hasher.finish());
 }
 
 bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack) {

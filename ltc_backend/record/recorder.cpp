@@ -90,6 +90,9 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
   if (info.random && drawEagerly(info, stack))
     return;
 
+  if (info.random)
+    checkNumbers(info, arguments);
+
   CallReader call(info, arguments);
   call.checkDevices();
   call.uploadHostTensors();

@@ -59,9 +59,16 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
                                      c10::ArrayRef<c10::IValue> arguments,
                                      std::string &reason);
 
+/// dtype_check.cpp: throws what eager says of dtypes that its kernel has
+/// nothing for, where meta kernels and the compiler's rows would take them.
+void checkDtypes(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
+
 /// random.cpp: with rng=eager, runs a random op on the CPU with the generator
 /// that eager would use. False: the caller records it with a seed.
 bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack);
+/// random.cpp: throws what eager says of the numbers that a random op is given,
+/// such as a standard deviation below zero.
+void checkNumbers(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
 uint64_t drawSeed(c10::ArrayRef<c10::IValue> arguments);
 
 /// source_frame.cpp: the user's line for the op that is being recorded.

@@ -8,8 +8,8 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/stand_in.h"
 
-#include <ATen/EmptyTensor.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -51,68 +51,6 @@ static bool hasMisleadingMeta(const OpInfo &info) {
       "aten::native_batch_norm",
       "aten::native_layer_norm"};
   return names->count(info.name);
-}
-
-/// Tensors that a kernel may be asked about shapes with.
-struct StandIn {
-  c10::DeviceType device;
-  at::Tensor (*make)(const at::Tensor &like);
-};
-static constexpr StandIn onMeta = {c10::kMeta, metaLike};
-static constexpr StandIn onMetaRowMajor = {
-    c10::kMeta, [](const at::Tensor &like) -> at::Tensor {
-      return at::detail::empty_meta(like.sizes(), like.scalar_type());
-    }};
-static constexpr StandIn onCpu = {
-    c10::kCPU, [](const at::Tensor &like) {
-      return at::empty_strided(like.sizes(), like.strides(), like.scalar_type())
-          .zero_();
-    }};
-/// One element of memory, whatever the size.
-static constexpr StandIn onCpuFlat = {
-    c10::kCPU, [](const at::Tensor &like) {
-      return at::zeros({}, like.scalar_type()).expand(like.sizes());
-    }};
-
-static at::Tensor replace(const at::Tensor &tensor, const StandIn &by) {
-  // Meta kernels read the value and the weak dtype of a wrapped number.
-  if (!tensor.defined() || tensor.unsafeGetTensorImpl()->is_wrapped_number())
-    return tensor;
-  return by.make(tensor);
-}
-
-static IValue replace(const IValue &value, ArgumentKind kind,
-                      const StandIn &by) {
-  if (value.isTensor())
-    return replace(value.toTensor(), by);
-  if (kind == ArgumentKind::TensorList && value.isList()) {
-    if (value.isTensorList()) {
-      c10::List<at::Tensor> list;
-      for (const at::Tensor &tensor : value.toTensorVector())
-        list.push_back(replace(tensor, by));
-      return list;
-    }
-    c10::List<std::optional<at::Tensor>> list;
-    for (const IValue &element : value.toListRef())
-      list.push_back(element.isTensor() && element.toTensor().defined()
-                         ? std::optional(replace(element.toTensor(), by))
-                         : std::nullopt);
-    return list;
-  }
-  if (value.isDevice())
-    return c10::Device(by.device);
-  if (value.isGenerator())
-    return IValue();
-  return value;
-}
-
-static torch::jit::Stack replaceAll(const OpInfo &info,
-                                    c10::ArrayRef<IValue> arguments,
-                                    const StandIn &by) {
-  torch::jit::Stack stack;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    stack.push_back(replace(arguments[i], info.arguments[i].kind, by));
-  return stack;
 }
 
 /// True for what a meta kernel says when it cannot know a shape without values.
@@ -255,7 +193,7 @@ static void takeChannelsLast(const OpInfo &info,
 static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
                          torch::jit::Stack &stack, std::string &reason) {
   bool misleads = hasMisleadingMeta(info);
-  stack = replaceAll(info, arguments, misleads ? onCpu : onMeta);
+  stack = replaceAll(arguments, misleads ? onCpu : onMeta);
   try {
     if (!runMeta(info.view.value_or(info.handle), stack, reason))
       return false;
@@ -266,7 +204,7 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
       throw;
   }
   if (std::ranges::any_of(arguments, isStrided)) {
-    stack = replaceAll(info, arguments, onMetaRowMajor);
+    stack = replaceAll(arguments, onMetaRowMajor);
     try {
       return runMeta(info.handle, stack, reason);
     } catch (const std::exception &) {
@@ -275,9 +213,15 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   // Meta kernels have words of their own for what is wrong; users know those
   // of the CPU kernel, so let it complain first. If it does not, it has to
   // run: a meta kernel may refuse what the CPU takes, as byte masks.
-  stack = replaceAll(info, arguments, onCpuFlat);
-  if (runMeta(info.handle, stack, reason))
-    reason = "has no result shape before it runs";
+  stack = replaceAll(arguments, onCpuFlat);
+  try {
+    runMeta(info.handle, stack, reason);
+  } catch (const std::exception &) {
+    // Some want memory for every element before they look at anything else.
+    stack = replaceAll(arguments, onCpu);
+    runMeta(info.handle, stack, reason);
+  }
+  reason = "has no result shape before it runs";
   return false;
 }
 
@@ -301,6 +245,7 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
   torch::jit::Stack stack;
   if (!inferResults(info, arguments, stack, reason))
     return nullptr;
+  checkDtypes(info, arguments);
   for (const IValue &value : stack)
     if (!addReturn(*call, value, reason))
       return nullptr;

@@ -61,30 +61,45 @@ static void addLogic(OpTable &t) {
               [](Scalar s, Value x, Value y) { return s.logicalXor(x, y); });
   t.pointwise("aten::logical_not",
               [](Scalar s, Value x) { return s.logicalNot(x); });
+}
+
+/// Has the kernel refuse the others, in its words.
+static bool isOfIntegers(const OpCall &op) {
+  return !isFloat(op.result().dtype);
+}
+
+static void addBits(OpTable &t) {
   t.pointwise({"aten::bitwise_and.Tensor", "aten::bitwise_and.Scalar",
                "aten::bitwise_and.Scalar_Tensor"},
-              [](Scalar s, Value x, Value y) { return s.bitAnd(x, y); });
+              [](Scalar s, Value x, Value y) { return s.bitAnd(x, y); })
+      .when(isOfIntegers);
   t.pointwise({"aten::bitwise_or.Tensor", "aten::bitwise_or.Scalar",
                "aten::bitwise_or.Scalar_Tensor"},
-              [](Scalar s, Value x, Value y) { return s.bitOr(x, y); });
+              [](Scalar s, Value x, Value y) { return s.bitOr(x, y); })
+      .when(isOfIntegers);
   t.pointwise({"aten::bitwise_xor.Tensor", "aten::bitwise_xor.Scalar",
                "aten::bitwise_xor.Scalar_Tensor"},
-              [](Scalar s, Value x, Value y) { return s.bitXor(x, y); });
-  t.pointwise("aten::bitwise_not",
-              [](Scalar s, Value x) { return s.bitNot(x); });
+              [](Scalar s, Value x, Value y) { return s.bitXor(x, y); })
+      .when(isOfIntegers);
+  t.pointwise("aten::bitwise_not", [](Scalar s, Value x) {
+     return s.bitNot(x);
+   }).when(isOfIntegers);
   t.pointwise({"aten::bitwise_left_shift.Tensor", "aten::__lshift__.Tensor",
                "aten::bitwise_left_shift.Tensor_Scalar",
                "aten::__lshift__.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.shiftLeft(x, y); });
+              [](Scalar s, Value x, Value y) { return s.shiftLeft(x, y); })
+      .when(isOfIntegers);
   t.pointwise({"aten::bitwise_right_shift.Tensor", "aten::__rshift__.Tensor",
                "aten::bitwise_right_shift.Tensor_Scalar",
                "aten::__rshift__.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.shiftRight(x, y); });
+              [](Scalar s, Value x, Value y) { return s.shiftRight(x, y); })
+      .when(isOfIntegers);
 }
 
 void addCompareOps(OpTable &t) {
   addComparisons(t);
   addLogic(t);
+  addBits(t);
   t.pointwise({"aten::where.self", "aten::where.ScalarSelf",
                "aten::where.ScalarOther", "aten::where.Scalar"},
               [](Scalar s, Value condition, Value x, Value y) {

@@ -1,0 +1,69 @@
+//===- record/stand_in.h - Tensors that a CPU kernel is asked with --------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <map>
+
+namespace ltc::backend {
+
+/// Tensors that a kernel may be asked about a call with.
+struct StandIn {
+  c10::DeviceType device;
+  at::Tensor (*make)(const at::Tensor &like);
+};
+extern const StandIn onMeta, onMetaRowMajor;
+extern const StandIn onCpu; ///< zeros with the strides of the tensor
+/// One element of memory, whatever the size.
+extern const StandIn onCpuFlat, onCpuFlatFloat;
+
+/// The arguments with others for all tensors but wrapped numbers, whose value
+/// and weak dtype meta kernels read.
+std::vector<c10::IValue> replaceAll(c10::ArrayRef<c10::IValue> arguments,
+                                    const StandIn &by);
+
+/// The bytes that a tensor spans in its storage. Tensors of one storage that
+/// span common bytes may have elements in common.
+struct Span {
+  const c10::StorageImpl *storage = nullptr; ///< null: memory of its own
+  int64_t begin = 0, end = 0;
+
+  bool meets(const Span &other) const {
+    return storage && storage == other.storage && begin < other.end &&
+           other.begin < end;
+  }
+};
+
+/// Of a functional tensor, by the strides it reports; empty for any other.
+Span spanOf(const at::Tensor &tensor);
+
+/// Whether the tensor shows a place twice, in the way that eager's kernels see.
+bool hasStrideZero(const at::Tensor &tensor);
+
+/// CPU tensors, all elements `fill`, in place of lazy ones, laid out in common
+/// memory as those report to be. What is not lazy stands for itself.
+class SharedMemory {
+public:
+  explicit SharedMemory(int fill) : fill(fill) {}
+  /// Gives `tensor` memory, together with all others of its storage.
+  void reserve(const at::Tensor &tensor);
+  /// The tensor's place in that memory, or one of its own.
+  at::Tensor operator()(const at::Tensor &tensor);
+
+private:
+  int fill;
+  std::map<const c10::StorageImpl *, int64_t> bytes;
+  std::map<const c10::StorageImpl *, c10::Storage> memory;
+};
+
+/// Calls the op on stand-ins below autograd and functionalisation, quietly and
+/// with no effect on the default generator. Throws what the op throws.
+void callOnStandIns(const c10::OperatorHandle &op,
+                    std::vector<c10::IValue> arguments);
+
+} // namespace ltc::backend

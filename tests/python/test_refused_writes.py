@@ -1,0 +1,180 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes that eager refuses are refused in its words, and no others."""
+
+import warnings
+
+import pytest
+import torch
+
+
+def told(program, device):
+    """Return what the program gives, or what it raises."""
+    torch.manual_seed(0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = program(device)
+            result = [t.tolist() for t in result]
+        except RuntimeError as error:
+            result = type(error), str(error).splitlines()[0]
+    return result, [str(w.message).splitlines()[0] for w in caught]
+
+
+def numbers(device, *shape, dtype=torch.float32):
+    count = torch.Size(shape).numel()
+    return torch.arange(count, dtype=dtype).view(shape).to(device)
+
+
+def out_of(op, dtype, *arguments):
+    def program(device):
+        given = [numbers(device, 4) + 1 if a is ... else a for a in arguments]
+        out = torch.zeros(4, dtype=dtype, device=device)
+        return given[0], op(*given, out=out), out
+
+    return program
+
+
+DTYPES = {
+    "float into int": out_of(torch.add, torch.int32, ..., ...),
+    "float into bool": out_of(torch.mul, torch.bool, ..., 2),
+    "float into double": out_of(torch.add, torch.float64, ..., ...),
+    "float into half": out_of(torch.sqrt, torch.float16, ...),
+    "bool into float": out_of(torch.eq, torch.float32, ..., 2),
+    "softmax into double": out_of(torch.softmax, torch.float64, ..., 0),
+    "argmax into int32": out_of(torch.argmax, torch.int32, ..., 0),
+    "cumsum into double": out_of(torch.cumsum, torch.float64, ..., 0),
+    "masked_select": out_of(torch.masked_select, torch.int64, ..., ...),
+}
+
+
+@pytest.mark.parametrize("program", DTYPES.values(), ids=DTYPES)
+def test_dtype_of_out(program):
+    assert told(program, "lazy") == told(program, "cpu")
+
+
+def self_and(write):
+    def program(device):
+        x = numbers(device, 3, 4)
+        write(x)
+        return (x,)
+
+    return program
+
+
+def square(x):
+    return x.view(-1)[:9].view(3, 3)
+
+
+OVERLAPS = {
+    "shifted add_": self_and(lambda x: x[0, 1:].add_(x[0, :-1])),
+    "shifted copy_": self_and(lambda x: x.view(-1)[1:].copy_(x.view(-1)[:-1])),
+    "shifted assignment": self_and(lambda x: x[1:].__setitem__(..., x[:-1])),
+    "other rows": self_and(lambda x: x[0].add_(x[1])),
+    "every other": self_and(lambda x: x.view(-1)[::2].add_(x.view(-1)[1::2])),
+    "itself": self_and(lambda x: x.mul_(x)),
+    "its transpose": self_and(lambda x: square(x).add_(square(x).t())),
+    "out= itself": self_and(lambda x: torch.mul(x, 2, out=x)),
+    "out= shifted": self_and(lambda x: torch.mul(x[:-1], 2, out=x[1:])),
+    "out= of gather": self_and(
+        lambda x: torch.gather(x, 0, torch.zeros_like(x).long(), out=x)
+    ),
+    "out= of cat": self_and(lambda x: torch.cat([x[:1], x[1:2]], out=x[:2])),
+    "scatter_ of itself": self_and(
+        lambda x: x.scatter_(0, torch.zeros_like(x).long(), x)
+    ),
+    "expanded": self_and(lambda x: x[:1].expand(3, 4).add_(1)),
+    "out= expanded": self_and(lambda x: torch.exp(x, out=x[:1].expand(3, 4))),
+    "two results": self_and(lambda x: torch.aminmax(x, dim=0, out=(x[0], x[0]))),
+}
+
+
+@pytest.mark.parametrize("program", OVERLAPS.values(), ids=OVERLAPS)
+def test_overlap(program):
+    assert told(program, "lazy") == told(program, "cpu")
+
+
+def test_a_refused_write_leaves_all_as_it_was():
+    x = numbers("lazy", 6)
+    with pytest.raises(RuntimeError, match="unsupported operation"):
+        x[1:].add_(x[:-1])
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_refusals_are_not_remembered_for_other_places():
+    x = numbers("lazy", 8)
+    for start in (4, 2, 6):  # a view of the same kind, elsewhere
+        if start == 2:
+            with pytest.raises(RuntimeError, match="unsupported operation"):
+                x[start : start + 3].add_(x[1:4])
+        else:
+            x[start : start + 2].add_(x[0:2])
+    assert x.tolist() == [0, 1, 2, 3, 4, 6, 6, 8]
+
+
+def test_resized_out_is_warned_of():
+    def program(device):
+        out = torch.ones(3, device=device)
+        torch.add(numbers(device, 2, 2), 1, out=out)
+        empty = torch.ones(0, device=device)
+        torch.add(numbers(device, 2, 2), 1, out=empty)
+        return out, empty
+
+    lazy, eager = told(program, "lazy"), told(program, "cpu")
+    assert lazy == eager and len(eager[1]) == 1
+
+
+RANDOM = {
+    "uniform_": lambda x: x.uniform_(2, 1),
+    "normal_": lambda x: x.normal_(0, -1),
+    "exponential_": lambda x: x.exponential_(-1),
+    "geometric_": lambda x: x.geometric_(1.5),
+    "cauchy_": lambda x: x.cauchy_(0, -1),
+    "log_normal_": lambda x: x.log_normal_(0, -1),
+    "bernoulli_": lambda x: x.bernoulli_(1.5),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_numbers_of_a_distribution(name):
+    def program(device):
+        x = torch.zeros(3, device=device)
+        torch.nn.init.uniform_(x, 0.5, 0.75)  # a call that was right before
+        RANDOM[name](x)
+        return (x,)
+
+    expected = told(program, "cpu")
+    assert isinstance(expected[0], tuple)
+    assert told(program, "lazy") == expected
+
+
+INTEGERS = {
+    "remainder": lambda x: torch.remainder(x.bool(), x.bool()),
+    "fmod": lambda x: torch.fmod(x.bool(), x.bool()),
+    "floor": lambda x: torch.div(x.bool(), x.bool(), rounding_mode="floor"),
+    "gelu": lambda x: torch.nn.functional.gelu(x),
+    "softmax": lambda x: torch.softmax(x, 0),
+    "bool minus float": lambda x: x.bool() - x.float(),
+    "bits of floats": lambda x: x.float() & 1.5,
+    "shifted floats": lambda x: x.float() << 1,
+}
+
+
+@pytest.mark.parametrize("op", INTEGERS)
+def test_dtypes_that_eager_has_no_kernel_for(op):
+    def words(device):
+        with pytest.raises((RuntimeError, NotImplementedError)) as raised:
+            INTEGERS[op](numbers(device, 3, dtype=torch.int64)).cpu()
+        return raised.type, str(raised.value).splitlines()[0]
+
+    eager, lazy = words("cpu"), words("lazy")
+    assert issubclass(lazy[0], eager[0]) and eager[1] in lazy[1]
+
+
+def test_slices_of_complex_numbers():
+    def program(device):
+        w = torch.complex(numbers(device, 6, 2), numbers(device, 6, 2) + 1)
+        a, b, c = w.chunk(3)
+        return torch.view_as_real(torch.addmm(a, b, c)).flatten()
+
+    assert torch.equal(program("lazy").cpu(), program("cpu"))

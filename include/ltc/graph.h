@@ -97,9 +97,11 @@ struct Graph {
 /// at hand and builds the Graph only when nothing is cached for its key.
 class GraphHasher {
 public:
-  void input(const ValueType &type) {
-    hasher.add(0x11).add(typeWord(type));
-    for (int64_t dim : type.tensor.dims)
+  void input(const ValueType &type) { input(type.tensor, type.isScalar); }
+  void input(const TensorType &type, bool isScalar = false) {
+    hasher.add(0x11).add(uint64_t(type.dtype) | uint64_t(isScalar) << 8 |
+                         uint64_t(type.dims.size()) << 16);
+    for (int64_t dim : type.dims)
       hasher.add(uint64_t(dim));
   }
   /// `operands`: every ValueId of the node, in argument order.
@@ -116,10 +118,6 @@ public:
   Hash128 finish() const { return hasher.finish(); }
 
 private:
-  static uint64_t typeWord(const ValueType &type) {
-    return uint64_t(type.tensor.dtype) | uint64_t(type.isScalar) << 8 |
-           uint64_t(type.tensor.dims.size()) << 16;
-  }
   Hasher hasher;
 };
 

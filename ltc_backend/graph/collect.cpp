@@ -8,8 +8,6 @@
 
 #include "ltc_backend/record/op_info.h"
 
-#include <unordered_map>
-
 namespace ltc::backend {
 
 namespace {
@@ -37,8 +35,14 @@ private:
 
   PendingList &list;
   Collection result;
-  std::unordered_map<const OpNode *, std::vector<uint32_t>> outputSlots;
-  std::vector<std::vector<const DataNode *>> leavesOfInput;
+  /// The outputs that a node's results become, from its firstSlot on.
+  std::vector<uint32_t> slots;
+  /// The leaves that an input's data has, chained; one an input.
+  struct Leaves {
+    const DataNode *last = nullptr;
+    long count = 0;
+  };
+  std::vector<Leaves> leaves;
 };
 } // namespace
 
@@ -48,12 +52,15 @@ static OpNode *asOp(const Operand &operand) {
   return static_cast<OpNode *>(operand.node.get());
 }
 
+constexpr uint32_t kNoSlot = UINT32_MAX;
+
 static bool isComputed(const OpNode &node) { return !node.computed.empty(); }
 
 void Collector::countReferences() {
   for (OpNode *node = list.firstNode; node; node = node->next) {
     node->live = false;
     node->references = 0;
+    node->firstSlot = kNoSlot;
   }
   for (OpNode *node = list.firstNode; node; node = node->next)
     for (const Operand &operand : node->inputs)
@@ -67,14 +74,17 @@ void Collector::addReceiver(Collection::Receiver receiver) {
   OpNode &node = *receiver.node;
   uint32_t index = receiver.index;
   node.live = true;
-  auto &slots = outputSlots[&node];
-  slots.resize(node.num_outputs(), UINT32_MAX);
-  if (slots[index] == UINT32_MAX) {
-    slots[index] = uint32_t(result.outputs.size());
-    result.outputs.push_back({kNoValue, std::nullopt}); // numbered later
-    result.outputTypes.push_back(node.result(index));
+  if (node.firstSlot == kNoSlot) {
+    node.firstSlot = uint32_t(slots.size());
+    slots.resize(slots.size() + node.num_outputs(), kNoSlot);
   }
-  receiver.output = slots[index];
+  uint32_t &slot = slots[node.firstSlot + index];
+  if (slot == kNoSlot) {
+    slot = uint32_t(result.outputs.size());
+    result.outputs.push_back({kNoValue, std::nullopt}); // numbered later
+    result.outputTypes.push_back(&node.result(index));
+  }
+  receiver.output = slot;
   result.receivers.push_back(std::move(receiver));
 }
 
@@ -116,6 +126,7 @@ void Collector::findRoots() {
 }
 
 void Collector::markLive() {
+  result.nodes.reserve(list.nodes);
   for (OpNode *node = list.lastNode; node; node = node->previous) {
     if (!node->live)
       continue;
@@ -131,11 +142,10 @@ void Collector::markLive() {
 ValueId Collector::addDataInput(const std::shared_ptr<DeviceData> &data) {
   if (data->inputIndex == UINT32_MAX) {
     data->inputIndex = uint32_t(result.inputs.size());
-    result.inputs.push_back({data->buffer->type(), false});
+    result.inputs.push_back({data});
     result.arguments.emplace_back();
     result.arguments.back().buffer = data->buffer;
-    result.data.push_back(data);
-    leavesOfInput.emplace_back();
+    leaves.emplace_back();
   }
   return data->inputIndex;
 }
@@ -143,11 +153,10 @@ ValueId Collector::addDataInput(const std::shared_ptr<DeviceData> &data) {
 /// The input an operand stands for, or kNoValue if a node computes it.
 ValueId Collector::addInput(const Operand &operand) {
   if (!operand.node) {
-    result.inputs.push_back(ValueType::scalar(operand.scalarType));
+    result.inputs.push_back({nullptr, operand.scalarType});
     result.arguments.emplace_back();
     result.arguments.back().integer = int64_t(operand.bits);
-    result.data.push_back(nullptr);
-    leavesOfInput.emplace_back();
+    leaves.emplace_back();
     return ValueId(result.inputs.size() - 1);
   }
   if (OpNode *source = asOp(operand))
@@ -155,8 +164,11 @@ ValueId Collector::addInput(const Operand &operand) {
                                : kNoValue;
   auto &leaf = static_cast<const DataNode &>(*operand.node);
   ValueId input = addDataInput(leaf.data);
-  if (leaf.references++ == 0)
-    leavesOfInput[input].push_back(&leaf);
+  if (leaf.references++ == 0) {
+    leaf.nextLeaf = leaves[input].last;
+    leaves[input].last = &leaf;
+    ++leaves[input].count;
+  }
   return input;
 }
 
@@ -176,23 +188,23 @@ void Collector::numberValues() {
     }
     node->firstValue = next;
     next += ValueId(node->num_outputs());
-    if (auto slots = outputSlots.find(node); slots != outputSlots.end())
-      for (uint32_t i = 0; i < slots->second.size(); ++i)
-        if (slots->second[i] != UINT32_MAX)
-          result.outputs[slots->second[i]].value = node->firstValue + i;
+    if (node->firstSlot != kNoSlot)
+      for (uint32_t i = 0; i < node->num_outputs(); ++i)
+        if (uint32_t slot = slots[node->firstSlot + i]; slot != kNoSlot)
+          result.outputs[slot].value = node->firstValue + i;
   }
 }
 
 /// Whether nobody but the collected nodes can reach the input's memory.
 bool Collector::isLastOwner(uint32_t input) const {
-  const auto &leaves = leavesOfInput[input];
-  if (leaves.empty())
+  auto [leaf, count] = leaves[input];
+  if (!leaf)
     return false;
-  for (const DataNode *leaf : leaves)
+  for (; leaf; leaf = leaf->nextLeaf)
     if (leaf->weak_from_this().use_count() != leaf->references)
       return false;
   // Beside the leaves, this collection holds one share.
-  return result.data[input].use_count() == long(leaves.size()) + 1;
+  return result.inputs[input].data.use_count() == count + 1;
 }
 
 /// Follows `self` upwards from a result: an in-place update of x records
@@ -224,12 +236,11 @@ std::optional<uint32_t> Collector::findDonor(const OpNode &last, uint32_t index,
 void Collector::chooseDonations() {
   std::vector<bool> taken(result.inputs.size());
   for (const OpNode *node : result.nodes) {
-    auto slots = outputSlots.find(node);
-    if (slots == outputSlots.end())
+    if (node->firstSlot == kNoSlot)
       continue;
-    for (uint32_t i = 0; i < slots->second.size(); ++i) {
-      uint32_t output = slots->second[i];
-      if (output == UINT32_MAX)
+    for (uint32_t i = 0; i < node->num_outputs(); ++i) {
+      uint32_t output = slots[node->firstSlot + i];
+      if (output == kNoSlot)
         continue;
       std::optional<uint32_t> donor = findDonor(*node, i, node->result(i));
       if (!donor || taken[*donor] || !isLastOwner(*donor))
@@ -242,8 +253,11 @@ void Collector::chooseDonations() {
 
 void Collector::hash() {
   GraphHasher hasher;
-  for (const ValueType &input : result.inputs)
-    hasher.input(input);
+  for (const auto &[data, scalarType] : result.inputs)
+    if (data)
+      hasher.input(data->buffer->type());
+    else
+      hasher.input(ValueType::scalar(scalarType));
   size_t position = 0;
   for (const OpNode *node : result.nodes) {
     hasher.node(node->call->signature,
@@ -265,9 +279,9 @@ Collection Collector::run() {
   numberValues();
   chooseDonations();
   hash();
-  for (const auto &data : result.data)
-    if (data)
-      data->inputIndex = UINT32_MAX;
+  for (const auto &input : result.inputs)
+    if (input.data)
+      input.data->inputIndex = UINT32_MAX;
   return std::move(result);
 }
 
@@ -298,7 +312,9 @@ Node numbered(const OpNode &node, const ValueId *operands) {
 
 Graph Collection::build() const {
   Graph graph;
-  graph.inputs = inputs;
+  for (const auto &[data, scalarType] : inputs)
+    graph.inputs.push_back(data ? ValueType{data->buffer->type(), false}
+                                : ValueType::scalar(scalarType));
   graph.outputs = outputs;
   const ValueId *operand = operands.data();
   for (const OpNode *node : nodes) {

@@ -19,14 +19,17 @@ struct Collection {
     std::shared_ptr<OpNode> node;
     uint32_t index = 0, output = 0;
   };
+  struct Input {
+    std::shared_ptr<DeviceData> data; ///< null for a scalar
+    DType scalarType = DType::F64;
+  };
   int64_t device = 0;
   std::vector<const OpNode *> nodes; ///< in the order they were recorded
   std::vector<Receiver> receivers;
-  std::vector<ValueType> inputs;
-  std::vector<LaunchArgument> arguments;         ///< one an input
-  std::vector<std::shared_ptr<DeviceData>> data; ///< one an input, or null
+  std::vector<Input> inputs;
+  std::vector<LaunchArgument> arguments; ///< one an input
   std::vector<GraphOutput> outputs;
-  std::vector<ResultType> outputTypes;
+  std::vector<const ResultType *> outputTypes; ///< the receivers' nodes' own
   std::vector<ValueId> operands; ///< of all nodes, one after the other
   Hash128 key;                   ///< Graph::hash() of build()
   std::vector<torch::lazy::Value> released; ///< to be destroyed unlocked

@@ -89,11 +89,14 @@ struct Released {
 static Released deliver(Collection &collection, PendingList &list,
                         const std::vector<BufferPtr> &buffers) {
   std::vector<std::shared_ptr<DeviceData>> results;
+  results.reserve(buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i)
     results.push_back(std::make_shared<DeviceData>(
-        collection.device, collection.outputTypes[i].shape, buffers[i]));
+        collection.device, collection.outputTypes[i]->shape, buffers[i]));
 
   Released released;
+  released.values.reserve(collection.receivers.size());
+  released.operands.reserve(collection.receivers.size());
   std::lock_guard lock(list.mutex);
   for (auto &receiver : collection.receivers) {
     const auto &data = results[receiver.output];
@@ -123,8 +126,8 @@ static Released deliver(Collection &collection, PendingList &list,
 static std::vector<BufferPtr> failedBuffers(const Collection &collection,
                                             const Error &error) {
   std::vector<BufferPtr> buffers;
-  for (const ResultType &type : collection.outputTypes)
-    buffers.push_back(std::make_shared<FailedBuffer>(type.type, error));
+  for (const ResultType *type : collection.outputTypes)
+    buffers.push_back(std::make_shared<FailedBuffer>(type->type, error));
   return buffers;
 }
 

@@ -70,8 +70,9 @@ public:
   }
 
   const std::shared_ptr<DeviceData> data;
-  /// Scratch of the collector: references it has seen.
+  /// Scratch of the collector: references it has seen, and a chain of leaves.
   mutable long references = 0;
+  mutable const DataNode *nextLeaf = nullptr;
 
 private:
   ResultType type;
@@ -121,6 +122,7 @@ public:
   bool live = false;
   long references = 0;
   ValueId firstValue = 0;
+  uint32_t firstSlot = 0;
 
 private:
   mutable std::vector<torch::lazy::Output> outputs;

@@ -7,6 +7,7 @@
 #include "ltc_backend/record/lazy_tensor.h"
 
 #include "ltc_backend/backend.h"
+#include "ltc_backend/record/recycled.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 
@@ -118,8 +119,9 @@ at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
 TensorDataPtr addTensor(PendingList &list, std::shared_ptr<OpNode> node,
                         size_t index) {
   const auto &device = backendDevice(node->device);
-  auto data = std::make_shared<TensorData>(
-      torch::lazy::Value(std::move(node), index), device);
+  auto data = std::allocate_shared<TensorData>(
+      Recycled<TensorData>(), torch::lazy::Value(std::move(node), index),
+      device);
   list.link(*data);
   return data;
 }

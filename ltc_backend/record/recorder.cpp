@@ -16,6 +16,7 @@
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/custom_op.h"
+#include "ltc_backend/record/recycled.h"
 
 namespace ltc::backend {
 using c10::IValue;
@@ -32,8 +33,9 @@ std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
                                 SourceId source) {
   static Counter &recorded = counter("record.ops");
   recorded.add();
-  auto node = std::make_shared<OpNode>(
-      std::move(shape), std::move(call.operands), source, call.device);
+  auto node = std::allocate_shared<OpNode>(Recycled<OpNode>(), std::move(shape),
+                                           std::move(call.operands), source,
+                                           call.device);
   list.link(*node);
   return node;
 }

@@ -15,6 +15,7 @@
 #include "ltc_backend/record/batch_norm.h"
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/direct_view.h"
 #include "ltc_backend/record/dispatch_mode.h"
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/inference_mode.h"
@@ -178,6 +179,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   functionalize->impl("_pack_padded_sequence", CppFunction::makeFallthrough());
   registerForInferenceMode(*functionalize);
   registerForDispatchModes();
+  registerDirectViews(*functionalize);
   registerAutocast();
   registerOutTwins();
   watchCustomOps();

@@ -162,4 +162,11 @@ void CallReader::readNumber(const IValue &value) {
   }
 }
 
+/// As addAttribute() adds a list of them.
+void CallReader::readIntegers(at::IntArrayRef values) {
+  addTag(hasher, KeyTag::List).add(values.size());
+  for (int64_t value : values)
+    hasher.add(uint64_t(value));
+}
+
 } // namespace ltc::backend

@@ -57,6 +57,8 @@ private:
   template <typename T> void readUnboxed(size_t index, const T &value) {
     if constexpr (std::is_same_v<T, at::Tensor>)
       readTensor(value);
+    else if constexpr (std::is_convertible_v<T, at::IntArrayRef>)
+      readIntegers(value);
     else
       read(info.arguments[index], value);
   }
@@ -66,6 +68,7 @@ private:
   void readLazy(torch::lazy::LTCTensorImpl &impl);
   void readNumber(const c10::IValue &value);
   void readWrappedNumber(const at::Tensor &number);
+  void readIntegers(at::IntArrayRef values);
   void addNumber(DType type, uint64_t bits);
 
   const OpInfo &info;

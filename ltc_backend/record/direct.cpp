@@ -56,13 +56,18 @@ private:
 };
 } // namespace
 
-/// The data of a tensor that is no view, has none, and is no copy of another.
+bool isAlone(const at::Tensor &tensor) {
+  auto *wrapper =
+      at::functionalization::impl::unsafeGetFunctionalWrapper(tensor);
+  return wrapper->isBaseTensor() && wrapper->unsafe_storage().use_count() == 1;
+}
+
+/// The data of a tensor that is alone and no copy of another; null for others.
 static TensorData *ownData(const at::Tensor &tensor) {
   auto *wrapper =
       at::functionalization::impl::unsafeGetFunctionalWrapper(tensor);
   torch::lazy::LTCTensorImpl *impl = lazyImpl(tensor);
-  if (!impl || !wrapper->isBaseTensor() ||
-      wrapper->unsafe_storage().use_count() != 1 ||
+  if (!impl || !isAlone(tensor) ||
       !storageOf(tensor).base().is_same(wrapper->value()))
     return nullptr;
   auto &data = static_cast<TensorData &>(*impl->tensor()->data());
@@ -102,15 +107,14 @@ bool updateDirectly(const at::Tensor &self, CallReader &call) {
   return true;
 }
 
-/// Undefined if it cannot be done; then nothing has been done.
-static at::Tensor recordDirectly(CallReader &call) {
+at::Tensor recordDirectly(CallReader &call) {
   if (!isReadable(call))
     return {};
   Recorded recorded(call);
   if (!recorded.node)
     return {};
-  at::Tensor result = makeResult(*recorded.node, 0,
-                                 std::move(recorded.results[0]), call.offset);
+  at::Tensor result =
+      makeBare(*recorded.node, 0, std::move(recorded.results[0]), call.offset);
   recorded.finish();
   return result;
 }
@@ -134,7 +138,7 @@ public:
     if (keys.has(DispatchKey::Lazy) && isOrdinary(info)) {
       CallReader call(info, arguments...);
       if (at::Tensor result = recordDirectly(call); result.defined())
-        return result;
+        return wrap(result);
     }
     torch::jit::Stack stack{c10::IValue(arguments)...};
     stock.callBoxed(info.handle, keys, &stack);

@@ -24,9 +24,21 @@ namespace ltc::backend {
 /// op that record() does more for than to add a node.
 bool isOrdinary(const OpInfo &info);
 
+inline bool isFunctionalLazy(const at::Tensor &tensor) {
+  constexpr c10::DispatchKeySet ours{c10::DispatchKey::Functionalize,
+                                     c10::DispatchKey::Lazy};
+  return tensor.key_set().has_all(ours);
+}
+
+/// Records a call of an op that returns one tensor, and returns it bare.
+/// Undefined: that cannot be done directly, and nothing has been done.
+at::Tensor recordDirectly(CallReader &call);
+
+/// Whether the functional tensor is no view, and has none.
+bool isAlone(const at::Tensor &tensor);
+
 /// Records a call and gives `self`, its first argument, the result's value.
-/// Only for a tensor that no other shares its storage with. False: that cannot
-/// be done directly, and nothing has been done.
+/// Only for a tensor that is alone. False: as above.
 bool updateDirectly(const at::Tensor &self, CallReader &call);
 
 /// Gives a recorded op that has no Functionalize kernel one that tries this.

@@ -54,7 +54,7 @@ public:
   void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     auto values = torch::jit::last(*stack, arguments);
-    if (isOurs(values[0].toTensor())) {
+    if (isDirect(values[0].toTensor())) {
       CallReader call(info, values);
       if (updateDirectly(values[0].toTensor(), call))
         return torch::jit::drop(*stack, arguments - 1);
@@ -65,7 +65,7 @@ public:
   template <typename... Args>
   at::Tensor &unboxed(c10::DispatchKeySet keys, at::Tensor &self,
                       const Args &...rest) {
-    if (isOurs(self)) {
+    if (isDirect(self)) {
       CallReader call(info, self, rest...);
       if (updateDirectly(self, call))
         return self;
@@ -76,10 +76,8 @@ public:
   }
 
 private:
-  bool isOurs(const at::Tensor &self) const {
-    constexpr c10::DispatchKeySet ours{DispatchKey::Functionalize,
-                                       DispatchKey::Lazy};
-    return self.key_set().has_all(ours) && isOrdinary(info);
+  bool isDirect(const at::Tensor &self) const {
+    return isFunctionalLazy(self) && isAlone(self) && isOrdinary(info);
   }
 
   /// As functionalisation does it: a new tensor takes the place of the old.

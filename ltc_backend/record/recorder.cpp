@@ -47,14 +47,14 @@ Results addResults(PendingList &list, const std::shared_ptr<OpNode> &node) {
   return results;
 }
 
-at::Tensor makeResult(const OpNode &node, size_t index, TensorDataPtr data,
-                      int64_t offset) {
+at::Tensor makeBare(const OpNode &node, size_t index, TensorDataPtr data,
+                    int64_t offset) {
   const ResultType &type = node.result(index);
   at::Tensor bare =
       makeTensor(std::move(data), type.shape.sizes(), type.layout);
   if (offset)
     bare.unsafeGetTensorImpl()->set_storage_offset(offset + type.layout.offset);
-  return wrap(bare);
+  return bare;
 }
 
 void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
@@ -62,7 +62,7 @@ void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
   size_t index = 0;
   auto next = [&] {
     size_t i = index++;
-    return makeResult(node, i, std::move(results[i]), offset);
+    return wrap(makeBare(node, i, std::move(results[i]), offset));
   };
   for (int kind : node.call->returns) {
     if (kind == CallShape::kUndefined) {

@@ -39,9 +39,9 @@ std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
 Results addResults(PendingList &list, const std::shared_ptr<OpNode> &node);
 /// Whether it is time to run what is pending. With the lock.
 bool isFull(const PendingList &list);
-/// Without the lock: a result itself, and all of them on the stack.
-at::Tensor makeResult(const OpNode &node, size_t index, TensorDataPtr data,
-                      int64_t offset);
+/// Without the lock: a result itself, and all of them, wrapped, on the stack.
+at::Tensor makeBare(const OpNode &node, size_t index, TensorDataPtr data,
+                    int64_t offset);
 void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
                  int64_t offset);
 

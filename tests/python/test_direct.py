@@ -1,0 +1,203 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A call that equals an earlier one takes a shorter way, to eager's results."""
+
+import pytest
+import torch
+from torch_ltc import errors
+
+# The first run of a program meets its calls, the others take the shorter way.
+RUNS = 3
+
+
+def numbers(device, *shape):
+    return torch.arange(1.0, 1 + torch.Size(shape).numel()).view(shape).to(device)
+
+
+def describe(value):
+    if isinstance(value, torch.Tensor):
+        return value.tolist(), value.stride(), value.storage_offset()
+    return tuple(map(describe, value))
+
+
+def outcome(program, device):
+    try:
+        return describe(program(device))
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+
+
+def same(program):
+    eager = outcome(program, "cpu")
+    assert [outcome(program, "lazy") for _ in range(RUNS)] == [eager] * RUNS
+
+
+VIEWS = {
+    "slice": lambda x: x[1:, ::2],
+    "select": lambda x: x[:, 1],
+    "view": lambda x: x.view(3, 2, 4),
+    "t": lambda x: x.t(),
+    "transpose": lambda x: x.unsqueeze(2).transpose(0, 2),
+    "permute": lambda x: x.view(2, 3, 4).permute(2, 0, 1),
+    "unsqueeze": lambda x: x.unsqueeze(1),
+    "squeeze": lambda x: x.unsqueeze(0).squeeze(0),
+    "a view of a view": lambda x: (
+        x.t()[1:].unsqueeze(0)[0].view(3, 6)
+        if x.stride(0) == 1
+        else x.t()[1:].unsqueeze(0)[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_views_show_and_write_what_eager_does(view):
+    def program(device):
+        x = numbers(device, 6, 4)
+        before = view(x)
+        x.mul_(2)
+        after = view(x)
+        seen = after + 1
+        after.add_(numbers(device, *after.shape))
+        return x, before, after, seen, view(x)
+
+    same(program)
+
+
+def test_views_of_a_write_that_has_not_reached_the_base():
+    def program(device):
+        x = numbers(device, 4, 4)
+        x[0].fill_(7)
+        row = x.t()[0]
+        x[1:3].mul_(3)
+        return row, x
+
+    same(program)
+
+
+def test_view_refuses_strides_after_its_copy_was_recorded():
+    def program(device):
+        x = numbers(device, 4, 6)
+        torch.view_copy(x.t().contiguous(), (24,))
+        return x.t().view(24)
+
+    same(program)
+
+
+def test_gradients_through_views():
+    def program(device):
+        x = numbers(device, 4, 6).requires_grad_()
+        y = x * 2
+        y[1:3].t()[0].mul_(3)
+        (y.view(2, 12).select(0, 1) * y.transpose(0, 1)[2:].sum()).sum().backward()
+        return x.grad
+
+    same(program)
+
+
+IN_PLACE = {
+    "alone": lambda x: (x.add_(1), x),
+    "a detached one sees it": lambda x: (x.detach(), x.add_(1)),
+    "a view sees it": lambda x: (x[0], x.add_(1)),
+    "a copy does not": lambda x: (x.clone(), x.add_(1)),
+    "twice": lambda x: (x.add_(1).mul_(x), x),
+    "its old value lives": lambda x: (x * 2, x.sub_(3)),
+    "after data=": lambda x: (x.data.add_(1), x),
+    "after set_": lambda x: (torch.zeros_like(x).set_(x).add_(1), x),
+    "a broadcast operand": lambda x: x.add_(x[0].clone()),
+    "a larger operand": lambda x: x[0].clone().add_(x),
+    "a float operand": lambda x: x.long().add_(0.5),
+    "a comparison": lambda x: x.gt_(3),
+    "transposed": lambda x: x.t().contiguous().t().add_(x),
+}
+
+
+@pytest.mark.parametrize("write", IN_PLACE.values(), ids=IN_PLACE)
+def test_in_place_ops(write):
+    def program(device):
+        x = numbers(device, 3, 4)
+        _ = x + x[0], x[0] + x, x.long() + 0.5, x > 3  # meets the functional ops
+        return write(x)
+
+    same(program)
+
+
+def test_saved_values_are_guarded():
+    def program(device):
+        x = numbers(device, 4).requires_grad_()
+        y = x.exp()
+        y.add_(1)
+        y.sum().backward()
+        return x.grad
+
+    for device in ("cpu", *["lazy"] * RUNS):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            program(device)
+
+
+def test_inference_mode():
+    def program(device):
+        x = numbers(device, 4, 4)
+        with torch.inference_mode():
+            y = x[1:] * 2
+            y.add_(1)
+            z = y.t()[0]
+        return x, y, z
+
+    same(program)
+
+
+def test_a_steady_loop_that_changes_in_the_midst():
+    """One op, one shape, one number, one live tensor differ, once each."""
+
+    def program(device):
+        x, kept = numbers(device, 4, 4), []
+        for step in range(24):
+            y = x.sigmoid() if step == 5 else x.tanh()
+            z = y[:2] if step == 9 else y
+            x.mul_(0.5 if step == 13 else 0.75)
+            x[: z.shape[0]].add_(z)
+            if step == 17:
+                kept.append(y * 2)
+            if device == "lazy":
+                torch.lazy.mark_step()
+        return x.sum(), *kept
+
+    cpu, lazy = (program(device) for device in ("cpu", "lazy"))
+    torch.testing.assert_close([t.cpu() for t in lazy], list(cpu))
+
+
+def test_other_devices_are_refused_after_a_call_was_met():
+    x = numbers("lazy", 3)
+    for _ in range(RUNS):
+        assert (x + x).tolist() == [2, 4, 6]
+    with pytest.raises(errors.Error, match="same device"):
+        x + torch.ones(3)
+    with pytest.raises(errors.Error, match="same device"):
+        x.add_(torch.ones(3))
+    assert x.tolist() == [1, 2, 3]
+
+
+def test_numbers_of_python():
+    def program(device):
+        x = numbers(device, 3)
+        return x * 2, x * 2.5, x * True, x.long() * 2, x.long() * 2.5, 1 - x, 2**x
+
+    same(program)
+
+
+def failing_line(line):
+    """Return the line that an error names: code of its own file fails there."""
+    # A graph of its own, too: an equal one would name the line it was made at.
+    table = torch.zeros(10, line, device="lazy")
+    call = "torch.nn.functional.embedding(torch.tensor([12], device='lazy'), table)"
+    body = compile("\n" * (line - 1) + f"kept = {call}\n", "made_up.py", "exec")
+    names = {"torch": torch, "table": table}
+    exec(body, names)
+    with pytest.raises(errors.Error) as caught:
+        torch.lazy.synchronize()
+    return caught.value.line
+
+
+def test_code_in_the_place_of_dead_code_has_lines_of_its_own():
+    """Lines are remembered by places in code, and memory is used again."""
+    assert [failing_line(line) for line in range(1, 13)] == list(range(1, 13))

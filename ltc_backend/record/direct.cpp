@@ -56,6 +56,18 @@ private:
 };
 } // namespace
 
+at::Tensor recordDirectly(CallReader &call) {
+  if (!isReadable(call))
+    return {};
+  Recorded recorded(call);
+  if (!recorded.node)
+    return {};
+  at::Tensor result =
+      makeBare(*recorded.node, 0, std::move(recorded.results[0]), call.offset);
+  recorded.finish();
+  return result;
+}
+
 bool isAlone(const at::Tensor &tensor) {
   auto *wrapper =
       at::functionalization::impl::unsafeGetFunctionalWrapper(tensor);
@@ -74,49 +86,62 @@ static TensorData *ownData(const at::Tensor &tensor) {
   return data.isShared ? nullptr : &data;
 }
 
-/// Whether the call has one result, of the type of its first argument.
-static bool keepsType(const CallShape &shape, const Operand &self) {
-  return shape.results.size() == 1 && shape.returns.size() == 1 &&
-         shape.returns[0] == CallShape::kTensor &&
-         shape.results[0].hash == self.ltc().result(self.index).hash;
+/// Whether the results have the types of the first operands.
+static bool keepsTypes(const CallShape &shape, const CallReader &call,
+                       size_t count) {
+  if (shape.results.size() != count || shape.returns.size() != 1)
+    return false;
+  for (size_t i = 0; i < count; ++i) {
+    const Operand &self = call.operands[i];
+    if (shape.results[i].hash != self.ltc().result(self.index).hash)
+      return false;
+  }
+  return true;
 }
 
-bool updateDirectly(const at::Tensor &self, CallReader &call) {
-  if (!isReadable(call))
-    return false;
-  TensorData *data = ownData(self);
-  if (!data)
-    return false;
+static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call) {
   SourceId source = currentSource();
   PendingList &list = pendingList(call.device);
-  torch::lazy::Value old; // to be destroyed without the lock
+  // To be destroyed without the lock.
+  c10::SmallVector<torch::lazy::Value, 1> old(selves.size());
   std::unique_lock lock(list.mutex);
   std::shared_ptr<const CallShape> shape = call.findShape();
-  if (!shape || !keepsType(*shape, call.operands[0]))
+  if (!shape || !keepsTypes(*shape, call, selves.size()))
     return false;
-  std::swap(old, data->ir_value);
-  data->ir_value =
-      torch::lazy::Value(addNode(call, list, std::move(shape), source), 0);
-  data->handle = nullptr;
-  list.link(*data);
-  ++data->generation;
+  auto node = addNode(call, list, std::move(shape), source);
+  for (size_t i = 0; i < selves.size(); ++i) {
+    TensorData &data = *selves[i];
+    std::swap(old[i], data.ir_value);
+    data.ir_value = torch::lazy::Value(node, i);
+    data.handle = nullptr;
+    list.link(data);
+    ++data.generation;
+  }
   bool full = isFull(list);
   lock.unlock();
+  // A sync would take what is still held here for somebody's.
+  node.reset();
+  old.clear();
   if (full)
     markStep(call.device, /*wait=*/false);
   return true;
 }
 
-at::Tensor recordDirectly(CallReader &call) {
+bool updateDirectly(const at::Tensor &self, CallReader &call) {
+  TensorData *data = isReadable(call) ? ownData(self) : nullptr;
+  return data && update({data}, call);
+}
+
+bool updateDirectly(c10::ArrayRef<c10::IValue> selves, CallReader &call) {
   if (!isReadable(call))
-    return {};
-  Recorded recorded(call);
-  if (!recorded.node)
-    return {};
-  at::Tensor result =
-      makeBare(*recorded.node, 0, std::move(recorded.results[0]), call.offset);
-  recorded.finish();
-  return result;
+    return false;
+  c10::SmallVector<TensorData *, 8> all;
+  for (const c10::IValue &self : selves)
+    all.push_back(ownData(self.toTensor()));
+  c10::SmallVector<TensorData *, 8> sorted = all;
+  std::ranges::sort(sorted);
+  bool distinct = std::ranges::adjacent_find(sorted) == sorted.end();
+  return distinct && !sorted.empty() && sorted[0] && update(all, call);
 }
 
 namespace {

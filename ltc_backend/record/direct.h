@@ -41,6 +41,9 @@ bool isAlone(const at::Tensor &tensor);
 /// Only for a tensor that is alone. False: as above.
 bool updateDirectly(const at::Tensor &self, CallReader &call);
 
+/// The same for a list of tensors, none of them twice, and as many results.
+bool updateDirectly(c10::ArrayRef<c10::IValue> selves, CallReader &call);
+
 /// Gives a recorded op that has no Functionalize kernel one that tries this.
 /// `library` is aten's on that key, `name` the op's without the namespace.
 void registerDirectKernel(torch::Library &library, const char *name,

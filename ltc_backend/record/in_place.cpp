@@ -121,11 +121,39 @@ private:
   WriteCheck check;
 };
 
+/// torch._foreach_add_ and its like: PyTorch's kernel, unless all tensors can
+/// be updated directly.
+class ListKernel final : public c10::OperatorKernel {
+public:
+  ListKernel(const c10::OperatorHandle &op, const OpInfo &twin)
+      : info(twin),
+        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    auto values = torch::jit::last(*stack, info.arguments.size());
+    auto isDirect = [](const IValue &self) {
+      return isFunctionalLazy(self.toTensor()) && isAlone(self.toTensor());
+    };
+    if (isOrdinary(info) &&
+        std::ranges::all_of(values[0].toListRef(), isDirect)) {
+      CallReader call(info, values);
+      if (updateDirectly(values[0].toListRef(), call))
+        return torch::jit::drop(*stack, info.arguments.size());
+    }
+    stock.callBoxed(op, keys, stack);
+  }
+
+private:
+  const OpInfo &info; ///< of the twin
+  c10::SafeKernelFunction stock;
+};
+
 /// The same arguments, and nothing is written.
 bool isTwin(const c10::FunctionSchema &twin, const c10::FunctionSchema &op) {
   if (twin.arguments().size() != op.arguments().size() ||
       twin.returns().size() != 1 ||
-      twin.returns()[0].type()->kind() != c10::TypeKind::TensorType)
+      *twin.returns()[0].type() != *op.arguments()[0].type())
     return false;
   for (size_t i = 0; i < op.arguments().size(); ++i) {
     const c10::Argument &argument = twin.arguments()[i];
@@ -155,7 +183,8 @@ functionalTwin(const c10::OperatorHandle &op) {
   return std::nullopt;
 }
 
-/// Self and nothing else is written, and keeps its place in memory.
+/// Self, a tensor or a list of them, and nothing else is written, and keeps its
+/// place in memory.
 bool writesSelfOnly(const c10::OperatorHandle &op) {
   const auto &arguments = op.schema().arguments();
   if (op.hasTag(at::Tag::inplace_view) || arguments.empty())
@@ -163,9 +192,9 @@ bool writesSelfOnly(const c10::OperatorHandle &op) {
   for (size_t i = 0; i < arguments.size(); ++i)
     if (bool(arguments[i].alias_info()) != (i == 0))
       return false;
-  return op.schema().returns().size() == 1 &&
-         arguments[0].alias_info()->isWrite() &&
-         arguments[0].type()->kind() == c10::TypeKind::TensorType;
+  bool isTensor = arguments[0].type()->kind() == c10::TypeKind::TensorType;
+  return op.schema().returns().size() == size_t(isTensor) &&
+         arguments[0].alias_info()->isWrite();
 }
 
 } // namespace
@@ -178,6 +207,10 @@ static at::Tensor &polygammaInPlace(at::Tensor &self, int64_t n) {
 static void registerInPlaceOp(torch::Library &library, const char *name,
                               const c10::OperatorHandle &op,
                               const c10::OperatorHandle &twin) {
+  if (op.schema().returns().empty())
+    return void(library.impl(
+        name, torch::CppFunction::makeFromBoxedFunctor(
+                  std::make_unique<ListKernel>(op, opInfo(twin)))));
   auto register_ = [&]<typename... Rest>(Takes<at::Tensor, Rest...>) {
     auto kernel = std::make_shared<InPlaceKernel>(op, twin);
     library.impl(name, torch::CppFunction(

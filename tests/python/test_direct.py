@@ -121,6 +121,19 @@ def test_in_place_ops(write):
     same(program)
 
 
+def test_lists_in_place():
+    def program(device):
+        xs = [numbers(device, 3), numbers(device, 2, 2)]
+        torch._foreach_mul_(xs, 2.0)
+        torch._foreach_add_(xs, [x.clone() for x in xs], alpha=0.5)
+        row = xs[1][0]
+        torch._foreach_add_(xs, xs)
+        torch._foreach_sub_([row, xs[0]], 1.0)
+        return *xs, row
+
+    same(program)
+
+
 def test_saved_values_are_guarded():
     def program(device):
         x = numbers(device, 4).requires_grad_()

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Three forms, by the vectorised loop:
-//   pointwise   parallel loops outside, vectors innermost
+//   pointwise   parallel loops outside, vectors innermost; squares of vectors
+//               where an operand runs along another loop
 //   columns     vectors along a parallel loop, accumulated over reductions
 //   rows        vectors along a reduction, folded at its end
 // and the scalar form for everything else.
@@ -19,7 +20,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir_lowering/optimize/combiner.h"
+#include "mlir_lowering/optimize/choose_loops.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/vector_body.h"
 
@@ -36,16 +37,19 @@ constexpr int64_t kUnroll = 4;
 class NestEmitter {
 public:
   NestEmitter(GenericOp op, const Machine &machine)
-      : op(op), b(op.getLoc(), op), nest(analyzeNest(b, op)), machine(machine),
-        inputs(op.getNumDpsInputs()) {}
+      : op(op), b(op.getLoc(), op), nest(analyzeNest(b, op)),
+        inputs(op.getNumDpsInputs()), choice(chooseLoops(op, nest, machine)),
+        vectorLoop(choice.vectorLoop), crossLoop(choice.crossLoop),
+        lanes(choice.lanes) {}
 
   LogicalResult run() {
     at.resize(nest.loops.size());
     for (const Access &access : nest.accesses)
       position.push_back(access.offset);
-    chooseVectorLoop();
-    for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
-      if (int(loop) == vectorLoop)
+    if (vectorLoop >= 0)
+      body.emplace(op, nest, vectorLoop);
+    for (int loop = 0; loop < int(nest.loops.size()); ++loop) {
+      if (loop == vectorLoop || loop == crossLoop)
         continue;
       (nest.loops[loop].reduction ? reductions : outer).push_back(loop);
     }
@@ -55,51 +59,6 @@ public:
   }
 
 private:
-  //===--------------------------------------------------------------------===//
-  // Choice of the vectorised loop
-  //===--------------------------------------------------------------------===//
-
-  bool isCandidate(unsigned loop) {
-    const Loop &candidate = nest.loops[loop];
-    for (const Access &access : ArrayRef(nest.accesses).drop_front(inputs))
-      if (access.general ||
-          access.strides[loop] != (candidate.reduction ? 0 : 1))
-        return false;
-    for (const Access &access : nest.accesses)
-      if (access.general && access.strides[loop] != 0)
-        return false;
-    if (candidate.reduction && !Folding::of(op))
-      return false;
-    return VectorBody(op, nest, loop).isLegal();
-  }
-
-  void chooseVectorLoop() {
-    int64_t best = -1;
-    for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
-      int64_t score = nest.loops[loop].reduction ? 0 : 1;
-      for (const Access &access : nest.accesses)
-        score += !access.isScalar && access.strides[loop] == 1 ? 4
-                 : !access.isUniformAlong(loop)                ? -4
-                                                               : 0;
-      if (nest.loops[loop].extent < 4 && nest.loops.size() > 1 &&
-          !ShapedType::isDynamic(nest.loops[loop].extent))
-        score -= 8;
-      if (score > best && isCandidate(loop)) {
-        best = score;
-        vectorLoop = loop;
-      }
-    }
-    if (vectorLoop < 0)
-      return;
-    if (nest.loops[vectorLoop].reduction)
-      folding = Folding::of(op);
-    lanes = machine.vectorBits / 32;
-    int64_t extent = nest.loops[vectorLoop].extent;
-    while (!ShapedType::isDynamic(extent) && lanes / 2 >= extent && lanes > 1)
-      lanes /= 2;
-    body.emplace(op, nest, vectorLoop);
-  }
-
   //===--------------------------------------------------------------------===//
   // Loops
   //===--------------------------------------------------------------------===//
@@ -190,6 +149,8 @@ private:
       return emitScalars();
     if (nest.loops[vectorLoop].reduction)
       return emitRow();
+    if (crossLoop >= 0)
+      return emitSquares();
     if (reductions.empty())
       return emitPointwise();
     emitColumns();
@@ -243,23 +204,85 @@ private:
     return values;
   }
 
-  SmallVector<Value> vectorBody(Value mask, ArrayRef<Value> accumulators) {
+  SmallVector<Value> vectorBody(Value mask, ArrayRef<Value> accumulators,
+                                ArrayRef<Value> loaded = {}) {
     SmallVector<Value> positioned = positions(), indexed = indices();
-    return body->emit(b, {positioned, indexed, lanes, mask, accumulators});
+    return body->emit(b,
+                      {positioned, indexed, lanes, mask, accumulators, loaded});
   }
 
   unsigned results() { return op.getNumDpsInits(); }
   Value resultBase(unsigned i) { return nest.accesses[inputs + i].base; }
 
-  void emitPointwise() {
-    forVectors(index(0), {}, [&](Value iv, Value mask, ValueRange) {
+  void storeResults(ArrayRef<Value> values, Value mask) {
+    SmallVector<Value> to = positions();
+    for (unsigned i = 0; i < results(); ++i)
+      storeVector(b, values[i], resultBase(i), to[inputs + i], mask);
+  }
+
+  void emitPointwise() { emitPointwise(index(0)); }
+  void emitPointwise(Value from) {
+    forVectors(from, {}, [&](Value iv, Value mask, ValueRange) {
       Step step(*this, vectorLoop, iv);
-      SmallVector<Value> values = vectorBody(mask, {});
-      SmallVector<Value> to = positions();
-      for (unsigned i = 0; i < results(); ++i)
-        storeVector(b, values[i], resultBase(i), to[inputs + i], mask);
+      storeResults(vectorBody(mask, {}), mask);
       return SmallVector<Value>();
     });
+  }
+
+  /// What is left of a loop after its whole vectors starts here.
+  Value wholeVectors(unsigned loop) {
+    Value extent = extentOf(loop);
+    Value rest = b.createOrFold<arith::RemUIOp>(extent, index(lanes));
+    return b.createOrFold<arith::SubIOp>(extent, rest);
+  }
+
+  void emitSquares() {
+    Value whole = wholeVectors(vectorLoop), rows = wholeVectors(crossLoop);
+    forLoop(index(0), rows, lanes, {}, [&](Value row, ValueRange) {
+      forLoop(index(0), whole, lanes, {}, [&](Value iv, ValueRange) {
+        emitSquare(row, iv);
+        return SmallVector<Value>();
+      });
+      return SmallVector<Value>();
+    });
+    Value length = extentOf(vectorLoop), height = extentOf(crossLoop);
+    auto rest = [&](Value first, Value last, Value from) {
+      if (isEqualConstantIntOrValue(first, last) ||
+          isEqualConstantIntOrValue(from, length))
+        return;
+      forLoop(first, last, 1, {}, [&](Value row, ValueRange) {
+        Step step(*this, crossLoop, row);
+        emitPointwise(from);
+        return SmallVector<Value>();
+      });
+    };
+    rest(index(0), rows, whole);
+    rest(rows, height, index(0));
+  }
+
+  void emitSquare(Value row, Value column) {
+    auto behind = [&](Value from, int64_t by) {
+      return b.createOrFold<arith::AddIOp>(from, index(by));
+    };
+    SmallVector<SmallVector<Value>> squares;
+    for (unsigned number : choice.crossing) {
+      SmallVector<Value> columns;
+      Step atRow(*this, crossLoop, row);
+      for (int64_t j = 0; j < lanes; ++j) {
+        Step atColumn(*this, vectorLoop, behind(column, j));
+        columns.push_back(loadVector(b, nest.accesses[number].base,
+                                     position[number], 1, lanes, Value()));
+      }
+      squares.push_back(transposeSquare(b, columns));
+    }
+    Step atColumn(*this, vectorLoop, column);
+    for (int64_t i = 0; i < lanes; ++i) {
+      Step atRow(*this, crossLoop, behind(row, i));
+      SmallVector<Value> loaded(nest.accesses.size());
+      for (auto [number, square] : llvm::zip_equal(choice.crossing, squares))
+        loaded[number] = square[i];
+      storeResults(vectorBody(Value(), {}, loaded), Value());
+    }
   }
 
   /// `unroll` vectors of columns side by side, from column `iv` on.
@@ -320,7 +343,7 @@ private:
       inits.push_back(
           memref::LoadOp::create(b, resultBase(i), position[inputs + i]));
     for (int64_t u = 0; u < unroll; ++u)
-      llvm::append_range(sums, folding->start(b, inits, lanes));
+      llvm::append_range(sums, choice.folding->start(b, inits, lanes));
 
     sums = forReductions(0, sums, [&](ValueRange args) {
       SmallVector<Value> carried = llvm::to_vector(args);
@@ -360,8 +383,8 @@ private:
     };
     SmallVector<Value> sum = llvm::to_vector(block(0));
     for (int64_t u = 1; u < unroll; ++u)
-      sum = folding->merge(b, sum, block(u));
-    sum = folding->merge(b, inits, folding->foldLanes(b, sum));
+      sum = choice.folding->merge(b, sum, block(u));
+    sum = choice.folding->merge(b, inits, choice.folding->foldLanes(b, sum));
     for (unsigned i = 0; i < results(); ++i)
       memref::StoreOp::create(b, sum[i], resultBase(i), position[inputs + i]);
   }
@@ -410,15 +433,14 @@ private:
   GenericOp op;
   ImplicitLocOpBuilder b;
   Nest nest;
-  const Machine &machine;
   unsigned inputs;
+  LoopChoice choice;
+  const int vectorLoop, crossLoop;
+  const int64_t lanes;
+  std::optional<VectorBody> body;
   SmallVector<Value> at;       ///< iteration of each open loop
   SmallVector<Value> position; ///< of each operand
   SmallVector<unsigned> outer, reductions;
-  std::optional<Folding> folding;
-  int vectorLoop = -1;
-  int64_t lanes = 1;
-  std::optional<VectorBody> body;
 };
 
 } // namespace

@@ -20,6 +20,8 @@ namespace {
 /// hide the loop, few enough that two threads share small tensors.
 constexpr int64_t kPointwiseTile = 4096;
 constexpr int64_t kColumnTile = 128;
+/// Side of a tile that is read across: its lines stay in the first cache.
+constexpr int64_t kCrossTile = 64;
 
 /// The largest divisor of `size` in [limit / 2, limit], or `limit`: a tile
 /// that divides needs no code for the rest.
@@ -32,6 +34,27 @@ int64_t tileFor(int64_t size, int64_t limit) {
   return limit;
 }
 
+/// The dimension along which an operand is dense, if it is not the one along
+/// which the result is: they are transposed in squares, which both have to
+/// hold.
+std::optional<int64_t> crossDim(GenericOp op) {
+  auto fastest = [&](OpOperand &operand) -> std::optional<int64_t> {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    if (map.getNumResults() == 0)
+      return std::nullopt;
+    auto dim = dyn_cast<AffineDimExpr>(map.getResults().back());
+    return dim ? std::optional<int64_t>(dim.getPosition()) : std::nullopt;
+  };
+  auto along = fastest(*op.getDpsInitOperand(0));
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    auto dim = fastest(*input);
+    if (along && dim && dim != along &&
+        op.getMatchingIndexingMap(input).isFunctionOfDim(*along))
+      return dim;
+  }
+  return std::nullopt;
+}
+
 SmallVector<int64_t> chooseTiles(GenericOp op, ArrayRef<int64_t> rows,
                                  StringRef kernelKind) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
@@ -39,8 +62,16 @@ SmallVector<int64_t> chooseTiles(GenericOp op, ArrayRef<int64_t> rows,
   int64_t limit = kernelKind == kind::kPointwise      ? kPointwiseTile
                   : kernelKind == kind::kColumnReduce ? kColumnTile
                                                       : 1;
+  auto cross = kernelKind == kind::kPointwise ? crossDim(op) : std::nullopt;
+  if (cross && llvm::is_contained(rows, *cross)) {
+    size_t place = llvm::find(rows, *cross) - rows.begin();
+    tiles[place] = std::max<int64_t>(1, tileFor(sizes[*cross], kCrossTile));
+    limit = std::max<int64_t>(kCrossTile, limit / tiles[place]);
+  }
   // Rows are in loop order: fill the limit from the innermost outwards.
   for (size_t i = rows.size(); i-- > 0 && limit > 1;) {
+    if (cross == rows[i])
+      continue;
     tiles[i] = std::max<int64_t>(1, tileFor(sizes[rows[i]], limit));
     limit /= tiles[i];
   }

@@ -78,6 +78,28 @@ void storeVector(ImplicitLocOpBuilder &b, Value vector, Value base,
     vector::StoreOp::create(b, vector, base, position);
 }
 
+SmallVector<Value> transposeSquare(ImplicitLocOpBuilder &b,
+                                   ValueRange columns) {
+  // Interleaving the first half with the second moves one bit of the number of
+  // a vector into that of a lane: after all bits, rows are columns.
+  auto lanes = int64_t(columns.size());
+  SmallVector<int64_t> low, high;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    low.push_back(lane / 2 + (lane % 2) * lanes);
+    high.push_back(low.back() + lanes / 2);
+  }
+  SmallVector<Value> now = llvm::to_vector(columns);
+  for (int64_t bit = 1; bit < lanes; bit *= 2) {
+    SmallVector<Value> next;
+    for (int64_t i = 0; i < lanes / 2; ++i)
+      for (ArrayRef<int64_t> half : {low, high})
+        next.push_back(
+            vector::ShuffleOp::create(b, now[i], now[i + lanes / 2], half));
+    now = std::move(next);
+  }
+  return now;
+}
+
 VectorBody::VectorBody(GenericOp op, const Nest &nest, unsigned loop)
     : op(op), nest(nest), loop(loop) {
   classify();
@@ -178,6 +200,8 @@ Value VectorBody::loadOperand(ImplicitLocOpBuilder &b, unsigned number,
   const Access &access = nest.accesses[number];
   if (access.isScalar)
     return access.base;
+  if (!point.loaded.empty() && point.loaded[number])
+    return point.loaded[number];
   if (access.isUniformAlong(loop))
     return memref::LoadOp::create(b, access.base, point.positions[number]);
   return loadVector(b, access.base, point.positions[number],

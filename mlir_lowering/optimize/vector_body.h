@@ -33,6 +33,7 @@ public:
     int64_t lanes;
     mlir::Value mask;                         ///< null: all lanes
     llvm::ArrayRef<mlir::Value> accumulators; ///< instead of loading results
+    llvm::ArrayRef<mlir::Value> loaded{}; ///< operands' vectors; null: not yet
   };
   /// The values yielded, as vectors.
   llvm::SmallVector<mlir::Value> emit(mlir::ImplicitLocOpBuilder &b,
@@ -63,6 +64,9 @@ private:
 mlir::Value loadVector(mlir::ImplicitLocOpBuilder &b, mlir::Value base,
                        mlir::Value position, int64_t stride, int64_t lanes,
                        mlir::Value mask);
+/// Columns of a square as its rows.
+llvm::SmallVector<mlir::Value> transposeSquare(mlir::ImplicitLocOpBuilder &b,
+                                               mlir::ValueRange columns);
 void storeVector(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
                  mlir::Value base, mlir::Value position, mlir::Value mask);
 

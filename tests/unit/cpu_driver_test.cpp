@@ -81,6 +81,34 @@ TEST(Pool, ShapesThatNeverRepeatDoNotPileUp) {
   EXPECT_LE(stats.reserved, stats.max_allocated + 64 * MiB);
 }
 
+TEST(Pages, BlocksShareARegionAndKeepWhatIsTheirs) {
+  Pages pages;
+  constexpr size_t count = 300, bytes = 200 * 1000; // two regions
+  std::vector<unsigned char *> blocks;
+  for (size_t i = 0; i < count; ++i) {
+    blocks.push_back(static_cast<unsigned char *>(pages.allocate(bytes)));
+    ASSERT_NE(blocks[i], nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(blocks[i]) % 64, 0u);
+    std::memset(blocks[i], int(i % 251), bytes);
+  }
+  for (size_t i = 0; i < count; i += 2)
+    pages.release(blocks[i], bytes);
+  for (size_t i = 1; i < count; i += 2)
+    for (size_t at : {size_t(0), size_t(63), bytes / 2, bytes - 1})
+      ASSERT_EQ(blocks[i][at], i % 251);
+  // What was released is the kernel's: it comes back as zeros.
+  EXPECT_EQ(blocks[2][bytes / 2], 0);
+  for (size_t i = 1; i < count; i += 2)
+    pages.release(blocks[i], bytes);
+  // The last region serves again from its start.
+  void *first = pages.allocate(bytes), *second = pages.allocate(bytes);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % (2 * MiB), 0u);
+  EXPECT_EQ(static_cast<char *>(second) - static_cast<char *>(first),
+            ptrdiff_t(bytes));
+  pages.release(first, bytes);
+  pages.release(second, bytes);
+}
+
 TEST(Pool, TheLimitCountsWhatIsKept) {
   Pool pool(10 * MiB);
   Pool::Block first = pool.allocate(6 * MiB);

@@ -10,17 +10,12 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
-#include <sys/mman.h>
 
 namespace ltc::cpu {
 
 namespace {
 
 constexpr size_t alignment = 64;
-/// From here on memory comes straight from the kernel, so that releasing it
-/// gives it back at once.
-constexpr size_t mapped = size_t(1) << 20;
-constexpr size_t hugePage = size_t(2) << 20;
 
 /// Up to the next of eight steps between two powers of two, so that a block
 /// serves again for about its size. 0 when that overflows.
@@ -31,40 +26,21 @@ size_t roundUp(size_t bytes) {
   return std::max((bytes + step - 1) / step * step, alignment);
 }
 
-/// Aligned to huge pages when it holds one: fewer page faults and TLB misses.
-void *mapPages(size_t bytes) {
-  size_t extra = bytes >= hugePage ? hugePage : 0;
-  void *start = mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (start == MAP_FAILED)
-    return nullptr;
-  if (!extra)
-    return start;
-  auto address = reinterpret_cast<uintptr_t>(start);
-  uintptr_t aligned = (address + hugePage - 1) / hugePage * hugePage;
-  if (size_t before = aligned - address)
-    munmap(start, before);
-  if (size_t after = address + extra - aligned)
-    munmap(reinterpret_cast<void *>(aligned + bytes), after);
-  madvise(reinterpret_cast<void *>(aligned), bytes, MADV_HUGEPAGE);
-  return reinterpret_cast<void *>(aligned);
-}
-
-void *fromSystem(size_t bytes) {
-  return bytes >= mapped ? mapPages(bytes)
-                         : std::aligned_alloc(alignment, bytes);
-}
-
-void toSystem(Pool::Block block) {
-  if (block.bytes >= mapped)
-    munmap(block.data, block.bytes);
-  else
-    std::free(block.data);
-}
-
 } // namespace
 
 Pool::~Pool() { releaseUntil(0); }
+
+void *Pool::fromSystem(size_t bytes) {
+  return bytes >= Pages::smallest ? pages.allocate(bytes)
+                                  : std::aligned_alloc(alignment, bytes);
+}
+
+void Pool::toSystem(Block block) {
+  if (block.bytes >= Pages::smallest)
+    pages.release(block.data, block.bytes);
+  else
+    std::free(block.data);
+}
 
 Pool::Block Pool::reuse(size_t rounded) {
   auto found = kept.lower_bound(rounded);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ltc/plugin.h"
+#include "pages.h"
 
 #include <cstddef>
 #include <list>
@@ -38,6 +39,8 @@ private:
   };
   using KeptMap = std::multimap<size_t, Kept>;
 
+  void *fromSystem(size_t bytes);
+  void toSystem(Block block);
   Block reuse(size_t rounded);
   void release(KeptMap::iterator kept);
   void releaseUntil(size_t reserved);
@@ -45,6 +48,7 @@ private:
   static constexpr size_t slack = size_t(64) << 20;
 
   std::mutex mutex;
+  Pages pages;
   KeptMap kept;                      ///< by size
   std::list<KeptMap::iterator> ages; ///< oldest first
   const size_t limit;

@@ -20,7 +20,13 @@ from workloads import WORKLOADS
 
 BENCH = Path(__file__).resolve().parents[2] / "benchmarks" / "bench.py"
 
-SLOW = {"resnet18-train", "resnet18-train-bf16", "encoder-8-lengths"}
+SLOW = {
+    "resnet18-train",
+    "resnet18-train-bf16",
+    "encoder-8-lengths",
+    "gpt",
+    "gpt-train-bf16",
+}
 # The larger sizes of a family are the same when small.
 DISTINCT = [name for name in WORKLOADS if not name.endswith(("-1m", "-16m"))]
 
@@ -53,7 +59,9 @@ def test_a_run_writes_table_json_and_chart(tmp_path):
     command += ["--json", tmp_path / "new.json", "--chart", tmp_path / "new.svg"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = json.loads((tmp_path / "new.json").read_text())["rows"]
+    result = json.loads((tmp_path / "new.json").read_text())
+    assert result["failures"] == []
+    rows = result["rows"]
     assert [row["contender"] for row in rows] == ["eager", "lazy"]
     assert rows[1]["once"]["fallbacks"] == 0
     assert "add-mul   lazy" in done.stdout

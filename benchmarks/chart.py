@@ -82,6 +82,7 @@ def draw(result):
         text("note", 24, 50, f"{words}; less is better; lines: quartiles"),
         *legend(dict.fromkeys(row["contender"] for row in rows)),
     ]
+    parts.append(text("note", LEFT + WIDTH + 14, TOP - 8, "lazy"))
     for tick in TICKS:
         style = "one" if tick == 1 else "grid"
         parts.append(line(style, x(tick), TOP - 6, x(tick), bottom + 6))

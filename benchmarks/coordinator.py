@@ -133,7 +133,11 @@ class Measurement:
         self.once[contender] = worker.ask("first")
         if CONTENDERS[contender].cache_variable:
             with self.worker(contender, self.plan.threads) as second:
-                self.once[contender]["warm_cpu_s"] = second.ask("first")["cold_cpu_s"]
+                warm = second.ask("first")
+            self.once[contender] |= {
+                "warm_cpu_s": warm["cold_cpu_s"],
+                "warm_peak_mib": warm["peak_mib"],
+            }
         for threads in self.plan.modes[:-1]:
             worker = self.workers[contender, threads] = self.worker(contender, threads)
             worker.ask("first")

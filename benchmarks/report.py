@@ -14,9 +14,9 @@ COLUMNS = [
     "target",
     "of peak",
     "host ms",
-    "cold s",
+    "cold s (CPU)",
     "warm CPU s",
-    "peak MiB",
+    "peak MiB (warm)",
     "graphs",
     "kernels",
     "fallbacks",
@@ -93,6 +93,11 @@ def missed(result):
     return ["targets missed:", *lines] if lines else ["all targets held"]
 
 
+def memory(once):
+    warm = f" ({once['warm_peak_mib']:.0f})" if "warm_peak_mib" in once else ""
+    return f"{once['peak_mib']:.0f}{warm}"
+
+
 def cells(row, result):
     times, once = row["times"], row["once"]
     eager = row["contender"] == "eager"
@@ -106,9 +111,9 @@ def cells(row, result):
         verdict(row, result),
         share(row, result["machine"]),
         number(times["host_ms"]["median"]),
-        "" if eager else number(once["cold_s"]),
+        "" if eager else f"{number(once['cold_s'])} ({number(once['cold_cpu_s'])})",
         number(once["warm_cpu_s"]) if "warm_cpu_s" in once else "",
-        f"{once['peak_mib']:.0f}",
+        memory(once),
         *(str(once.get(key, "")) for key in ("graphs", "kernels", "fallbacks")),
     ]
 

@@ -67,6 +67,7 @@ class Worker:
         return {
             "cold_s": time.perf_counter() - wall,
             "cold_cpu_s": cpu_seconds() - cpu,
+            "peak_mib": peak_mib(),
         }
 
     def check(self, path):

@@ -50,8 +50,7 @@ py::dict read(const std::string &directory, const std::string &key) {
 }
 
 std::string add(const std::string &directory, const py::bytes &bytes) {
-  return backend::valueOrRaise(
-      cache::add(directory, std::string_view(bytes)));
+  return backend::valueOrRaise(cache::add(directory, std::string_view(bytes)));
 }
 
 } // namespace

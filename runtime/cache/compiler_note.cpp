@@ -42,7 +42,9 @@ private:
 /// The identity among the notes of one segment.
 std::optional<std::string> findIdentity(std::string_view notes,
                                         uint64_t align) {
-  auto padded = [&](uint64_t size) { return (size + align - 1) / align * align; };
+  auto padded = [&](uint64_t size) {
+    return (size + align - 1) / align * align;
+  };
   Elf64_Nhdr header;
   while (notes.size() >= sizeof(header)) {
     std::memcpy(&header, notes.data(), sizeof(header));

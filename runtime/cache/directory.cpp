@@ -63,7 +63,7 @@ Result<Hash128> keyOf(const Artifact &artifact) {
 
 /// What a directory holds.
 struct Listing {
-  std::vector<cache::File> entries; ///< least recently used first
+  std::vector<cache::File> entries;   ///< least recently used first
   std::vector<std::string> abandoned; ///< paths of old temporary files
 };
 
@@ -87,9 +87,8 @@ Listing scan(const std::string &directory) {
     bool entry = name.ends_with(kEntrySuffix) &&
                  parseKey(name.substr(0, name.size() - kEntrySuffix.size()));
     struct stat status;
-    if (!(temporary || entry) ||
-        fstatat(dirfd(open.get()), item->d_name, &status,
-                AT_SYMLINK_NOFOLLOW) != 0)
+    if (!(temporary || entry) || fstatat(dirfd(open.get()), item->d_name,
+                                         &status, AT_SYMLINK_NOFOLLOW) != 0)
       continue;
     double used = seconds(status.st_mtim);
     if (entry)
@@ -156,8 +155,7 @@ Result<std::string> cache::add(const std::string &directory,
   Result<Hash128> key = keyOf(*artifact);
   if (!key)
     return key.takeError();
-  FileResult written =
-      writeEntry(directory, entryPath(directory, *key), bytes);
+  FileResult written = writeEntry(directory, entryPath(directory, *key), bytes);
   if (written.kind != FileResult::Done)
     return refused(ErrorCode::DeviceFailed, "cannot write to the cache in " +
                                                 directory + ": " + written.why);

@@ -47,9 +47,8 @@ std::unique_ptr<DiskEntry> DiskEntry::of(DiskCacheState &state,
   std::string directory = cache::directory();
   if (directory.empty())
     return nullptr;
-  std::unique_ptr<DiskEntry> entry(
-      new DiskEntry(state, std::move(directory),
-                    diskKey(hash, target, compiler), compiler));
+  std::unique_ptr<DiskEntry> entry(new DiskEntry(
+      state, std::move(directory), diskKey(hash, target, compiler), compiler));
   entry->target = target;
   entry->text = graph.str(SourceLines::Omit);
   return entry;

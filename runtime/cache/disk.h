@@ -32,9 +32,10 @@ class LTC_API DiskEntry {
 public:
   /// Null if there is no cache on disk, says setting `cache`, or if `target`
   /// leaves open what CPU it means. `graph` must outlive it.
-  static std::unique_ptr<DiskEntry>
-  of(DiskCacheState &state, const Graph &graph, Hash128 hash,
-     const std::string &target, const std::string &compiler);
+  static std::unique_ptr<DiskEntry> of(DiskCacheState &state,
+                                       const Graph &graph, Hash128 hash,
+                                       const std::string &target,
+                                       const std::string &compiler);
 
   struct Found {
     Artifact artifact;

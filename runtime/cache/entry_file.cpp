@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "cache/entry_file.h"
 
-
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -40,8 +39,7 @@ private:
 };
 
 FileResult failed(std::string_view doing) {
-  return {FileResult::Failed,
-          std::string(doing) + ": " + std::strerror(errno)};
+  return {FileResult::Failed, std::string(doing) + ": " + std::strerror(errno)};
 }
 
 /// Up to bytes.size(); the number read, or -1.
@@ -137,8 +135,8 @@ FileResult readEntry(const std::string &path, bool noteUse,
   bytes.resize(size_t(got));
   std::optional<size_t> size = Artifact::sizeBehind(bytes);
   if (!size || *size != size_t(status.st_size))
-    return {FileResult::Bad, size ? "its length is wrong"
-                                  : "it has no header of this version"};
+    return {FileResult::Bad,
+            size ? "its length is wrong" : "it has no header of this version"};
   bytes.resize(*size);
   got = readAll(file, bytes, Artifact::headerBytes);
   if (got < 0)

@@ -55,8 +55,7 @@ protected:
   std::filesystem::path onlyEntry() {
     std::vector<ltc::cache::File> files = ltc::cache::list(directory);
     EXPECT_EQ(files.size(), 1u);
-    return files.empty() ? std::filesystem::path()
-                         : pathOf(files[0].key);
+    return files.empty() ? std::filesystem::path() : pathOf(files[0].key);
   }
   std::filesystem::path pathOf(const std::string &key) const {
     return std::filesystem::path(directory) / (key + ".ltc");

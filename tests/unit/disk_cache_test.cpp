@@ -63,8 +63,7 @@ TEST_F(DiskCacheTest, ErrorsOfALoadedGraphNameTheLinesOfThisProcess) {
   Status status = launch(*executable, {upload(1)})->wait();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().source.str(), "moved.py:99 in g");
-  EXPECT_EQ(status.error().message,
-            "test::site(f32[4]): index out of range");
+  EXPECT_EQ(status.error().message, "test::site(f32[4]): index out of range");
 }
 
 TEST_F(DiskCacheTest, OtherFeaturesAndOtherCompilersHaveEntriesOfTheirOwn) {
@@ -141,9 +140,8 @@ TEST_F(DiskCacheTest, TheLeastRecentlyUsedGoFirst) {
     return std::string();
   };
   for (int i = 0; i < 6; ++i)
-    fs::last_write_time(pathOf(keyOf(i)),
-                        fs::file_time_type::clock::now() -
-                            std::chrono::hours(10 - i));
+    fs::last_write_time(pathOf(keyOf(i)), fs::file_time_type::clock::now() -
+                                              std::chrono::hours(10 - i));
   engine = openEngine(); // it used g0 last
   ASSERT_TRUE(engine->compile(graphOf("g0")));
   configure("cache_max_bytes", std::to_string(4 * each));
@@ -208,8 +206,7 @@ TEST_F(DiskCacheTest, EnginesAtTheSameTimeCompileOnce) {
   };
   std::vector<std::thread> threads;
   for (auto &each : engines)
-    threads.emplace_back(
-        [&] { EXPECT_TRUE(each->compile(graphOf("inc"))); });
+    threads.emplace_back([&] { EXPECT_TRUE(each->compile(graphOf("inc"))); });
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(compiler.compiles, 1);

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Runs the graph over an entry that is spoilt: the value is right, the fault is
-/// told and counted once, and a good entry stands there again.
+/// Runs the graph over an entry that is spoilt: the value is right, the fault
+/// is told and counted once, and a good entry stands there again.
 class DiskFaultTest : public DiskCacheTest {
 protected:
   DiskFaultTest() {
@@ -34,8 +34,8 @@ protected:
     EXPECT_EQ(incOnce(), 2);
     std::string told = ::testing::internal::GetCapturedStderr();
     EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
-    EXPECT_TRUE(told.starts_with("[ltc warn cache] the cached graph " +
-                                 entry.string()))
+    EXPECT_TRUE(
+        told.starts_with("[ltc warn cache] the cached graph " + entry.string()))
         << told;
     EXPECT_EQ(metric("cache.disk.corrupt"), 1);
     EXPECT_EQ(compiler.compiles, before + 1);
@@ -92,9 +92,9 @@ TEST_F(DiskFaultTest, AGoodEntryOfSomethingElse) {
       fs::copy_file(pathOf(file.key), entry,
                     fs::copy_options::overwrite_existing);
   expectReplaced("another graph");
-  for (auto [from, to] : {std::pair("cpu:a-triple:a-cpu:+a,-b",
-                                    "cpu:a-triple:a-cpu:+a,+b"),
-                          {"fake", "faux"}}) {
+  for (auto [from, to] :
+       {std::pair("cpu:a-triple:a-cpu:+a,-b", "cpu:a-triple:a-cpu:+a,+b"),
+        {"fake", "faux"}}) {
     Artifact artifact = *Artifact::deserialize(good);
     (artifact.target == from ? artifact.target : artifact.compiler) = to;
     write(entry, artifact.serialize());

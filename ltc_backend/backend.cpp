@@ -8,6 +8,7 @@
 
 #include "ltc/engine.h"
 #include "ltc_backend/graph/collect.h"
+#include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/lowering_context.h"
 #include "ltc_backend/kernels.h"
@@ -232,10 +233,15 @@ void setCurrentDevice(int64_t ordinal) {
   current = ordinal;
 }
 
-void markStep(int64_t device, bool wait) { sync(device, wait); }
+void markStep(int64_t device, bool wait) {
+  sync(device, wait);
+  if (wait)
+    raiseIfFailed(finishCompiling());
+}
 
 void synchronize(int64_t device) {
   sync(device, /*wait=*/false);
+  raiseIfFailed(finishCompiling());
   raiseIfFailed(engine(device).synchronize());
 }
 

@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/executor.h"
 
+#include "ltc/settings.h"
 #include "ltc/trace.h"
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/collect.h"
+#include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/parallel.h"
 #include "ltc_backend/raise.h"
 
@@ -62,7 +64,8 @@ static Result<ExecutablePtr> findExecutable(Engine &engine,
 }
 
 namespace {
-/// A result that will never come: its graph could not be compiled.
+/// A result that will never come: its graph could not be compiled, or was not
+/// to be run.
 class FailedBuffer final : public Buffer {
 public:
   FailedBuffer(TensorType type, Error error)
@@ -131,8 +134,19 @@ static std::vector<BufferPtr> failedBuffers(const Collection &collection,
   return buffers;
 }
 
+static Result<std::vector<BufferPtr>> compileAndLaunch(Engine &engine,
+                                                       Collection &collection) {
+  auto executable = findExecutable(engine, collection);
+  if (!executable)
+    return executable.takeError();
+  noteThreadCount();
+  releaseThreads();
+  return engine.launch(*executable, std::move(collection.arguments));
+}
+
 void sync(int64_t device, bool wait) {
   Engine &target = engine(device);
+  const bool dry = settings().dry_run;
   std::vector<BufferPtr> buffers;
   {
     std::lock_guard oneAtATime(syncMutex(device));
@@ -146,27 +160,23 @@ void sync(int64_t device, bool wait) {
     }
     if (collection.empty())
       return;
-    auto executable = findExecutable(target, collection);
     std::optional<Error> failure;
-    if (!executable) {
-      failure = executable.takeError();
+    if (dry) {
+      if (!target.lookup(collection.key))
+        compileInBackground(target, collection.build());
+      failure = dryRunError();
+    } else if (auto launched = compileAndLaunch(target, collection)) {
+      buffers = std::move(*launched);
     } else {
-      noteThreadCount();
-      releaseThreads();
-      auto launched =
-          target.launch(*executable, std::move(collection.arguments));
-      if (launched)
-        buffers = std::move(*launched);
-      else
-        failure = launched.takeError();
+      failure = launched.takeError();
     }
     if (failure)
       buffers = failedBuffers(collection, *failure);
     auto released = deliver(collection, list, buffers);
-    if (failure)
+    if (failure && !dry)
       raise(*failure);
   }
-  if (wait)
+  if (wait && !dry)
     for (const BufferPtr &buffer : buffers) {
       waitFor(*buffer);
       raiseIfFailed(buffer->wait());

@@ -18,6 +18,7 @@
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
+#include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/lowering.h"
@@ -63,6 +64,10 @@ py::tuple callerSource() {
 
 /// An error that nobody asked for must not pass in silence, nor raise at exit.
 void shutdownLoudly() {
+  if (Status status = backend::finishCompiling(); !status)
+    log(LogLevel::Warn, Stage::Codegen,
+        "a graph of the dry run could not be compiled: " +
+            status.error().str());
   auto devices = deviceCount();
   if (counter("execute.launches").get() && devices)
     for (uint32_t ordinal = 0; ordinal < *devices; ++ordinal)

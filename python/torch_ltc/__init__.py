@@ -11,6 +11,7 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
     torch_ltc.errors     the exceptions, all of them ``torch_ltc.Error``
 
     torch_ltc.register_lowering   code for a custom op, which fuses
+    torch_ltc.precompile          ``with precompile():`` compiles and runs nothing
 """
 
 import importlib
@@ -36,7 +37,7 @@ _ERRORS = (
     "OutOfMemoryError",
     "UnsupportedOpError",
 )
-__all__ = [*_MODULES, *_ERRORS, "register_lowering"]
+__all__ = [*_MODULES, *_ERRORS, "precompile", "register_lowering"]
 
 
 def __getattr__(name):
@@ -44,6 +45,8 @@ def __getattr__(name):
         return importlib.import_module(f"torch_ltc.{name}")
     if name in _ERRORS:
         return getattr(importlib.import_module("torch_ltc.errors"), name)
+    if name == "precompile":
+        return importlib.import_module("torch_ltc.cache").precompile
     if name == "register_lowering":
         return importlib.import_module("torch_ltc.lowering").register_lowering
     if name == "__version__":

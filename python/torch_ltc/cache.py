@@ -120,6 +120,31 @@ def import_bundle(file, directory=None):
     return keys, skipped
 
 
+@contextlib.contextmanager
+def precompile():
+    """Compile what the block would run, and run nothing.
+
+        with torch_ltc.precompile():
+            train_one_step()
+
+    Graphs go to one thread a core, so that they compile while the block records
+    on; its end waits for them and raises the first error. What the block
+    computes never has a value, parameters that it updates included: reading one
+    raises. ``LTC_DRY_RUN=1`` does that to a whole program.
+    """
+    import torch
+
+    from torch_ltc import settings
+
+    devices = range(torch.lazy.device_count())
+    for device in devices:
+        torch.lazy.mark_step(device=device)
+    with settings.scope(dry_run=True):
+        yield
+        for device in devices:
+            torch.lazy.mark_step(wait=True, device=device)
+
+
 def _folder(given):
     folder = str(given) if given else directory()
     if not folder:

@@ -11,6 +11,7 @@ import contextlib
 import os
 import platform
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -161,6 +162,31 @@ def test_files_that_are_spoilt_while_they_are_read(tmp_path, rounds):
             time.sleep(0.005)
         for process in running:
             finish(process)
+
+
+def resources(process):
+    """Return the memory maps, open files and resident KiB of a process."""
+    proc = Path("/proc") / str(process.pid)
+    maps = (proc / "maps").read_text().count("\n")
+    resident = re.search(r"VmRSS:\s+(\d+)", (proc / "status").read_text())
+    files = len(list((proc / "fd").iterdir()))
+    return maps, files, int(resident[1]) if resident else 0
+
+
+@pytest.mark.slow
+def test_ten_thousand_graphs_in_one_process(tmp_path):
+    process = start(tmp_path, count=10_000)
+    largest = (0, 0, 0)
+    compiled = 0
+    for compiled, _ in enumerate(process.stdout, 1):
+        if compiled % 100 == 0:
+            largest = tuple(map(max, largest, resources(process)))
+    assert process.wait() == 0 and compiled == 10_001  # and "done"
+    maps, files, resident = largest
+    # Of 8192 programs; Linux gives a process 65,530 maps.
+    assert maps < 20_000 and files < 20 and resident < 400 * 1024
+    # From disk again, the same is over soon and holds as little.
+    assert finish(start(tmp_path, count=10_000)) == []
 
 
 @contextlib.contextmanager

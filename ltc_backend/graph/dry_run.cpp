@@ -1,0 +1,90 @@
+//===- graph/dry_run.cpp - Compile what a program would run -----*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/graph/dry_run.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace ltc::backend {
+
+namespace {
+
+/// As many threads as cores, made as they are needed.
+class CompileThreads {
+public:
+  void add(Engine &engine, Graph graph) {
+    std::lock_guard lock(mutex);
+    waiting.emplace_back(&engine, std::move(graph));
+    ++unfinished;
+    if (threads < std::max(1u, std::thread::hardware_concurrency()) &&
+        threads < unfinished) {
+      ++threads;
+      std::thread([this] { work(); }).detach();
+    }
+    changed.notify_all();
+  }
+
+  Status finish() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return unfinished == 0; });
+    Status first = std::move(failure);
+    failure = {};
+    return first;
+  }
+
+private:
+  void work() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [&] { return !waiting.empty(); });
+      auto [engine, graph] = std::move(waiting.front());
+      waiting.pop_front();
+      lock.unlock();
+      Result<ExecutablePtr> compiled = engine->compile(graph);
+      lock.lock();
+      if (!compiled && failure)
+        failure = compiled.takeError();
+      --unfinished;
+      changed.notify_all();
+    }
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::pair<Engine *, Graph>> waiting;
+  size_t unfinished = 0; ///< waiting, or being compiled
+  size_t threads = 0;
+  Status failure;
+};
+
+// Never destroyed: its threads wait for ever.
+CompileThreads &threads() {
+  static auto *threads = new CompileThreads;
+  return *threads;
+}
+
+} // namespace
+
+Error dryRunError() {
+  return {ErrorCode::Unsupported,
+          Stage::Execute,
+          "this value was not computed: in a dry run graphs are compiled and "
+          "not run",
+          "",
+          {},
+          "read nothing there, or run without LTC_DRY_RUN"};
+}
+
+void compileInBackground(Engine &engine, Graph graph) {
+  threads().add(engine, std::move(graph));
+}
+
+Status finishCompiling() { return threads().finish(); }
+
+} // namespace ltc::backend

@@ -192,8 +192,12 @@ static void takeChannelsLast(const OpInfo &info,
 /// strides, it is asked again without: on the device there are none.
 static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
                          torch::jit::Stack &stack, std::string &reason) {
-  bool misleads = hasMisleadingMeta(info);
-  stack = replaceAll(arguments, misleads ? onCpu : onMeta);
+  bool wantsBins = info.name == "aten::histogram.bins_tensor" ||
+                   info.name == "aten::_histogramdd_from_bin_tensors";
+  bool misleads = wantsBins || hasMisleadingMeta(info);
+  stack = replaceAll(arguments, wantsBins  ? onCpuRising
+                                : misleads ? onCpu
+                                           : onMeta);
   try {
     if (!runMeta(info.view.value_or(info.handle), stack, reason))
       return false;

@@ -28,6 +28,10 @@ const StandIn onCpu = {c10::kCPU, [](const at::Tensor &like) {
                                                   like.scalar_type())
                              .zero_();
                        }};
+const StandIn onCpuRising = {
+    c10::kCPU, [](const at::Tensor &like) {
+      return at::arange(like.numel(), like.scalar_type()).view(like.sizes());
+    }};
 const StandIn onCpuFlat = {
     c10::kCPU, [](const at::Tensor &like) {
       return at::zeros({}, like.scalar_type()).expand(like.sizes());

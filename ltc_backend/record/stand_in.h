@@ -18,7 +18,8 @@ struct StandIn {
   at::Tensor (*make)(const at::Tensor &like);
 };
 extern const StandIn onMeta, onMetaRowMajor;
-extern const StandIn onCpu; ///< zeros with the strides of the tensor
+extern const StandIn onCpu;       ///< zeros with the strides of the tensor
+extern const StandIn onCpuRising; ///< 0, 1, 2, ...
 /// One element of memory, whatever the size.
 extern const StandIn onCpuFlat, onCpuFlatFloat;
 

@@ -46,7 +46,10 @@ suite 'conformance' "$ctest_summary" \
 suite 'python' "$pytest_summary" python -m pytest -q tests/python
 suite 'repo' "$pytest_summary" python -m pytest -q tests/repo
 if [[ ${CI-} == true ]]; then
-  suite 'python slow' "$pytest_summary" python -m pytest -q tests/python -m slow
+  # Several processes of one thread each: most of the time goes into compiling
+  # and into Python. The ordinary suite runs its kernels on all cores.
+  suite 'python slow' "$pytest_summary" env OMP_NUM_THREADS=1 \
+    python -m pytest -q -n "$((jobs < 4 ? jobs : 4))" tests/python -m slow
   suite 'repo slow' "$pytest_summary" python -m pytest -q tests/repo -m slow
 fi
 

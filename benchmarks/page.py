@@ -21,8 +21,10 @@ def markdown(result):
     for row in report.all_cells(result):
         padded = row + [""] * (len(report.COLUMNS) - len(row))
         lines.append(f"| {' | '.join(padded)} |")
-    behind = report.behind_peers(result)
-    lines += ["", *[f"- {words}" for words in behind], "", END]
+    for title, *entries in (report.missed(result), report.behind_peers(result)):
+        lines += ["", title.capitalize()]
+        lines += ["", *[f"- {words}" for words in entries]] if entries else []
+    lines += ["", END]
     return "\n".join(lines)
 
 

@@ -24,6 +24,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -44,7 +45,26 @@ static void widenShortFloats(OpPassManager &passes) {
   passes.addPass(arith::createArithExpandOpsPass(expand));
 }
 
+/// Nobody promises which of two zeros is the greater: to order them by their
+/// signs would double the work of a maximum.
+static void equateZeros(ModuleOp module) {
+  module.walk([](arith::ArithFastMathInterface op) {
+    auto kind = vector::CombiningKind::ADD;
+    if (auto reduction = dyn_cast<vector::ReductionOp>(op.getOperation()))
+      kind = reduction.getKind();
+    if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op.getOperation()) &&
+        kind != vector::CombiningKind::MAXIMUMF &&
+        kind != vector::CombiningKind::MINIMUMF)
+      return;
+    auto flags = op.getFastMathFlagsAttr().getValue();
+    op->setAttr(op.getFastMathAttrName(),
+                arith::FastMathFlagsAttr::get(
+                    op->getContext(), flags | arith::FastMathFlags::nsz));
+  });
+}
+
 LogicalResult lowerToLLVM(ModuleOp module) {
+  equateZeros(module);
   PassManager passes(module.getContext());
   passes.enableVerifier(false);
   passes.addPass(memref::createExpandStridedMetadataPass());

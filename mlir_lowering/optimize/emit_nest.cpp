@@ -33,6 +33,8 @@ namespace {
 /// Bodies up to this cost are unrolled: their loops would dominate.
 constexpr int64_t kUnrolledCost = 16;
 constexpr int64_t kUnroll = 4;
+constexpr int64_t kRowsAtATime = 8;
+constexpr int64_t kManyColumns = 256; ///< more than registers hold
 
 class NestEmitter {
 public:
@@ -315,7 +317,51 @@ private:
     });
   }
 
+  /// Columns that do not fit into registers stay in memory, which is in the
+  /// first cache: rows are read whole, some at a time, as they lie.
+  bool readsWholeRows() {
+    int64_t extent = nest.loops[vectorLoop].extent;
+    const Loop &rows = nest.loops[reductions.back()];
+    bool wide = ShapedType::isDynamic(extent) || extent >= kManyColumns;
+    return wide && rows.extent >= kRowsAtATime &&
+           pointCost(op) <= kUnrolledCost;
+  }
+
+  void emitWholeRows() {
+    unsigned loop = reductions.back();
+    int64_t height = nest.loops[loop].extent;
+    auto rows = [&](Value first, int64_t count) {
+      forVectors(index(0), {}, [&](Value iv, Value mask, ValueRange) {
+        Step column(*this, vectorLoop, iv);
+        SmallVector<Value> sums;
+        for (unsigned i = 0; i < results(); ++i)
+          sums.push_back(loadVector(b, resultBase(i), position[inputs + i], 1,
+                                    lanes, mask));
+        for (int64_t k = 0; k < count; ++k) {
+          Step row(*this, loop, b.createOrFold<arith::AddIOp>(first, index(k)));
+          sums = vectorBody(mask, sums);
+        }
+        storeResults(sums, mask);
+        return SmallVector<Value>();
+      });
+      return SmallVector<Value>();
+    };
+    reductions.pop_back();
+    forReductions(0, {}, [&](ValueRange) {
+      int64_t whole = height / kRowsAtATime * kRowsAtATime;
+      forLoop(index(0), index(whole), kRowsAtATime, {},
+              [&](Value row, ValueRange) { return rows(row, kRowsAtATime); });
+      if (whole < height)
+        forLoop(index(whole), index(height), 1, {},
+                [&](Value row, ValueRange) { return rows(row, 1); });
+      return SmallVector<Value>();
+    });
+    reductions.push_back(loop);
+  }
+
   void emitColumns() {
+    if (readsWholeRows())
+      return emitWholeRows();
     int64_t extent = nest.loops[vectorLoop].extent;
     Value from = index(0);
     int64_t block = kUnroll * lanes;

@@ -20,6 +20,7 @@ namespace {
 /// hide the loop, few enough that two threads share small tensors.
 constexpr int64_t kPointwiseTile = 4096;
 constexpr int64_t kColumnTile = 128;
+constexpr int64_t kWideColumnTile = 512; ///< if there are two and more
 /// Side of a tile that is read across: its lines stay in the first cache.
 constexpr int64_t kCrossTile = 64;
 
@@ -59,8 +60,10 @@ SmallVector<int64_t> chooseTiles(GenericOp op, ArrayRef<int64_t> rows,
                                  StringRef kernelKind) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   SmallVector<int64_t> tiles(rows.size(), 1);
+  int64_t columns =
+      sizes[rows.back()] < 2 * kWideColumnTile ? kColumnTile : kWideColumnTile;
   int64_t limit = kernelKind == kind::kPointwise      ? kPointwiseTile
-                  : kernelKind == kind::kColumnReduce ? kColumnTile
+                  : kernelKind == kind::kColumnReduce ? columns
                                                       : 1;
   auto cross = kernelKind == kind::kPointwise ? crossDim(op) : std::nullopt;
   if (cross && llvm::is_contained(rows, *cross)) {

@@ -74,16 +74,19 @@ bool isAlone(const at::Tensor &tensor) {
   return wrapper->isBaseTensor() && wrapper->unsafe_storage().use_count() == 1;
 }
 
-/// The data of a tensor that is alone and no copy of another; null for others.
+/// The data of a tensor that is alone, if nothing below functionalisation has
+/// got hold of it either; null for others.
 static TensorData *ownData(const at::Tensor &tensor) {
-  auto *wrapper =
-      at::functionalization::impl::unsafeGetFunctionalWrapper(tensor);
+  const at::Tensor &value =
+      at::functionalization::impl::unsafeGetFunctionalWrapper(tensor)->value();
   torch::lazy::LTCTensorImpl *impl = lazyImpl(tensor);
-  if (!impl || !isAlone(tensor) ||
-      !storageOf(tensor).base().is_same(wrapper->value()))
+  // Those who hold the value: the wrapper, and its storage as the base.
+  if (!impl || !isAlone(tensor) || value.use_count() != 2 ||
+      !storageOf(tensor).base().is_same(value))
     return nullptr;
-  auto &data = static_cast<TensorData &>(*impl->tensor()->data());
-  return data.isShared ? nullptr : &data;
+  torch::lazy::LazyTensorPtr lazy = impl->tensor();
+  auto &data = static_cast<TensorData &>(*lazy->data());
+  return data.isShared || lazy->data().use_count() != 1 ? nullptr : &data;
 }
 
 /// Whether the results have the types of the first operands.

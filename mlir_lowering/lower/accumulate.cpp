@@ -21,10 +21,9 @@ static bool isPlainSum(OpOp add) {
   Type type = add.getResult(0).getType();
   Type element = cast<RankedTensorType>(type).getElementType();
   auto alpha = dyn_cast<IntegerAttr>(add.getValues().getValue().back());
-  return alpha && alpha.getInt() == 1 &&
-         (element.isF32() || element.isF64()) &&
-         llvm::all_equal(llvm::concat<const Type>(
-             add.getInputs().getTypes(), ArrayRef<Type>(type)));
+  return alpha && alpha.getInt() == 1 && (element.isF32() || element.isF64()) &&
+         llvm::all_equal(llvm::concat<const Type>(add.getInputs().getTypes(),
+                                                  ArrayRef<Type>(type)));
 }
 
 static OpOp productOnlyFor(OpOp add, unsigned input) {
@@ -43,8 +42,7 @@ static void replace(OpOp add, unsigned input, OpOp product) {
   SmallVector<int8_t> dtypes{add.getOperandDtypes()[1 - input]};
   llvm::append_range(dtypes, product.getOperandDtypes());
   auto both = OpOp::create(
-      b, product.getLoc(), add.getResultTypes(),
-      b.getStringAttr("aten::addmm"),
+      b, product.getLoc(), add.getResultTypes(), b.getStringAttr("aten::addmm"),
       b.getStrArrayAttr({"self", "mat1", "mat2", "beta", "alpha"}),
       b.getArrayAttr({operand, operand, operand, one, one}),
       b.getDenseI8ArrayAttr(dtypes), add.getResultDtypesAttr(),

@@ -14,12 +14,14 @@
 #include "ltc_backend/record/unboxed.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 
 namespace ltc::backend {
 using c10::DispatchKey;
 
 bool isOrdinary(const OpInfo &info) {
   return info.fallbackReason.empty() && !info.random &&
+         !c10::impl::TorchDispatchModeTLS::any_modes_set() &&
          !customOpsWait.load(std::memory_order_relaxed);
 }
 

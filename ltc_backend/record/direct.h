@@ -21,7 +21,8 @@
 namespace ltc::backend {
 
 /// Whether calls of the op may be recorded directly just now: not those of an
-/// op that record() does more for than to add a node.
+/// op that record() does more for than to add a node, and none that a
+/// TorchDispatchMode is to see.
 bool isOrdinary(const OpInfo &info);
 
 inline bool isFunctionalLazy(const at::Tensor &tensor) {

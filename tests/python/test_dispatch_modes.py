@@ -61,6 +61,22 @@ def test_new_tensors_know_their_views(made, modes):
         assert lazy.device.type == "lazy" and torch.equal(lazy.cpu(), eager)
 
 
+def test_a_mode_sees_calls_that_were_met_before():
+    x = torch.ones(3, 4, device="lazy")
+
+    def call():
+        return [(x * 2).t(), x.add_(1), torch._foreach_add_([x], 1)]
+
+    for _ in range(3):
+        call()
+    with Counting() as mode:
+        call()
+    seen = {op.overloadpacket for op in mode.ops}
+    aten = torch.ops.aten
+    assert seen >= {aten.mul, aten.add, aten._foreach_add}
+    assert {aten.t, aten.t_copy} & seen
+
+
 def test_training_under_a_mode():
     def run(device):
         torch.manual_seed(0)

@@ -6,13 +6,16 @@
 //===----------------------------------------------------------------------===//
 #include "gemm.h"
 
-#include <ATen/Parallel.h>
+#include "../parallel.h"
+
 #include <ATen/native/CPUBlas.h>
 #include <fbgemm/Utils.h>
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <memory>
+#include <mutex>
 
 namespace ltc::backend {
 namespace {
@@ -41,6 +44,30 @@ private:
   std::unique_ptr<float[], Free> memory;
   int64_t size = 0;
 };
+
+/// `work` on ranges of [0, count), on all threads. Ours, since at::parallel_for
+/// is parallel only in files that a compiler reads with OpenMP.
+template <typename Work> void forRanges(int64_t count, const Work &work) {
+  struct Call {
+    const Work &work;
+    std::mutex mutex;
+    std::exception_ptr failure;
+  } call{work, {}, nullptr};
+  parallelFor(
+      count, 1,
+      [](int64_t begin, int64_t end, void *data) {
+        auto &call = *static_cast<Call *>(data);
+        try {
+          call.work(begin, end);
+        } catch (...) {
+          std::lock_guard lock(call.mutex);
+          call.failure = std::current_exception();
+        }
+      },
+      &call);
+  if (call.failure)
+    std::rethrow_exception(call.failure);
+}
 
 /// Copies a block, whose (0, 0) is at `from`, to rows of `stride`.
 void pack(const GemmOperand &from, int64_t row, int64_t col, int64_t rows,
@@ -88,20 +115,17 @@ public:
     blocks = (a.rows + kRows - 1) / kRows;
     static thread_local Scratch scratch;
     packed = scratch.reserve(panels * kCols * depth);
-    each(panels, &Pass::packPanels);
+    forRanges(panels,
+              [this](int64_t begin, int64_t end) { packPanels(begin, end); });
     // Few blocks are split further, or threads would go without.
     groups = std::clamp<int64_t>(kTasks / blocks, 1, panels);
-    each(blocks * groups, &Pass::multiplyTasks);
+    forRanges(blocks * groups, [this](int64_t begin, int64_t end) {
+      multiplyTasks(begin, end);
+    });
   }
 
 private:
   static constexpr int64_t kTasks = 32;
-
-  void each(int64_t count, void (Pass::*work)(int64_t, int64_t)) {
-    at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
-      (this->*work)(begin, end);
-    });
-  }
 
   float *panel(int64_t index) const {
     return packed + index * kCols * innerSize;
@@ -180,7 +204,7 @@ void multiplyFewRows(const GemmOperand &a, const GemmOperand &b,
       }
     }
   };
-  at::parallel_for(0, (b.cols + kRows - 1) / kRows, 1, multiply);
+  forRanges((b.cols + kRows - 1) / kRows, multiply);
 }
 
 bool hasUnitStride(const GemmOperand &m) {

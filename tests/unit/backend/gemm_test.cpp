@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/kernels/gemm.h"
 
+#include "ltc_backend/parallel.h"
+
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -100,8 +102,10 @@ TEST(Gemm, IsTheSameOnAnyNumberOfThreads) {
   at::Tensor a = matrix(200, 1500, true), b = matrix(1500, 200, false);
   at::Tensor bias = at::randn({200});
   at::set_num_threads(1);
+  noteThreadCount();
   at::Tensor alone = product(a, b, bias);
   at::set_num_threads(4);
+  noteThreadCount();
   for (int round = 0; round < 20; ++round)
     EXPECT_TRUE(at::equal(product(a, b, bias), alone));
 }

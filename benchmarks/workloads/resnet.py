@@ -10,7 +10,7 @@ from torch import nn
 
 from workloads.workload import Inference, Training
 
-SIZES = {"full": {"batch": 8, "side": 96}, "small": {"batch": 2, "side": 32}}
+SIZES = {"full": {"batch": 8, "side": 96}, "small": {"batch": 8, "side": 64}}
 
 
 def convolution(before, after, size, stride=1):

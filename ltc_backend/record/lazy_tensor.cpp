@@ -11,6 +11,7 @@
 
 #include <ATen/FunctionalTensorWrapper.h>
 
+#include <array>
 #include <deque>
 
 namespace ltc::backend {
@@ -105,6 +106,16 @@ struct Carrier final : LazyTensor {
   explicit Carrier(TensorDataPtr data) : LazyTensor(std::move(data)) {}
 };
 } // namespace
+
+void keepSizes(at::Tensor replaced) {
+  static thread_local std::array<at::Tensor, 64> kept;
+  static thread_local size_t next = 0;
+  LTCTensorImpl *impl = lazyImpl(replaced);
+  if (!impl || replaced.use_count() != 1)
+    return;
+  impl->set_tensor(c10::make_intrusive<Carrier>(nullptr));
+  kept[next++ % kept.size()] = std::move(replaced);
+}
 
 at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
                       const Layout &layout) {

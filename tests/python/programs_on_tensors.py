@@ -106,6 +106,17 @@ def indices_on_the_cpu(device):
 
 
 @program
+def histograms_of_integers(device):
+    # Eager CPU counts floats alone; GPUs count integers, and so do we.
+    kind = torch.float64 if device == "cpu" else torch.int32
+    x = torch.tensor([-3, 0, 1, 1, 4, 5, 7, 9, 9, 12]).to(device, kind)
+    bounds = [(5, 0, 9), (8, 0, 7), (3, 0, 0), (3, 1, 1)]
+    counts = [torch.histc(x, *bound) for bound in bounds]
+    counts.append(torch.histc(x[:1], 3))
+    return [count.double() for count in counts]
+
+
+@program
 def grouped_products(device):
     x = values(12, 8, device=device).requires_grad_()
     experts = values(3, 16, 8, seed=1, device=device).requires_grad_()

@@ -4,6 +4,7 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch_ltc import errors
 
 # The first run of a program meets its calls, the others take the shorter way.
@@ -214,3 +215,21 @@ def failing_line(line):
 def test_code_in_the_place_of_dead_code_has_lines_of_its_own():
     """Lines are remembered by places in code, and memory is used again."""
     assert [failing_line(line) for line in range(1, 13)] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("write", ["fill_", "add_", "copy_"])
+def test_an_op_of_several_keeps_the_sizes_of_a_view_of_what_was_written(write):
+    weight, bias = torch.randn(2, 2), torch.randn(2)
+    lazy_weight, lazy_bias = weight.to("lazy"), bias.to("lazy")
+    for rows in range(3, 9):
+        x, y = torch.zeros(rows, 2), torch.zeros(rows, 2, device="lazy")
+        for base in (x, y):
+            value = torch.ones(rows, 2) if write == "copy_" else 1.5
+            view = base.unsqueeze(1)
+            getattr(base, write)(value)
+        fresh = F.linear(y.unsqueeze(1), lazy_weight, lazy_bias)
+        stale = F.linear(view, lazy_weight, lazy_bias)
+        expected = F.linear(x.unsqueeze(1), weight, bias)
+        for found in (fresh, stale):
+            assert found.shape == expected.shape
+            torch.testing.assert_close(found.cpu(), expected)

@@ -23,6 +23,8 @@ namespace {
 // A block of `a` (64 x 1024 floats) and a panel of `b` (1024 x 64) share a
 // 1 MiB second-level cache; all panels of a pass are at most 8 MiB.
 constexpr int64_t kRows = 64, kCols = 64, kDepth = 1024, kPass = 2048;
+/// Of the rows of `a` that are turned over whole.
+constexpr int64_t kLongest = 16 * kDepth;
 
 /// Memory that a thread keeps for the next product.
 class Scratch {
@@ -235,7 +237,7 @@ bool gemmPays(const GemmOperand &a, const GemmOperand &b) {
 
 void gemm(const GemmOperand &a, const GemmOperand &b, const GemmOperand &addend,
           float *c, int64_t cStride) {
-  if (b.colStride != 1 && a.rows <= kCols)
+  if (b.colStride != 1 && a.rows <= kCols && a.cols <= kLongest)
     return multiplyFewRows(a, b, addend, c, cStride);
   Pass pass(a, b, addend, c, cStride);
   for (int64_t col = 0; col < b.cols; col += kPass)

@@ -110,10 +110,12 @@ struct Carrier final : LazyTensor {
 void keepSizes(at::Tensor replaced) {
   static thread_local std::array<at::Tensor, 64> kept;
   static thread_local size_t next = 0;
+  static const auto *nothing =
+      new torch::lazy::LazyTensorPtr(c10::make_intrusive<Carrier>(nullptr));
   LTCTensorImpl *impl = lazyImpl(replaced);
   if (!impl || replaced.use_count() != 1)
     return;
-  impl->set_tensor(c10::make_intrusive<Carrier>(nullptr));
+  impl->set_tensor(*nothing);
   kept[next++ % kept.size()] = std::move(replaced);
 }
 

@@ -100,7 +100,8 @@ def Ltc_CallOp : Ltc_Op<"call", [
         : (tensor<8x4xf32>, tensor<4x2xf32>) outs(%e : tensor<8x2xf32>)
     ```
 
-    Every element of every destination is written, none is read. A call that
+    Every element of every destination is written, none is read, but that on
+    memrefs an addmm may add to its destination, which is its `self` then. A call that
     `readsViews` may read a transposed operand in place: `permutations`, when
     present, has one list for each input (empty: as it is; dimension i of what
     the kernel sees is dimension list[i] of the operand). Bufferization turns them into

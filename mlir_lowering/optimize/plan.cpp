@@ -130,24 +130,31 @@ void BufferPlan::visit(Operation *op) {
   }
 }
 
+/// Gives a result the memory of an operand that nobody reads afterwards.
+bool BufferPlan::takeOver(Value operand, OpResult result) {
+  auto found = storageNumber.find(operand);
+  if (found == storageNumber.end())
+    return false;
+  unsigned number = found->second;
+  Storage &storage = storages[number];
+  int64_t position = positions[result.getOwner()];
+  if (storage.place != Storage::Arena || storage.last > position ||
+      storage.bytes < bytesOf(result.getType()))
+    return false;
+  storageNumber[result] = number;
+  storage.last = std::max(position, lastUse.lookup(result));
+  return true;
+}
+
 /// Adds a product to what nobody reads afterwards, in its memory.
 bool BufferPlan::addInPlace(CallOp call, OpResult result) {
   auto addend = addendOf(call);
   if (!addend)
     return false;
-  auto found = storageNumber.find(call.getInputs()[*addend]);
-  if (found == storageNumber.end())
-    return false;
-  unsigned number = found->second;
-  Storage &storage = storages[number];
-  int64_t position = positions[call];
-  if (storage.place != Storage::Arena || storage.last > position ||
-      storage.bytes != bytesOf(result.getType()) ||
-      !isOnlyInput(call, *addend, number))
-    return false;
-  storageNumber[result] = number;
-  storage.last = std::max(position, lastUse.lookup(result));
-  return true;
+  Value operand = call.getInputs()[*addend];
+  auto found = storageNumber.find(operand);
+  return found != storageNumber.end() &&
+         isOnlyInput(call, *addend, found->second) && takeOver(operand, result);
 }
 
 /// True if no other input of `call` lies in that storage.
@@ -214,19 +221,13 @@ void BufferPlan::visitKernel(func::CallOp call) {
   func::FuncOp kernel = kernelOf(call);
   int64_t position = positions[call];
   llvm::SmallDenseSet<unsigned> taken;
-  // Takes over the memory of an operand that nobody reads afterwards.
+  // Of two results only one may lie there.
   auto share = [&](OpResult result, unsigned argument) {
-    auto found = storageNumber.find(call.getOperand(argument));
-    if (found == storageNumber.end())
-      return false;
-    Storage &storage = storages[found->second];
-    if (storage.place != Storage::Arena || storage.last > position ||
-        storage.bytes < bytesOf(result.getType()) ||
-        !taken.insert(found->second).second)
-      return false;
-    storageNumber[result] = found->second;
-    storage.last = std::max(position, lastUse.lookup(result));
-    return true;
+    Value operand = call.getOperand(argument);
+    auto found = storageNumber.find(operand);
+    return found != storageNumber.end() && !taken.contains(found->second) &&
+           takeOver(operand, result) &&
+           taken.insert(storageNumber.lookup(result)).second;
   };
   for (auto updates = pairsOf(kernel, attr::kUpdates); !updates.empty();
        updates = updates.drop_front(2)) {

@@ -51,6 +51,7 @@ private:
   bool mayOverwrite(mlir::func::CallOp call, mlir::OpResult result,
                     mlir::Value argument);
   bool mayAddTo(CallOp call, mlir::Value argument);
+  bool takeOver(mlir::Value operand, mlir::OpResult result);
   bool addInPlace(CallOp call, mlir::OpResult result);
   bool isOnlyInput(CallOp call, unsigned input, unsigned storage);
   void placeResults();

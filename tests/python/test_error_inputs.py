@@ -23,6 +23,7 @@ OTHER_WORDS = {
 # What eager's kernels refuse of dtypes they have nothing for, and lazy does not, or
 # in other words: op -> why.
 OTHER_DTYPES = {
+    "histc": "integers are counted, as on GPUs: mixture models ask for it there",
     "nn.functional.gaussian_nll_loss": "clamp_ names dtypes as C++ does, clamp not",
     "nn.functional.normalize": "torch.norm asks for the device's name",
     "norm": "as above",

@@ -20,6 +20,7 @@ and, called in its own process only,
     counts()           {"graphs", "kernels", "fallbacks"} since the start
 """
 
+from contenders.ablations import ABLATIONS
 from contenders.eager import Eager, EagerFused
 from contenders.inductor import Inductor
 from contenders.lazy import Lazy
@@ -28,3 +29,5 @@ from contenders.ts import Ts
 CONTENDERS = {
     contender.name: contender for contender in (Eager, EagerFused, Inductor, Ts, Lazy)
 }
+# --all leaves the ablations out.
+EVERY_CONTENDER = CONTENDERS | ABLATIONS

@@ -9,6 +9,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import ablation
 import chart
 import page
 import pytest
@@ -133,6 +134,22 @@ def test_page_keeps_what_was_written_by_hand(result, tmp_path):
     assert text.endswith("\nafter\n")
     assert "an older table" not in text
     assert "| gpt-train | lazy |" in text
+
+
+def test_ablation_is_relative_to_lazy_and_keeps_the_page(result, tmp_path):
+    worse = row("without-fuse", 1.5, 4)
+    worse["once"]["peak_mib"] += 64
+    result["rows"].append(worse)
+    path = tmp_path / "performance.md"
+    path.write_text(f"before\n{ablation.BEGIN}\nold\n{ablation.END}\nafter\n")
+    page.renew(tmp_path, result)
+    text = path.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    column = 1 + ablation.OPTIMIZATIONS.index("fuse")
+    cells = next(x for x in text.splitlines() if x.startswith("| gpt-train")).split("|")
+    assert cells[1 + column] == " 1.50 (+64 MiB) "
+    assert "old" not in text
 
 
 def test_chart_has_a_dot_for_each_contender_but_eager(result):

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What each optimization gains: the step without it, over the step with all."""
 
-from contenders.ablations import OPTIMIZATIONS, PREFIX
-
 import report
+from contenders.ablations import OPTIMIZATIONS, PREFIX
 
 BEGIN, END = "<!-- made by benchmarks/ablation.py -->", "<!-- end of ablation -->"
 

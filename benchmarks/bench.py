@@ -86,6 +86,10 @@ def choose(options):
     for names, known in ((workloads, WORKLOADS), (contenders, EVERY_CONTENDER)):
         if unknown := set(names) - set(known):
             sys.exit(f"bench: no {', '.join(unknown)}; there are {', '.join(known)}")
+    missing = [name for name in contenders if EVERY_CONTENDER[name].python is None]
+    if options.contenders and missing:
+        sys.exit(f"bench: no Python was given for {', '.join(missing)}, see README.md")
+    contenders = [name for name in contenders if name not in missing]
     return list(workloads), ["eager", *(n for n in contenders if n != "eager")]
 
 

@@ -9,7 +9,6 @@ import math
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -44,7 +43,7 @@ class Worker:
 
     def __init__(self, contender, workload, size, environment):
         self.process = subprocess.Popen(
-            [sys.executable, WORKER, contender, workload, size],
+            [EVERY_CONTENDER[contender].python, WORKER, contender, workload, size],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | EVERY_CONTENDER[contender].environment | environment,

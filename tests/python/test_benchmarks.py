@@ -4,6 +4,7 @@
 
 import copy
 import json
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -67,6 +68,16 @@ def test_a_run_writes_table_json_and_chart(tmp_path):
     assert rows[1]["once"]["fallbacks"] == 0
     assert "add-mul   lazy" in done.stdout
     ElementTree.parse(tmp_path / "new.svg")
+
+
+def test_a_contender_without_its_python_is_refused():
+    command = [sys.executable, BENCH, "add-mul", "--contenders", "xla"]
+    environment = {k: v for k, v in os.environ.items() if k != "BENCH_XLA_PYTHON"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 1
+    assert "no Python was given for xla" in done.stderr
 
 
 def times(median, ratio):

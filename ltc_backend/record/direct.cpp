@@ -149,6 +149,17 @@ bool updateDirectly(c10::ArrayRef<c10::IValue> selves, CallReader &call) {
   return distinct && !sorted.empty() && sorted[0] && update(all, call);
 }
 
+bool takeValue(const at::Tensor &self, const at::Tensor &result) {
+  TensorData *data = ownData(self);
+  if (!data || result.scalar_type() != self.scalar_type())
+    return false;
+  TensorDataPtr value = tensorData(result);
+  if (value->device != data->device)
+    return false;
+  assign(data->shared_from_this(), operandOf(value));
+  return true;
+}
+
 namespace {
 class DirectKernel final : public c10::OperatorKernel {
 public:

@@ -45,6 +45,10 @@ bool updateDirectly(const at::Tensor &self, CallReader &call);
 /// The same for a list of tensors, none of them twice, and as many results.
 bool updateDirectly(c10::ArrayRef<c10::IValue> selves, CallReader &call);
 
+/// Gives `self` the value of a bare result of its sizes: what updateDirectly()
+/// would have done had the call been met before. False: as above.
+bool takeValue(const at::Tensor &self, const at::Tensor &result);
+
 /// Gives a recorded op that has no Functionalize kernel one that tries this.
 /// `library` is aten's on that key, `name` the op's without the namespace.
 void registerDirectKernel(torch::Library &library, const char *name,

@@ -126,9 +126,10 @@ static void eraseDead(Operation *root) {
       rewriter.eraseOp(op);
 }
 
-LogicalResult lowerOps(Operation *root) {
+LogicalResult lowerOps(Operation *root, const Optimizations &optimizations) {
   eraseDead(root);
-  accumulateProducts(root);
+  if (optimizations.accumulate)
+    accumulateProducts(root);
   SmallVector<OpOp> ops;
   root->walk([&](OpOp op) { ops.push_back(op); });
   for (OpOp op : ops) {

@@ -81,6 +81,8 @@ static void chooseCrossLoop(GenericOp op, const Nest &nest,
 
 LoopChoice chooseLoops(GenericOp op, const Nest &nest, const Machine &machine) {
   LoopChoice choice;
+  if (machine.vectorBits == 0)
+    return choice;
   choice.vectorLoop = chooseVectorLoop(op, nest);
   if (choice.vectorLoop < 0)
     return choice;

@@ -111,7 +111,8 @@ using RowsInConsumer = SmallVector<int64_t>;
 
 class Grouper {
 public:
-  explicit Grouper(func::FuncOp main) : body(main.getBody().front()) {}
+  Grouper(func::FuncOp main, bool join)
+      : body(main.getBody().front()), joins(join) {}
 
   SmallVector<Group> run() {
     for (Operation &op : body)
@@ -168,7 +169,7 @@ private:
     llvm::SmallSetVector<unsigned, 4> joined;
     SmallVector<int64_t> rows = group.rows.back();
     SmallVector<unsigned> producers;
-    if (group.kind != kind::kSerial)
+    if (joins && group.kind != kind::kSerial)
       producers = producersOf(generic);
     for (unsigned producer : llvm::reverse(producers))
       if (auto kept = join(producer, generic, rows, group.kind, joined)) {
@@ -391,12 +392,15 @@ private:
   }
 
   Block &body;
+  const bool joins;
   SmallVector<Group> groups;
   llvm::DenseMap<Operation *, unsigned> groupOf;
 };
 
 } // namespace
 
-SmallVector<Group> findGroups(func::FuncOp main) { return Grouper(main).run(); }
+SmallVector<Group> findGroups(func::FuncOp main, bool join) {
+  return Grouper(main, join).run();
+}
 
 } // namespace ltc::compiler

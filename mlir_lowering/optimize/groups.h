@@ -21,7 +21,8 @@ struct Group {
 
 /// Every op of @main that computes a tensor, in exactly one group; groups in
 /// the order of their last ops. Needs fills private to their reductions.
-llvm::SmallVector<Group> findGroups(mlir::func::FuncOp main);
+/// Without `join` each op is a group, with those fills.
+llvm::SmallVector<Group> findGroups(mlir::func::FuncOp main, bool join);
 
 /// A linalg.generic that writes one scalar everywhere.
 bool isFill(mlir::Operation *op);

@@ -55,7 +55,7 @@ static std::optional<unsigned> addendOf(CallOp call) {
   return isSum ? std::optional(0u) : std::nullopt;
 }
 
-BufferPlan::BufferPlan(func::FuncOp main) : main(main) {
+BufferPlan::BufferPlan(func::FuncOp main, bool reuse) : main(main) {
   Block &body = main.getBody().front();
   for (BlockArgument argument : body.getArguments())
     if (isa<mlir::TensorType>(argument.getType()))
@@ -68,7 +68,7 @@ BufferPlan::BufferPlan(func::FuncOp main) : main(main) {
   for (Operation &op : body)
     visit(&op);
   placeResults();
-  placeTemporaries();
+  placeTemporaries(reuse);
 }
 
 Storage &BufferPlan::open(Value value, Storage::Place place, int64_t first) {
@@ -276,12 +276,14 @@ void BufferPlan::placeResults() {
   }
 }
 
-void BufferPlan::placeTemporaries() {
+void BufferPlan::placeTemporaries(bool reuse) {
   SmallVector<Lifetime> lifetimes;
   SmallVector<Storage *> owners;
   for (Storage &storage : storages)
     if (storage.place == Storage::Arena) {
-      lifetimes.push_back({storage.bytes, storage.first, storage.last});
+      lifetimes.push_back(
+          {storage.bytes, reuse ? storage.first : 0,
+           reuse ? storage.last : std::numeric_limits<int64_t>::max()});
       owners.push_back(&storage);
     }
   arenaBytes = packArena(lifetimes);

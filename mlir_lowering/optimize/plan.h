@@ -25,7 +25,8 @@ struct Storage {
 /// leaves: calls of kernels and of the library, views, scalars.
 class BufferPlan {
 public:
-  explicit BufferPlan(mlir::func::FuncOp main);
+  /// Without `reuse`, temporaries have memory of their own.
+  BufferPlan(mlir::func::FuncOp main, bool reuse);
 
   const Storage &of(mlir::Value tensor) const {
     return storages[storageNumber.lookup(tensor)];
@@ -55,7 +56,7 @@ private:
   bool addInPlace(CallOp call, mlir::OpResult result);
   bool isOnlyInput(CallOp call, unsigned input, unsigned storage);
   void placeResults();
-  void placeTemporaries();
+  void placeTemporaries(bool reuse);
 
   mlir::func::FuncOp main;
   std::vector<Storage> storages;

@@ -113,9 +113,10 @@ Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key) {
     return opened.takeError();
   if (Status status = graph.verify(); !status)
     return status.takeError();
-  // Whoever wants dumps wants to see every stage.
+  // Whoever wants dumps wants to see every stage; what was left out is no part
+  // of the key.
   std::unique_ptr<DiskEntry> entry;
-  if (settings().dump.empty())
+  if (settings().dump.empty() && settings().without.empty())
     entry = DiskEntry::of(diskState, graph, key, (*opened)->target(),
                           compilerSource.identity());
   if (entry)
@@ -175,6 +176,11 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
   static Counter &graphs = counter("codegen.graphs");
   CompileOptions options;
   options.target = parseTarget(target);
+  Result<Optimizations> optimizations =
+      Optimizations::without(settings().without);
+  if (!optimizations)
+    return optimizations.takeError();
+  options.optimizations = *optimizations;
   if (const std::string &directory = settings().dump; !directory.empty()) {
     options.dumpDir = directory;
     options.dumpName = key.str();

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A call that equals an earlier one takes a shorter way, to eager's results."""
 
+import itertools
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -26,6 +28,24 @@ def outcome(program, device):
         return describe(program(device))
     except RuntimeError as error:
         return str(error).splitlines()[0]
+
+
+def cpu(values):
+    return [v.cpu() for v in torch.utils._pytree.tree_leaves(values) if v is not None]
+
+
+unmet = itertools.count(11)
+
+
+def assert_runs_alike(program, counts):
+    """Fail if the run that meets the calls of program(rows) leaves other graphs."""
+    rows = next(unmet)
+    first = program(rows)
+    met = counts["codegen.graphs"]
+    assert met > 0
+    counts.restart()
+    torch.testing.assert_close(program(rows), first)
+    assert counts["codegen.graphs"] == 0
 
 
 def same(program):
@@ -120,6 +140,29 @@ def test_in_place_ops(write):
         return write(x)
 
     same(program)
+
+
+ROUTES = {
+    "alone": lambda x: x.div_(x.sum(-1, keepdim=True)),
+    "a view of it afterwards": lambda x: x.div_(3).reshape(-1) * 2,
+    "through a view": lambda x: (x[1:].mul_(2), x.t() + 1, x),
+    "with a view": lambda x: (x[1:], x.mul_(2), x[1:] + 1),
+    "of another dtype": lambda x: x.gt_(3).view(-1) + 1,
+    "lists": lambda x: (torch._foreach_mul_([x], 3.0), x[0] + 1),
+    "out=": lambda x: (torch.add(x, x, out=x), x.t() + 1),
+    "many parts": lambda x: (x.add_(1), [p * 2 for p in x.split(4)], x[0].expand(3, 4)),
+}
+
+
+@pytest.mark.parametrize("write", ROUTES.values(), ids=ROUTES)
+def test_the_first_run_leaves_the_graphs_of_later_ones(write, counts):
+    def program(rows):
+        x = numbers("lazy", rows, 4)
+        kept = write(x)
+        torch.lazy.mark_step()
+        return x, kept
+
+    assert_runs_alike(lambda rows: cpu(program(rows)), counts)
 
 
 def test_lists_in_place():

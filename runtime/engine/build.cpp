@@ -4,7 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "device/plugin_loader.h"
 #include "engine/engine.h"
+#include "engine/resident.h"
 
 #include "ltc/log.h"
 #include "ltc/metrics.h"
@@ -101,7 +103,12 @@ Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph) {
   bool hit = false;
   Result<ExecutablePtr> executable = cache.findOrMake(
       key, size_t(settings().cache_memory_bytes),
-      [&] { return build(graph, key); }, hit);
+      [&] {
+        Result<ExecutablePtr> made = build(graph, key);
+        releaseAfterBuild(siblingLibrary("libltc_compiler.so"));
+        return made;
+      },
+      hit);
   if (hit)
     hits.add();
   return executable;
@@ -189,6 +196,8 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
   Result<Compiler *> compiler = compilerSource.load();
   if (!compiler)
     return compiler.takeError();
+  // A training run's peak would else be where its second graph is compiled.
+  queue.push(std::make_unique<DiscardArena>(state.arena));
   auto start = std::chrono::steady_clock::now();
   Result<Artifact> artifact = (*compiler)->compile(graph, options);
   if (!artifact) {

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "engine/launch.h"
 
+#include "engine/resident.h"
+
 #include "ltc/kernels.h"
 #include "ltc/log.h"
 #include "ltc/metrics.h"
@@ -25,6 +27,11 @@ Result<ltc_buffer *> Arena::reserve(Device &device, size_t bytes) {
   memory = std::move(*grown);
   size = bytes;
   return memory.get();
+}
+
+void Arena::discard() {
+  if (void *data = memory.hostPointer())
+    discardContents(data, size);
 }
 
 void FailureLog::add(FailurePtr failure) {

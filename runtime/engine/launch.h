@@ -17,6 +17,9 @@ public:
   /// At least `bytes`; nullptr when 0.
   Result<ltc_buffer *> reserve(Device &device, size_t bytes);
   void release() { *this = Arena(); }
+  /// Its contents are dead between two launches: lets the pages go, not the
+  /// address. The thread that launches.
+  void discard();
 
 private:
   Memory memory;
@@ -40,6 +43,15 @@ struct LaunchState {
   Arena arena;
   FailureLog failures;
   std::atomic<size_t> inFlight = 0;
+};
+
+class DiscardArena final : public Work {
+public:
+  explicit DiscardArena(Arena &arena) : arena(arena) {}
+  void run() override { arena.discard(); }
+
+private:
+  Arena &arena;
 };
 
 using DeviceBufferPtr = std::shared_ptr<DeviceBuffer>;

@@ -1,0 +1,32 @@
+//===- resident.h - Memory that need not stay resident ----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A compile is the one moment at which a process needs much beside what it
+// trains with. It is kept apart from that in time: what the steps only use
+// while they run goes before it, and what it used itself goes after it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/types.h"
+
+#include <cstddef>
+#include <string>
+
+namespace ltc::runtime {
+
+/// Gives the pages of host memory whose contents nobody needs back to the
+/// system; the next write makes them anew, from zeros.
+LTC_API void discardContents(void *data, size_t bytes);
+
+/// Gives back what building a program leaves: free pieces of the heap, and the
+/// code of the compiler, the library at `path`, which is read from its file
+/// again when it runs. Any thread, also while another compiles; 3 to 8 ms after
+/// a compile, 1 ms after a program that came from disk.
+LTC_API void releaseAfterBuild(const std::string &path);
+
+} // namespace ltc::runtime

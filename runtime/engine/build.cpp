@@ -22,6 +22,9 @@ namespace {
 
 /// A compile that takes longer is worth a line at level info.
 constexpr std::chrono::seconds slowCompile(2);
+/// Of scratch memory: a program that takes less leaves the peak to the compile,
+/// and the next compile would take 9 ms longer.
+constexpr size_t kWorthReleasing = size_t(16) << 20;
 
 Target parseTarget(std::string_view text) {
   auto next = [&] {
@@ -105,7 +108,8 @@ Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph) {
       key, size_t(settings().cache_memory_bytes),
       [&] {
         Result<ExecutablePtr> made = build(graph, key);
-        releaseAfterBuild(siblingLibrary("libltc_compiler.so"));
+        if (made && (*made)->artifact().arenaBytes >= kWorthReleasing)
+          releaseAfterBuild(siblingLibrary("libltc_compiler.so"));
         return made;
       },
       hit);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a compile leaves resident, and what it takes away."""
 
-# The products between lie in an arena, whose contents go before each compile.
+# The products lie in an arena of 18 MiB, whose contents go before each compile.
 PROGRAM = """
 import torch
 
@@ -17,21 +17,19 @@ def kib_of_compiler_code():
     return found
 
 assert kib_of_compiler_code() == 0
-x = torch.arange(2.0**20, dtype=torch.float64).view(1024, 1024).to("lazy") / 2**20
+x = torch.arange(1536.0**2, dtype=torch.float64).view(1536, 1536).to("lazy") / 2**20
+c = x.cpu()
 for activation in (torch.tanh, torch.relu):
-    y = activation(x @ x).sum(dim=1) - (x @ x).amax(dim=0)
+    small = activation(x[0] + 1)
     torch.lazy.mark_step()
-    z = activation(x + 1).sum(dim=0)
+    large = activation(x @ x).sum(dim=1)
     torch.lazy.synchronize()
-    c = x.cpu()
-    wanted = activation(c @ c).sum(dim=1) - (c @ c).amax(dim=0)
-    torch.testing.assert_close(y.cpu(), wanted)
-    wanted = activation(c + 1).sum(dim=0)
-    torch.testing.assert_close(z.cpu(), wanted)
-print(torch.lazy.metrics()["codegen.graphs"] >= 4, kib_of_compiler_code() < 1024)
+    print(kib_of_compiler_code() < 1024)
+    torch.testing.assert_close(small.cpu(), activation(c[0] + 1))
+    torch.testing.assert_close(large.cpu(), activation(c @ c).sum(dim=1))
 """
 
 
 def test_the_compilers_code_leaves_and_comes_again(run_python):
     done = run_python(PROGRAM, LTC_CACHE="off", OMP_NUM_THREADS="1")
-    assert done.stdout == "True True\n"
+    assert done.stdout == "True\nTrue\n"

@@ -20,6 +20,7 @@
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/lstm.h"
 #include "ltc_backend/record/only_dense.h"
 #include "ltc_backend/record/out_twin.h"
 #include "ltc_backend/record/overlap.h"
@@ -150,6 +151,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerTransfers(*aten);
   registerQuestions(*aten);
   registerAttention();
+  registerLstm();
   aten->impl("native_batch_norm",
              CppFunction::makeFromBoxedFunction<&batchNorm>());
   registerRefusals();

@@ -30,7 +30,7 @@ struct OwnViewMeta : at::functionalization::ViewMeta {
     return taken.defined() ? std::exchange(taken, {}) : take(base);
   }
 
-  at::Tensor taken; ///< what forward() returns the next time, if defined
+  at::Tensor taken;      ///< what forward() returns the next time, if defined
   const bool hasInverse; ///< whether reverse() is right (see overlap.h)
 
 protected:

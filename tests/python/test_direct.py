@@ -286,7 +286,7 @@ BORN = {
     "cast": lambda rows, device: torch.zeros(rows, 1, 2, device=device).int().float(),
     "sum": lambda rows, device: torch.zeros(rows, 3, 2, device=device).sum(1, True),
     "two": lambda rows, device: torch.zeros(rows, 1, 2, device=device).max(1, True)[0],
-    "expand": lambda rows, device: torch.zeros(rows, 1, 1).to(device).expand(rows, 1, 2),
+    "expand": lambda rows, device: torch.zeros(rows, 1, 1).to(device).expand(-1, 1, 2),
     "split": lambda rows, device: torch.zeros(rows, 2, 2, device=device).split(1, 1)[1],
     "turned": lambda rows, device: torch.zeros(1, 2, rows).to(device).permute(2, 0, 1),
     "unsqueeze_": lambda rows, device: torch.zeros(rows, 2).to(device).unsqueeze_(1),

@@ -66,8 +66,8 @@ private:
   bool matchValue(ValueId small, ValueId large);
 
   const Graph &smaller, &larger;
-  std::vector<ValueId> to; ///< the larger graph's number for each value
-  std::vector<bool> taken; ///< inputs of the larger graph that stand for one
+  std::vector<ValueId> to;   ///< the larger graph's number for each value
+  std::vector<bool> taken;   ///< inputs of the larger graph that stand for one
   std::vector<size_t> twins; ///< by node of the larger graph
   /// Inputs that the node at hand would pair; undone if it does not match.
   std::vector<std::pair<ValueId, ValueId>> tried;
@@ -93,11 +93,10 @@ bool Alignment::matchArgument(const Argument &small, const Argument &large) {
   if (auto *value = std::get_if<ValueId>(&small.value))
     return matchValue(*value, std::get<ValueId>(large.value));
   if (auto *list = std::get_if<std::vector<ValueId>>(&small.value))
-    return std::equal(
-        list->begin(), list->end(),
-        std::get<std::vector<ValueId>>(large.value).begin(),
-        std::get<std::vector<ValueId>>(large.value).end(),
-        [&](ValueId a, ValueId b) { return matchValue(a, b); });
+    return std::equal(list->begin(), list->end(),
+                      std::get<std::vector<ValueId>>(large.value).begin(),
+                      std::get<std::vector<ValueId>>(large.value).end(),
+                      [&](ValueId a, ValueId b) { return matchValue(a, b); });
   return small.value == large.value;
 }
 
@@ -155,9 +154,9 @@ std::optional<std::vector<Extra>> Alignment::extraOutputs() const {
   for (size_t i = 0; i < larger.nodes.size(); ++i) {
     for (size_t r = 0; r < larger.nodes[i].results.size(); ++r, ++first)
       if (std::binary_search(beyond.begin(), beyond.end(), first))
-        extra.push_back({i, r,
-                         twins[i] == SIZE_MAX ? std::nullopt
-                                              : std::optional(twins[i])});
+        extra.push_back(
+            {i, r,
+             twins[i] == SIZE_MAX ? std::nullopt : std::optional(twins[i])});
   }
   return extra;
 }

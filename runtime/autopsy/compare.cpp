@@ -91,11 +91,9 @@ GraphDifference Walk::typeDifference(GraphDifference difference,
   return difference;
 }
 
-std::optional<GraphDifference> Walk::compareInput(const Node &old,
-                                                  const Node &node,
-                                                  const Argument &argument,
-                                                  ValueId oldInput,
-                                                  ValueId input) {
+std::optional<GraphDifference>
+Walk::compareInput(const Node &old, const Node &node, const Argument &argument,
+                   ValueId oldInput, ValueId input) {
   const ValueType &was = before.inputs[oldInput], &is = now.inputs[input];
   if (was == is)
     return std::nullopt;
@@ -107,8 +105,8 @@ std::optional<GraphDifference> Walk::compareInput(const Node &old,
   else
     difference = typeDifference(std::move(difference), was.tensor, is.tensor);
   if (was.isScalar && is.isScalar)
-    setValues(difference, "the Python number '" + argument.name + "' of " +
-                              node.op,
+    setValues(difference,
+              "the Python number '" + argument.name + "' of " + node.op,
               was.str(), is.str());
   difference.subject = "input " + std::to_string(input);
   return difference;
@@ -218,8 +216,8 @@ std::optional<GraphDifference> Walk::compareNodes(size_t index) {
                 attribute ? str(*attribute) : "a tensor");
       return difference;
     }
-    if (auto found = compareOperands(old, node, is, operandsOf(was),
-                                     operandsOf(is)))
+    if (auto found =
+            compareOperands(old, node, is, operandsOf(was), operandsOf(is)))
       return found;
   }
   for (size_t i = 0; i < node.results.size(); ++i)
@@ -278,8 +276,8 @@ GraphDifference Walk::aliveness(const std::vector<Extra> &extra,
     difference.what += " and " + std::to_string(extra.size() - 1) + " other" +
                        (extra.size() > 2 ? "s" : "");
   bool many = extra.size() > 1;
-  difference.what += isNew ? many ? " are alive at the end, and were not"
-                                  : " is alive at the end, and was not"
+  difference.what += isNew  ? many ? " are alive at the end, and were not"
+                                   : " is alive at the end, and was not"
                      : many ? " were alive at the end, and are not any more"
                             : " was alive at the end, and is not any more";
   return difference;
@@ -331,7 +329,8 @@ GraphDifference Walk::donationDifference() const {
     difference.earlier = old.node->source;
   std::string thing =
       "the old value of input " + std::to_string(input) +
-      (use.node ? ", '" + use.argument->name + "' of " + use.node->op + "," : "");
+      (use.node ? ", '" + use.argument->name + "' of " + use.node->op + ","
+                : "");
   difference.what =
       thing + (kept ? " is still held at the end, and was not"
                     : " was still held at the end, and is not any more");
@@ -346,8 +345,8 @@ GraphDifference Walk::run() {
     found = compareNodes(index++);
   if (found && found->cause != CompileCause::Ops)
     return *found;
-  bool same = !found && index == before.nodes.size() &&
-              index == now.nodes.size();
+  bool same =
+      !found && index == before.nodes.size() && index == now.nodes.size();
   if (auto extra = runtime::outputsBeyond(before, now))
     return aliveness(*extra, /*isNew=*/true);
   if (auto extra = runtime::outputsBeyond(now, before))

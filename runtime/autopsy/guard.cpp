@@ -30,11 +30,11 @@ void CompileGuard::notify(const CompileRecord &record) {
 static Error errorOf(const std::vector<CompileRecord> &records,
                      size_t allowed) {
   const CompileRecord &last = records.back();
-  std::string message =
-      allowed == 0 ? "a graph was compiled where none may be"
-                   : std::to_string(records.size()) +
-                         " graphs were compiled where at most " +
-                         std::to_string(allowed) + " may be";
+  std::string message = allowed == 0
+                            ? "a graph was compiled where none may be"
+                            : std::to_string(records.size()) +
+                                  " graphs were compiled where at most " +
+                                  std::to_string(allowed) + " may be";
   for (const CompileRecord &record : records)
     message += "\n" + record.str();
   return {ErrorCode::UnexpectedCompile,

@@ -86,8 +86,8 @@ CompileHistory::KeptPtr CompileHistory::nearest(const Kept &graph) {
   double bestRank = 0;
   for (auto at = candidates.rbegin(); at != candidates.rend(); ++at) {
     const Kept &candidate = **at;
-    bool sameEnd = graph.graph.endedBy &&
-                   candidate.graph.endedBy == graph.graph.endedBy;
+    bool sameEnd =
+        graph.graph.endedBy && candidate.graph.endedBy == graph.graph.endedBy;
     double likeness = CompileHistory::likeness(graph, candidate);
     if (likeness == 0 || (likeness < likeEnough && !sameEnd))
       continue;

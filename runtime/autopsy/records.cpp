@@ -92,8 +92,7 @@ std::string remedyOf(CompileCause cause, bool isOutput) {
 std::string_view name(CompileCause cause) { return causeNames[size_t(cause)]; }
 
 std::string CompileRecord::remedy() const {
-  return remedyOf(difference.cause,
-                  !difference.subject.starts_with("input"));
+  return remedyOf(difference.cause, !difference.subject.starts_with("input"));
 }
 
 std::string CompileRecord::str() const {

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "engine/compile_progress.h"
 #include "engine/engine.h"
 
 #include "ltc/log.h"
@@ -115,6 +116,7 @@ Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key) {
   if (Status status = graph.verify(); !status)
     return status.takeError();
   auto note = [&](bool fromDisk, const std::string &fault = "") {
+    ++state.builds;
     history.note(graph, key,
                  {std::chrono::steady_clock::now() - start, fromDisk, fault});
   };
@@ -199,7 +201,10 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
   if (!compiler)
     return compiler.takeError();
   auto start = std::chrono::steady_clock::now();
-  Result<Artifact> artifact = (*compiler)->compile(graph, options);
+  Result<Artifact> artifact = [&] {
+    CompileProgress progress(graph);
+    return (*compiler)->compile(graph, options);
+  }();
   if (!artifact) {
     Error error = artifact.takeError();
     if (error.hint.empty() && options.dumpDir.empty())

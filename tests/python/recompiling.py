@@ -265,7 +265,7 @@ PROGRAMS = {
     dimension: ("constant", "aten::cumsum", "'dim' .* was 0 and is 1"),
     index: ("constant", "aten::select_copy.int", "'index' .* was 0 and is 1"),
     flag: ("constant", "aten::sum.dim_IntList", "'keepdim' .* false and is true"),
-    text: ("constant", "aten::gelu", "'approximate' .* \"none\" and is \"tanh\""),
+    text: ("constant", "aten::gelu", '\'approximate\' .* "none" and is "tanh"'),
     branch: ("ops", "aten::tanh", "was aten::relu and is aten::tanh"),
     training_and_evaluation: ("ops", "", "was aten::relu and is "),
     more_rounds: ("ops", "aten::exp", "was aten::sum and is aten::exp"),

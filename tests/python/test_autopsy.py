@@ -117,3 +117,29 @@ def test_without_source_lines_the_cause_is_still_found(run_python):
     text = run_python(LOOP, LTC_SOURCE_LINES="0").stdout
     assert "shape: dim 0 of input 0, 'self' of aten::exp, was 3 and is 4" in text
     assert "program.py" not in text
+
+
+STEADY = """
+import torch
+x = torch.ones(8, 8).to("lazy")
+for step in range(100):
+    y = x.exp() * step
+    torch.lazy.mark_step()
+    if step % 2:
+        y.cpu()
+"""
+
+
+def test_the_log_says_once_who_waits_in_a_loop(run_python):
+    lines = run_python(STEADY, LTC_LOG="execute=info").stderr.splitlines()
+    assert len(lines) == 1
+    pattern = (
+        r"\[ltc info execute\] (host|device)-bound: the device idles (\d+) % of a step "
+        r"of \S+ ms, in a loop that launches a graph of 2 ops for .*program.py:6 in .*"
+    )
+    word, share = re.fullmatch(pattern, lines[0]).groups()
+    assert (word == "host") == (int(share) > 50) or int(share) == 50
+
+
+def test_a_quiet_program_says_nothing(run_python):
+    assert run_python(STEADY).stderr == ""

@@ -94,9 +94,13 @@ TEST_F(CompileProgressTest, ATerminalGetsALineThatVanishes) {
 
 TEST_F(CompileProgressTest, AShortCompileOrAnotherLevelSaysNothing) {
   Redirected redirected(/*terminal=*/false);
-  { CompileProgress progress(graphOfTwo(), milliseconds(0)); }
+  {
+    CompileProgress progress(graphOfTwo(), milliseconds(0));
+  }
   ASSERT_TRUE(set("log", "codegen=info"));
-  { CompileProgress progress(graphOfTwo(), std::chrono::hours(1)); }
+  {
+    CompileProgress progress(graphOfTwo(), std::chrono::hours(1));
+  }
   ASSERT_EQ(::write(STDERR_FILENO, "end", 3), 3);
   redirected.await("end");
   EXPECT_EQ(redirected.all, "end");

@@ -67,8 +67,8 @@ private:
     close();
     b.setInsertionPoint(main);
     std::string name = (kEntry + "_" + Twine(parts.size())).str();
-    auto part = func::FuncOp::create(b, main.getLoc(), name,
-                                     b.getFunctionType({}, {}));
+    auto part =
+        func::FuncOp::create(b, main.getLoc(), name, b.getFunctionType({}, {}));
     part.setPrivate();
     b.setInsertionPointToStart(part.addEntryBlock());
     parts.push_back({part, {}});
@@ -80,8 +80,8 @@ private:
       return;
     func::FuncOp part = parts.back().function;
     func::ReturnOp::create(b, main.getLoc());
-    part.setType(b.getFunctionType(
-        part.getBody().front().getArgumentTypes(), {}));
+    part.setType(
+        b.getFunctionType(part.getBody().front().getArgumentTypes(), {}));
   }
 
   void take(Operation *call) {

@@ -8,6 +8,7 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
     torch_ltc.settings   every setting, ``with settings.scope(rng="eager")``
     torch_ltc.metrics    counters, ``with metrics.measure() as counts``
     torch_ltc.cache      the compiled graphs on disk
+    torch_ltc.autopsy    why they were compiled
     torch_ltc.errors     the exceptions, all of them ``torch_ltc.Error``
 
     torch_ltc.register_lowering   code for a custom op, which fuses
@@ -28,7 +29,7 @@ def _autoload():
 importlib.import_module("torch")
 
 
-_MODULES = ("cache", "errors", "metrics", "settings")
+_MODULES = ("autopsy", "cache", "errors", "metrics", "settings")
 _ERRORS = (
     "CompileError",
     "DeviceError",

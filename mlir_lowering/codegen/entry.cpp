@@ -27,8 +27,8 @@ constexpr int64_t kParallelWork = 64 * 1024;
 class EntryLowering {
 public:
   EntryLowering(ModuleOp module, Artifact &artifact)
-      : module(module), artifact(artifact), symbols(module),
-        main(symbols.lookup<func::FuncOp>("main")),
+      : module(module), artifact(artifact), kernels(module),
+        main(kernels.lookup<func::FuncOp>("main")),
         b(main.getLoc(), module.getContext()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
 
@@ -160,7 +160,7 @@ private:
   }
 
   void launch(func::CallOp call) {
-    auto kernel = symbols.lookup<func::FuncOp>(call.getCallee());
+    auto kernel = kernels.lookup<func::FuncOp>(call.getCallee());
     Value array = words(call.getNumOperands());
     for (auto [i, operand] : llvm::enumerate(call.getOperands()))
       storeWord(b, array, i, operand);
@@ -235,7 +235,7 @@ private:
 
   ModuleOp module;
   Artifact &artifact;
-  SymbolTable symbols; ///< of the kernels: a look-up in the module is a walk
+  SymbolTable kernels; ///< a look-up in the module is a walk
   func::FuncOp main;
   ImplicitLocOpBuilder b;
   LLVM::LLVMPointerType pointer;

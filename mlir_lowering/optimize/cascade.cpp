@@ -11,8 +11,8 @@
 
 namespace ltc::compiler {
 
-/// Of an innermost sum: its loop is long enough to hide what joining costs. Sums
-/// of sums are so rare that few of them in a row cost nothing.
+/// Of an innermost sum: its loop is long enough to hide what joining costs.
+/// Sums of sums are so rare that few of them in a row cost nothing.
 constexpr int64_t kTerms = 32, kSums = 8;
 
 llvm::SmallVector<Strip> cascade(llvm::ArrayRef<Reduction> loops,

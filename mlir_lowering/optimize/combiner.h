@@ -21,6 +21,7 @@ public:
   /// Nothing if the op folds in another way, or depends on the order.
   static std::optional<Folding> of(mlir::linalg::GenericOp op);
 
+  bool isChoice() const { return combiners.empty(); }
   /// Whether the order of the terms shows in the last digits: floats are added.
   bool rounds() const;
 

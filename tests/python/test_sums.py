@@ -44,7 +44,7 @@ def check(program, shape, **options):
         ((16, 12, 28, 28), (0, 2, 3)),
         ((300, 3, 50, 2), (0, 2)),
         ((1 << 20,), 0),
-        ((1000003,), 0),
+        ((2000003,), 0),  # parts, and a rest
         ((1031, 1033), (0, 1)),
     ],
 )
@@ -127,3 +127,47 @@ def test_a_sum_of_negative_zeros():
     for dims in (0, 1, (0, 1)):
         assert not x.to("lazy").sum(dims).cpu().signbit().any()
         assert not x.sum(dims).signbit().any()
+
+
+ON_THREADS = """
+import torch
+torch.manual_seed(0)
+x = torch.randn(1031, 2053).to("lazy")
+for found in (x.sum(), x.sum(0), x[:, :64].sum(0), x[:4].sum(1), x.std(), x.amax()):
+    print(found.cpu().double().reshape(-1)[:50].tolist())
+"""
+
+
+def test_the_number_of_threads_does_not_show(run_python):
+    one, three = (run_python(ON_THREADS, OMP_NUM_THREADS=n).stdout for n in "13")
+    assert one == three
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.sum(),  # 2045 * 1031 points
+        lambda x: x.t().sum(),
+        lambda x: (x - x[:1]).square().mean(),
+        lambda x: x.reshape(5, -1).sum(1),
+        lambda x: x.reshape(5, 409, 1031).sum((0, 2)),
+        lambda x: x.reshape(-1, 5).sum(0),
+        lambda x: x[:, 1:].reshape(409, 5, 1030).sum((0, 2)),
+        lambda x: x[::2].sum(),
+        lambda x: torch.stack(torch.var_mean(x)),
+        lambda x: x.norm(),
+        lambda x: x.logsumexp((0, 1)),
+        lambda x: torch.stack([x.amax(), x.amin(), x.argmax() + 0.0]),
+        lambda x: (x > 0).sum(),
+        lambda x: torch.stack([(x > -1).all(), (x > 3).any()]),
+        lambda x: (x * 8).to(torch.int32).sum(),
+        lambda x: x.to(torch.bfloat16).float().sum(),
+        lambda x: F.batch_norm(x.reshape(-1, 5), None, None, training=True),
+        lambda x: F.cross_entropy(x.reshape(-1, 5), x[:409].long().flatten() % 5),
+        lambda x: x[:0].sum(),
+    ],
+)
+def test_what_is_cut_into_parts(program):
+    x = torch.rand(2045, 1031, generator=torch.manual_seed(0)) * 2 - 0.5
+    lazy, exact = program(x.to("lazy")).cpu().double(), program(x.double()).double()
+    torch.testing.assert_close(lazy, exact, rtol=1e-6, atol=1e-6)

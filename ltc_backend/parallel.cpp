@@ -96,19 +96,19 @@ void releaseThreads() {
 void stayAlone(bool alone) { isAlone = alone; }
 
 void followThreadCount() {
-  static thread_local int followed = -1;
+  static thread_local int followed = 0;
   int wanted = isAlone ? 1 : wantedThreads.load(std::memory_order_relaxed);
-  if (followed == wanted)
+  if (followed == wanted || wanted == 0)
     return;
   followed = wanted;
   const OpenMP &openMP = OpenMP::get();
-  // torch asks MKL how many threads there are, so MKL must know first.
+  // Not at::init_num_threads, which takes OpenMP's own number where nobody
+  // told torch one: that of this thread, so that one would stay one.
+  at::get_num_threads(); // a thread's first call sets its number
   if (openMP.setThreadsOfMkl)
     openMP.setThreadsOfMkl(isAlone ? 1 : 0);
-  if (isAlone && openMP.setThreads)
-    openMP.setThreads(1);
-  else
-    at::init_num_threads();
+  if (openMP.setThreads)
+    openMP.setThreads(wanted);
 }
 
 void parallelFor(int64_t n, int64_t grain,

@@ -1,43 +1,68 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How many threads a program's loops use."""
-
-import os
-import subprocess
-import sys
+"""Threads that record, sync and read at the same time, on one device and on two."""
 
 import pytest
 
-# Long enough for more than one thread, run often enough to be judged so.
-STEPS = """
-import os, sys, torch
-if len(sys.argv) > 1:
-    torch.set_num_threads(int(sys.argv[1]))
-x = torch.randn(2000, 2000).to("lazy")
-for _ in range(6):
-    x = torch.tanh(x).exp().sin()
-    torch.lazy.mark_step()
-    torch.lazy.synchronize()
-tasks = [f"/proc/self/task/{task}/comm" for task in os.listdir("/proc/self/task")]
-names = [open(task).read() for task in tasks]
-# A team's threads inherit their leader's name.
-print(names.count("ltc-queue\\n"), torch.get_num_threads())
+# The threads are the first to touch the device, too. A thread's sync computes
+# what the others have recorded so far, in the midst of their work.
+PROGRAM = """
+import sys, threading
+import torch
+import torch_ltc
+
+ROUNDS, DEVICES = {rounds}, {devices}
+wrong = []
+
+
+def work(number):
+    device = f"lazy:{{number % DEVICES}}"
+    x = torch.full((16, 16), float(number), device=device)
+    w = torch.ones(16, 16, device=device, requires_grad=True)
+    total = torch.zeros((), device=device)
+    for i in range(ROUNDS):
+        value = number * (i + 1) + number
+        y = (x * (i + 1)).relu() + number
+        total += y[0, 0]
+        mean = y.mean()
+        if i % 7 == 0:
+            torch.lazy.mark_step(device=number % DEVICES)
+        if i % 3 == 0 and mean.item() != value:
+            wrong.append((number, i, "mean", mean.item(), value))
+        if i % 11 == 0:
+            (w * y).sum().backward()
+            if w.grad.cpu().unique().tolist() != [value]:
+                wrong.append((number, i, "grad", w.grad[0, 0].item(), value))
+            w.grad = None
+        if i % 13 == 0:
+            other = y.to(f"lazy:{{(number + 1) % DEVICES}}")
+            if (other + 1)[3, 3].item() != value + 1:
+                wrong.append((number, i, "moved", value + 1))
+        if i % 17 == 0:
+            try:
+                torch.ones(3, device=device) + torch.ones(4, device=device)
+                wrong.append((number, i, "no error"))
+            except RuntimeError:
+                pass
+    expected = sum(number * (i + 1) + number for i in range(ROUNDS))
+    if abs(total.item() - expected) > 1e-5 * expected:
+        wrong.append((number, "total", total.item(), expected))
+    finished.append(number)
+
+
+finished = []
+threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(sorted(finished), wrong[:5])
 """
 
 
-@pytest.mark.parametrize(
-    ("environment", "arguments"),
-    [({"OMP_NUM_THREADS": "2"}, []), ({"OMP_NUM_THREADS": "1"}, ["3"])],
-    ids=["by environment", "by call"],
-)
-def test_a_long_program_uses_as_many_threads_as_torch(environment, arguments):
-    """It is first measured on one thread; afterwards it has all of them."""
-    done = subprocess.run(
-        [sys.executable, "-c", STEPS, *arguments],
-        env=os.environ | {"LTC_CACHE": "off"} | environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    found, wanted = done.stdout.split()
-    assert found == wanted
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("rounds", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_eight_threads_get_their_own_values(rounds, devices, run_python):
+    program = PROGRAM.format(rounds=rounds, devices=devices)
+    done = run_python(program, LTC_CPU_DEVICES=str(devices), timeout=300)
+    assert done.stdout == "[0, 1, 2, 3, 4, 5, 6, 7] []\n", done.stderr

@@ -236,7 +236,8 @@ Status AtenKernel::run(Views operands, Views results) {
   }
   try {
     CleanThreadState clean;
-    followThreadCount();
+    if (!direct)
+      prepareForAten();
     call(operands, results);
   } catch (...) {
     Error error = currentError(Stage::Execute, plan.name);

@@ -22,9 +22,7 @@ struct OpenMP {
   int (*setThreadsOfMkl)(int) = nullptr; ///< null without MKL; 0 undoes
   int (*pause)(int) = nullptr;           ///< null before OpenMP 5.0
 
-  bool hasTeams() const {
-    return start && end && threadNumber && threadCount;
-  }
+  bool hasTeams() const { return start && end && threadNumber && threadCount; }
   /// Safe from any thread.
   static const OpenMP &get();
 

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import chart
+import growth
 import limits
 import page
 import report
@@ -122,12 +123,20 @@ def main():
     options = parse_options()
     result = measure_all(options)
     print(report.table(result))
+    if not options.workloads:
+        sizes = growth.SMALL_SIZES if options.small else growth.SIZES
+        result["growth"] = growth.measure(sizes)
+        print(growth.table(result["growth"]))
+        write(options.json, json.dumps(result, indent=1) + "\n")
+        write(options.chart.with_name("growth.svg"), growth.draw(result["growth"]))
     if options.compare:
         print(report.comparison(json.loads(options.compare.read_text()), result))
     write(options.chart, chart.draw(result))
     print(f"wrote {options.json} and {options.chart}")
     if options.docs:
         page.renew(HERE.parent / "docs", result)
+        if "growth" in result:
+            write(HERE.parent / "docs" / "growth.svg", growth.draw(result["growth"]))
     wrong = [
         entry
         for entry in result["outputs"]

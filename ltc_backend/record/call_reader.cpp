@@ -93,9 +93,7 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
     if (impl != lazy) {
       auto *wrapper = static_cast<at::FunctionalTensorWrapper *>(impl);
       if (!wrapper->is_up_to_date()) {
-        at::Tensor old = wrapper->value();
         wrapper->sync_();
-        keepSizes(std::move(old));
         lazy = lazyImpl(tensor);
       }
       ++wrappers;

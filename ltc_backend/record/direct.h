@@ -35,6 +35,9 @@ inline bool isFunctionalLazy(const at::Tensor &tensor) {
 /// Undefined: that cannot be done directly, and nothing has been done.
 at::Tensor recordDirectly(CallReader &call);
 
+/// The same of an op that returns several. None: as above.
+std::vector<at::Tensor> recordAllDirectly(CallReader &call);
+
 /// Whether the functional tensor is no view, and has none.
 bool isAlone(const at::Tensor &tensor);
 

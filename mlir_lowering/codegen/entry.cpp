@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
+#include "mlir_lowering/codegen/split_entry.h"
 #include "mlir_lowering/codegen/words.h"
 #include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
@@ -26,15 +27,34 @@ constexpr int64_t kParallelWork = 64 * 1024;
 class EntryLowering {
 public:
   EntryLowering(ModuleOp module, Artifact &artifact)
-      : module(module), artifact(artifact),
-        main(module.lookupSymbol<func::FuncOp>("main")),
+      : module(module), artifact(artifact), kernels(module),
+        main(kernels.lookup<func::FuncOp>("main")),
         b(main.getLoc(), module.getContext()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
 
   LogicalResult run() {
     declare();
-    unpackArguments();
-    for (Operation &op : llvm::make_early_inc_range(main.getBody().front())) {
+    unsigned count = main.getNumArguments();
+    artifact.arenaBytes =
+        cast<MemRefType>(main.getArgumentTypes().back()).getDimSize(0);
+    SmallVector<EntryPart> parts = splitMain(main);
+    for (const EntryPart &part : parts)
+      lower(part, count);
+    if (parts.front().function != main)
+      callAll(parts);
+    main.setName(kEntry);
+    main.setPublic();
+    return success();
+  }
+
+private:
+  /// `count`: of @main's arguments.
+  void lower(EntryPart part, unsigned count) {
+    wordArray = {};
+    wordCount = 1;
+    unpackArguments(part, count);
+    Block &body = part.function.getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(body)) {
       b.setInsertionPoint(&op);
       b.setLoc(op.getLoc());
       if (auto call = dyn_cast<func::CallOp>(op)) {
@@ -45,13 +65,19 @@ public:
         copyDense(copy);
       }
     }
-    main.setName(kEntry);
-    main.setPublic();
     allocateWords();
-    return success();
   }
 
-private:
+  void callAll(ArrayRef<EntryPart> parts) {
+    Block &body = main.getBody().front();
+    body.eraseArguments(0, body.getNumArguments());
+    Value arguments = body.addArgument(pointer, main.getLoc());
+    main.setType(b.getFunctionType({pointer}, {}));
+    b.setInsertionPoint(body.getTerminator());
+    for (EntryPart part : parts)
+      func::CallOp::create(b, part.function, ValueRange{arguments});
+  }
+
   LLVM::LLVMFuncOp declareOne(StringRef name, ArrayRef<Type> types) {
     auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
     if (known)
@@ -73,9 +99,10 @@ private:
   }
 
   /// arguments[i] points at a descriptor or a scalar; see artifact.h.
-  void unpackArguments() {
-    Block &body = main.getBody().front();
-    unsigned count = body.getNumArguments();
+  void unpackArguments(EntryPart part, unsigned count) {
+    Block &body = part.function.getBody().front();
+    entry = &body;
+    unsigned own = body.getNumArguments();
     b.setInsertionPointToStart(&body);
     Value arguments = body.addArgument(pointer, main.getLoc());
     auto argumentAt = [&](unsigned i) -> Value {
@@ -83,14 +110,12 @@ private:
                                         ArrayRef<LLVM::GEPArg>{int32_t(i)});
       return LLVM::LoadOp::create(b, pointer, place);
     };
-    for (unsigned i = 0; i < count; ++i) {
+    for (unsigned i = 0; i < own; ++i) {
       BlockArgument argument = body.getArgument(i);
       Type type = argument.getType();
-      if (i + 1 == count)
-        artifact.arenaBytes = cast<MemRefType>(type).getDimSize(0);
       if (argument.use_empty())
         continue;
-      Value place = argumentAt(i);
+      Value place = argumentAt(part.arguments[i]);
       auto memref = dyn_cast<MemRefType>(type);
       argument.replaceAllUsesWith(
           memref ? memrefAt(b, firstElement(place, memref), memref)
@@ -98,8 +123,8 @@ private:
     }
     Value place = argumentAt(count);
     context = LLVM::LoadOp::create(b, pointer, place);
-    body.eraseArguments(0, count);
-    main.setType(b.getFunctionType({pointer}, {}));
+    body.eraseArguments(0, own);
+    part.function.setType(b.getFunctionType({pointer}, {}));
   }
 
   Value firstElement(Value descriptor, MemRefType type) {
@@ -120,7 +145,7 @@ private:
     wordCount = std::max(wordCount, count);
     if (!wordArray) {
       OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(&main.getBody().front());
+      b.setInsertionPointToStart(entry);
       wordArray =
           LLVM::AllocaOp::create(b, pointer, b.getI64Type(), constant(1), 64);
     }
@@ -135,7 +160,7 @@ private:
   }
 
   void launch(func::CallOp call) {
-    auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
+    auto kernel = kernels.lookup<func::FuncOp>(call.getCallee());
     Value array = words(call.getNumOperands());
     for (auto [i, operand] : llvm::enumerate(call.getOperands()))
       storeWord(b, array, i, operand);
@@ -210,9 +235,12 @@ private:
 
   ModuleOp module;
   Artifact &artifact;
+  SymbolTable kernels; ///< a look-up in the module is a walk
   func::FuncOp main;
   ImplicitLocOpBuilder b;
   LLVM::LLVMPointerType pointer;
+  // Of the part at hand.
+  Block *entry = nullptr;
   Value context;
   LLVM::AllocaOp wordArray;
   int64_t wordCount = 1;

@@ -19,7 +19,8 @@ void NestEmitter::emitPointwise(Value from) {
 }
 
 void NestEmitter::emitSquares() {
-  Value whole = wholeVectors(vectorLoop), rows = wholeVectors(crossLoop);
+  Value whole = wholeTurns(vectorLoop, lanes),
+        rows = wholeTurns(crossLoop, lanes);
   forLoop(index(0), rows, lanes, {}, [&](Value row, ValueRange) {
     forLoop(index(0), whole, lanes, {}, [&](Value iv, ValueRange) {
       emitSquare(row, iv);

@@ -19,8 +19,9 @@ void NestEmitter::emitScalars() {
     for (unsigned i = 0; i < results(); ++i)
       carried.push_back(
           memref::LoadOp::create(b, resultBase(i), start[inputs + i]));
-  Values values = forReductions(
-      0, carried, [&](ValueRange args) { return scalarBody(args); });
+  Values values =
+      forStrips(strips(rounds()), carried,
+                [&](Value, ArrayRef<Value> sums) { return scalarBody(sums); });
   for (unsigned i = 0; i < results(); ++i)
     memref::StoreOp::create(b, values[i], resultBase(i), start[inputs + i]);
 }

@@ -54,24 +54,25 @@ bool staysInMain(Operation *op) {
          op->hasTrait<OpTrait::IsTerminator>();
 }
 
+OpOperand *largestInput(GenericOp op) {
+  OpOperand *largest = nullptr;
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (isa<mlir::TensorType>(input->get().getType()) &&
+        (!largest || elementCount(input->get().getType()) >
+                         elementCount(largest->get().getType())))
+      largest = input;
+  return largest;
+}
+
 /// The loop dimension that runs along the fastest dimension of the largest
 /// input decides between rows and columns.
-static StringRef reductionKind(GenericOp op) {
-  Value largest;
-  AffineMap map;
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    if (!isa<mlir::TensorType>(input->get().getType()))
-      continue;
-    if (!largest || elementCount(input->get().getType()) >
-                        elementCount(largest.getType())) {
-      largest = input->get();
-      map = op.getMatchingIndexingMap(input);
-    }
-  }
+StringRef reductionKind(GenericOp op) {
+  OpOperand *largest = largestInput(op);
+  AffineMap map = largest ? op.getMatchingIndexingMap(largest) : AffineMap();
   auto iterators = op.getIteratorTypesArray();
   for (unsigned i = map ? map.getNumResults() : 0; i-- > 0;) {
     auto dim = dyn_cast<AffineDimExpr>(map.getResult(i));
-    if (!dim || cast<ShapedType>(largest.getType()).getDimSize(i) == 1)
+    if (!dim || cast<ShapedType>(largest->get().getType()).getDimSize(i) == 1)
       continue;
     return (iterators[dim.getPosition()] == utils::IteratorType::reduction)
                ? kind::kRowReduce

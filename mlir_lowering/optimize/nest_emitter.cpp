@@ -67,9 +67,9 @@ Value NestEmitter::extentOf(unsigned loop) {
   return l.size ? l.size : index(l.extent);
 }
 
-Value NestEmitter::wholeVectors(unsigned loop) {
+Value NestEmitter::wholeTurns(unsigned loop, int64_t step) {
   Value extent = extentOf(loop);
-  Value rest = b.createOrFold<arith::RemUIOp>(extent, index(lanes));
+  Value rest = b.createOrFold<arith::RemUIOp>(extent, index(step));
   return b.createOrFold<arith::SubIOp>(extent, rest);
 }
 
@@ -108,17 +108,10 @@ NestEmitter::Values NestEmitter::forVectors(
   return masked(carried);
 }
 
-NestEmitter::Values
-NestEmitter::forReductions(unsigned level, Values carried,
-                           llvm::function_ref<Values(ValueRange)> leaf) {
-  if (level == reductions.size())
-    return leaf(carried);
-  unsigned loop = reductions[level];
-  return forLoop(index(0), extentOf(loop), 1, carried,
-                 [&](Value iv, ValueRange args) {
-                   Step step(*this, loop, iv);
-                   return forReductions(level + 1, llvm::to_vector(args), leaf);
-                 });
+bool NestEmitter::unrollsAlong() {
+  int64_t extent = nest.loops[vectorLoop].extent;
+  return isCheap() &&
+         (ShapedType::isDynamic(extent) || extent >= kUnroll * lanes);
 }
 
 NestEmitter::Values NestEmitter::indices() {
@@ -156,8 +149,12 @@ NestEmitter::Values NestEmitter::vectorBody(Value mask,
                     {positioned, indexed, lanes, mask, accumulators, loaded});
 }
 
-Value NestEmitter::loadResult(unsigned i, Value mask) {
-  return loadVector(b, resultBase(i), position[inputs + i], 1, lanes, mask);
+NestEmitter::Values NestEmitter::loadResults(Value mask) {
+  Values values;
+  for (unsigned i = 0; i < results(); ++i)
+    values.push_back(
+        loadVector(b, resultBase(i), position[inputs + i], 1, lanes, mask));
+  return values;
 }
 
 void NestEmitter::storeResults(ArrayRef<Value> values, Value mask) {

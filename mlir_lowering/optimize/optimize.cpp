@@ -26,8 +26,10 @@ LogicalResult optimize(ModuleOp module, const Machine &machine,
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
     return module.emitError("a module to optimize has a function @main");
-  if (failed(tidy(module)) || failed(fuseElementwise(main, optimizations)) ||
-      failed(outlineKernels(module, optimizations)) ||
+  if (failed(tidy(module)) || failed(fuseElementwise(main, optimizations)))
+    return failure();
+  splitReductions(main);
+  if (failed(outlineKernels(module, optimizations)) ||
       failed(scheduleKernels(module)) ||
       failed(planBuffers(module, optimizations)) || failed(tidy(module)) ||
       failed(bufferizeKernels(module)) || failed(tidy(module)) ||

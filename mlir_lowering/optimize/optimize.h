@@ -51,6 +51,8 @@ inline constexpr llvm::StringLiteral kSerial = "serial";
 /// Fuses elementwise producers into their consumers.
 mlir::LogicalResult fuseElementwise(mlir::func::FuncOp main,
                                     const Optimizations &optimizations);
+/// Cuts reductions that are long, and few, into parts that run in parallel.
+void splitReductions(mlir::func::FuncOp main);
 /// Moves every computation on tensors out of @main into kernel functions;
 /// equal kernels become one function.
 mlir::LogicalResult outlineKernels(mlir::ModuleOp module,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "device/queue.h"
+#include "engine/loop_meter.h"
 #include "engine/program.h"
 
 namespace ltc::runtime {
@@ -43,6 +44,8 @@ struct LaunchState {
   Arena arena;
   FailureLog failures;
   std::atomic<size_t> inFlight = 0;
+  std::atomic<uint64_t> builds = 0; ///< graphs compiled or loaded
+  LoopMeter loop;
 };
 
 class DiscardArena final : public Work {
@@ -73,6 +76,8 @@ public:
 
 private:
   FailurePtr failedInput() const;
+  /// Says once a loop who waits for whom, if that is logged.
+  void measureLoop();
   Status execute();
   /// Runs on one thread or on all, as the program's ThreadChoice says.
   Status runMeasured(std::vector<ltc_operand> &operands, ltc_buffer *arena,

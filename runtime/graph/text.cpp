@@ -139,6 +139,12 @@ void printNode(std::string &out, const Node &node, ValueId first,
 
 } // namespace
 
+std::string str(const Attribute &attribute) {
+  std::string out;
+  std::visit(PrintAttribute{out}, attribute);
+  return out;
+}
+
 std::string Graph::str(SourceLines lines) const {
   std::string out = "graph {\n";
   ValueId next = 0;

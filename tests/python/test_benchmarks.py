@@ -12,6 +12,7 @@ from pathlib import Path
 
 import ablation
 import chart
+import growth
 import page
 import pytest
 import report
@@ -78,6 +79,24 @@ def test_a_contender_without_its_python_is_refused():
     )
     assert done.returncode == 1
     assert "no Python was given for xla" in done.stderr
+
+
+def test_growth_is_measured_and_drawn(tmp_path):
+    points = growth.compile_times("training", [12, 24])
+    assert [ops for ops, _ in points] == sorted({ops for ops, _ in points})
+    assert all(seconds > 0 for _, seconds in points)
+    document = ElementTree.fromstring(growth.draw({"training": points}))
+    dots = document.findall("{http://www.w3.org/2000/svg}circle")
+    legend = 1
+    assert len(dots) == legend + 2
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.5, 2.0])
+def test_growth_finds_the_power(exponent):
+    points = [[n, 3e-5 * n**exponent] for n in (10, 100, 300, 1000, 10_000)]
+    points[0][1] = 1  # before the fit
+    assert growth.power(points) == pytest.approx(exponent)
+    assert f"grows as n^{exponent:.2f}" in growth.table({"chain": points})
 
 
 def times(median, ratio):

@@ -14,8 +14,8 @@
 namespace ltc::backend {
 
 /// `work` on ranges of [0, count), on all threads. Ours, since at::parallel_for
-/// is parallel only in files that a compiler reads with OpenMP. Throws what one of
-/// them threw.
+/// is parallel only in files that a compiler reads with OpenMP. Throws what one
+/// of them threw.
 template <typename Work> void forRanges(int64_t count, const Work &work) {
   struct Call {
     const Work &work;

@@ -131,7 +131,8 @@ private:
     });
   }
 
-  /// Of the state after the i-th time, as the later times and the output see it.
+  /// Of the state after the i-th time, as the later times and the output see
+  /// it.
   void gradientOfState(int64_t i, int64_t panel) {
     int64_t h = layer.hidden, col = panel * PackedMatrix::kCols;
     int64_t units = weight.panelWidth(panel);
@@ -155,8 +156,8 @@ private:
           (i == 0 ? cx + b * h : layer.row(cells, i - 1, b, h)) + col;
       lstmCellBackward({weight.panelWidth(panel), h, before},
                        layer.row(gates, i, b, kGates * h) + col,
-                       layer.row(cells, i, b, h) + col,
-                       gradState + b * h + col, gradCell + b * h + col,
+                       layer.row(cells, i, b, h) + col, gradState + b * h + col,
+                       gradCell + b * h + col,
                        layer.row(gradProjected, i, b, kGates * h) + col);
     }
   }

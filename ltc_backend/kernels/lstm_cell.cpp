@@ -11,8 +11,7 @@
 // One body for each kind of vectors, chosen when the library is loaded.
 #if defined(__x86_64__)
 #define LTC_FOR_EACH_CPU                                                       \
-  __attribute__((                                                              \
-      target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define LTC_FOR_EACH_CPU
 #endif
@@ -54,8 +53,8 @@ LTC_FOR_EACH_CPU
 void lstmCell(const LstmCell &at, float *gates, float *__restrict cell,
               float *__restrict output) {
   float *__restrict in = gates, *__restrict forget = in + at.gateStride,
-                   *__restrict candidate = forget + at.gateStride,
-                   *__restrict out = candidate + at.gateStride;
+                    *__restrict candidate = forget + at.gateStride,
+                    *__restrict out = candidate + at.gateStride;
   const float *__restrict before = at.cellBefore;
   for (int64_t i = 0; i < at.units; ++i) {
     in[i] = sigmoid(in[i]);
@@ -77,9 +76,9 @@ void lstmCellBackward(const LstmCell &at, const float *gates,
                           *__restrict out = candidate + at.gateStride;
   const float *__restrict before = at.cellBefore;
   float *__restrict gradIn = gradGates,
-                   *__restrict gradForget = gradIn + at.gateStride,
-                   *__restrict gradCandidate = gradForget + at.gateStride,
-                   *__restrict gradOut = gradCandidate + at.gateStride;
+                    *__restrict gradForget = gradIn + at.gateStride,
+                    *__restrict gradCandidate = gradForget + at.gateStride,
+                    *__restrict gradOut = gradCandidate + at.gateStride;
   for (int64_t i = 0; i < at.units; ++i) {
     float bent = hyperbolicTangent(cell[i]);
     float grad = gradCell[i] + gradOutput[i] * out[i] * (1 - bent * bent);

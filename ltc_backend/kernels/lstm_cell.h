@@ -24,8 +24,8 @@ void lstmCell(const LstmCell &at, float *gates, float *cell, float *output);
 /// Gradients of one application. `gradOutput` is with respect to the output,
 /// `gradCell` to the state after it on entry and before it on return;
 /// `gradGates`, laid out as the gates, to what the gates were made from.
-void lstmCellBackward(const LstmCell &at, const float *gates,
-                      const float *cell, const float *gradOutput, float *gradCell,
+void lstmCellBackward(const LstmCell &at, const float *gates, const float *cell,
+                      const float *gradOutput, float *gradCell,
                       float *gradGates);
 
 } // namespace ltc::backend

@@ -26,7 +26,6 @@ void pack(const GemmOperand &from, int64_t row, int64_t col, int64_t rows,
                 cols * sizeof(float));
 }
 
-
 bool PackedMatrix::isSupported() {
 #if defined(__x86_64__)
   static const bool answer = [] {
@@ -51,13 +50,13 @@ PackedMatrix::PackedMatrix(const GemmOperand &from)
 void PackedMatrix::multiply(int64_t panel, const float *a, int64_t rows,
                             int64_t aStride, bool accumulate, float *c,
                             int64_t cStride) const {
-  constexpr int64_t kRows = 64; // a block of `a` stays in the second-level cache
+  constexpr int64_t kRows =
+      64; // a block of `a` stays in the second-level cache
   for (int64_t row = 0; row < rows; row += kRows)
-    at::native::cpublas::brgemm(std::min(kRows, rows - row), panelWidth(panel),
-                                inner, aStride, kCols, cStride, accumulate,
-                                a + row * aStride,
-                                data.data() + panel * kCols * inner,
-                                c + row * cStride);
+    at::native::cpublas::brgemm(
+        std::min(kRows, rows - row), panelWidth(panel), inner, aStride, kCols,
+        cStride, accumulate, a + row * aStride,
+        data.data() + panel * kCols * inner, c + row * cStride);
 }
 
 } // namespace ltc::backend

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Eager CPU runs a layer of an LSTM by one oneDNN primitive; the composite kernel
-// for other devices takes a dozen ops a time. Here, too, a direction of a layer
-// is one call, between products that cover all times: of the input with its
-// weight before it, and for the weights' gradients behind it.
+// Eager CPU runs a layer of an LSTM by one oneDNN primitive; the composite
+// kernel for other devices takes a dozen ops a time. Here, too, a direction of
+// a layer is one call, between products that cover all times: of the input with
+// its weight before it, and for the weights' gradients behind it.
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/lstm.h"
@@ -101,7 +101,8 @@ Three forwardOnCpu(const Tensor &projected, const Tensor &hx, const Tensor &cx,
 Three backwardOnCpu(const Tensor &gradOutput, const Tensor &gradCy,
                     const Tensor &cx, const Tensor &weight, const Tensor &cells,
                     const Tensor &gates, bool reverse) {
-  auto made = emptyBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse);
+  auto made =
+      emptyBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse);
   auto &[gradProjected, gradHx, gradCx] = made;
   lstmLayerBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse,
                     gradProjected, gradHx, gradCx);
@@ -118,8 +119,8 @@ template <typename Signature> auto handleOf(const char *name) {
 /// place: (output, cy).
 variable_list recurrence(const Tensor &input, const Tensor &hx,
                          const Tensor &cx, const Tensor &inputWeight,
-                         const Tensor &weight, const std::optional<Tensor> &bias,
-                         bool reverse) {
+                         const Tensor &weight,
+                         const std::optional<Tensor> &bias, bool reverse) {
   Tensor projected = at::linear(input, inputWeight, bias);
   Tensor state = hx, cell = cx;
   int64_t times = input.size(0);
@@ -148,15 +149,15 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
     Tensor projected = at::linear(input, inputWeight, bias);
     auto [output, cells, gates] = op.call(projected, hx, cx, weight, reverse);
     context->saved_data["reverse"] = reverse;
-    context->save_for_backward(
-        {input, hx, cx, inputWeight, weight, bias.value_or(Tensor()), output,
-         cells, gates});
+    context->save_for_backward({input, hx, cx, inputWeight, weight,
+                                bias.value_or(Tensor()), output, cells, gates});
     return {output, cells.select(0, reverse ? 0 : -1).clone()};
   }
 
   static variable_list backward(AutogradContext *context,
                                 const variable_list &grads) {
-    static auto op = handleOf<decltype(backwardOnCpu)>("ltc::lstm_layer_backward");
+    static auto op =
+        handleOf<decltype(backwardOnCpu)>("ltc::lstm_layer_backward");
     if (at::GradMode::is_enabled())
       return differentiable(context, grads);
     auto saved = context->get_saved_variables();
@@ -215,8 +216,8 @@ variable_list layerOf(const Tensor &input, const Tensor &hx, const Tensor &cx,
   return LstmLayer::apply(input, hx, cx, inputWeight, weight, bias, reverse);
 }
 
-/// What a layer of ours is for: float32 tensors of one device, no projection, no
-/// error to report.
+/// What a layer of ours is for: float32 tensors of one device, no projection,
+/// no error to report.
 bool isRegular(const Tensor &input, TensorList hx, TensorList params,
                bool hasBiases, int64_t layers, int64_t directions) {
   int64_t each = hasBiases ? 4 : 2;
@@ -279,8 +280,8 @@ Three lstm(const Tensor &input, TensorList hx, TensorList params,
         bias = own[2] + own[3];
       bool reverse = direction == 1;
       auto run = byOps ? recurrence : layerOf;
-      variable_list made = run(x, hx[0][number], hx[1][number], own[0], own[1],
-                               bias, reverse);
+      variable_list made =
+          run(x, hx[0][number], hx[1][number], own[0], own[1], bias, reverse);
       outputs.push_back(made[0]);
       hy.push_back(made[0].select(0, reverse ? 0 : -1));
       cy.push_back(made[1]);
@@ -301,10 +302,10 @@ void registerLstm() {
   for (bool isOut : {false, true}) {
     schemas->def(schemaOf("lstm_layer", {"projected", "hx", "cx", "weight"},
                           {"output", "cells", "gates"}, isOut));
-    schemas->def(schemaOf(
-        "lstm_layer_backward",
-        {"grad_output", "grad_cy", "cx", "weight", "cells", "gates"},
-        {"grad_projected", "grad_hx", "grad_cx"}, isOut));
+    schemas->def(
+        schemaOf("lstm_layer_backward",
+                 {"grad_output", "grad_cy", "cx", "weight", "cells", "gates"},
+                 {"grad_projected", "grad_hx", "grad_cx"}, isOut));
   }
   torch::Library *cpu = makeLibrary("ltc", DispatchKey::CPU);
   cpu->impl("lstm_layer", forwardOnCpu);

@@ -120,8 +120,8 @@ Walk::compareOperands(const Node &old, const Node &node,
       start(CompileCause::Ops, old, node, argument.name);
   std::string thing = "'" + argument.name + "' of " + node.op;
   if (was.size() != is.size()) {
-    setValues(difference, thing, std::to_string(was.size()) + " tensors",
-              std::to_string(is.size()));
+    setValues(difference, "the number of tensors in " + thing,
+              std::to_string(was.size()), std::to_string(is.size()));
     return difference;
   }
   for (size_t i = 0; i < was.size(); ++i) {

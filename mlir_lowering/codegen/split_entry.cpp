@@ -32,8 +32,12 @@ bool isCall(Operation &op) {
   return isa<func::CallOp, CallOp, memref::CopyOp>(op);
 }
 
-/// Calls without results, and else only what may be computed twice.
-bool canSplit(Block &body) {
+/// Calls without results, and else only what may be computed twice; arguments
+/// of which nothing is said that a part would have to know.
+bool canSplit(func::FuncOp main) {
+  if (main.getArgAttrsAttr())
+    return false;
+  Block &body = main.getBody().front();
   return llvm::all_of(body.without_terminator(), [](Operation &op) {
     return isCall(op) ? op.getNumResults() == 0 : isMemoryEffectFree(&op);
   });
@@ -118,7 +122,7 @@ private:
 
 SmallVector<EntryPart> splitMain(func::FuncOp main) {
   Block &body = main.getBody().front();
-  if (size_t(llvm::count_if(body, isCall)) > kCallsOfPart && canSplit(body))
+  if (size_t(llvm::count_if(body, isCall)) > kCallsOfPart && canSplit(main))
     return Splitter(main).run();
   auto all = llvm::seq(0u, main.getNumArguments());
   return {{main, SmallVector<unsigned>(all.begin(), all.end())}};

@@ -22,9 +22,9 @@ Graph parsed(const std::string &body) {
 /// One op on one input of so many elements.
 Graph one(const std::string &op, int64_t size) {
   std::string type = "f32[" + std::to_string(size) + "]";
-  return parsed("%0 = input " + type + "\n%1 = test::" + op + "(self=%0) : " +
-                type + " loc \"train.py\":" + std::to_string(op.size()) +
-                "\noutput %1\n");
+  return parsed(
+      "%0 = input " + type + "\n%1 = test::" + op + "(self=%0) : " + type +
+      " loc \"train.py\":" + std::to_string(op.size()) + "\noutput %1\n");
 }
 
 CompileRecord noted(CompileHistory &history, const Graph &graph) {
@@ -75,7 +75,8 @@ TEST(Autopsy, AListOfOtherLengthAndAnAbsentTensorAreOtherOperands) {
   };
   GraphDifference longer = compare("[%1]", "[%1, %0]");
   EXPECT_EQ(longer.cause, CompileCause::Ops);
-  EXPECT_EQ(longer.what, "the number of tensors in 'x' of test::a was 1 and is 2");
+  EXPECT_EQ(longer.what,
+            "the number of tensors in 'x' of test::a was 1 and is 2");
   GraphDifference given = compare("none", "%1");
   EXPECT_EQ(given.cause, CompileCause::Ops);
   EXPECT_EQ(given.what, "'x' of test::a was none and is a tensor");

@@ -41,8 +41,7 @@ template <typename Awaited> static void waitInterruptibly(Awaited &awaited) {
 void waitFor(Buffer &buffer) { waitInterruptibly(buffer); }
 void waitFor(Marker &marker) { waitInterruptibly(marker); }
 
-/// One sync at a time a device: a second one must see what the first computed.
-static std::mutex &syncMutex(int64_t device) {
+std::mutex &syncMutex(int64_t device) {
   static auto *guard = new std::mutex;
   static auto *mutexes = new std::deque<std::mutex>;
   std::lock_guard lock(*guard);

@@ -8,6 +8,7 @@
 
 #include "ltc/engine.h"
 
+#include <mutex>
 #include <torch/csrc/lazy/core/lazy_graph_executor.h>
 
 namespace ltc::backend {
@@ -22,6 +23,12 @@ void waitFor(Marker &marker);
 
 /// Collects, compiles if new, and queues everything pending on the device.
 void sync(int64_t device, bool wait);
+
+/// One sync at a time a device: a second one must see what the first computed.
+/// Who reads the data that pending nodes start from holds it, too, until it has
+/// a share in them: a sync under way may have donated them. Taken before the
+/// pending list's lock.
+std::mutex &syncMutex(int64_t device);
 
 /// Stands in for PyTorch's executor: its entry points come to sync(), its
 /// registry of live tensors is ours (PendingList).

@@ -105,7 +105,7 @@ bool Cone::add(const Operand &operand) {
 bool Cone::collect(const TensorData &tensor) {
   const torch::lazy::Value &value = tensor.ir_value;
   if (!value.node || static_cast<const LtcNode &>(*value.node).isData)
-    return false; // it is not pending: there is data to read
+    return false; // it has data by now
   roots.push_back({value.node, uint32_t(value.index)});
   return add(roots.back());
 }
@@ -187,13 +187,17 @@ std::vector<at::Tensor> Cone::compute() {
 /// The values of these tensors, or none if they have to come from the device.
 static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
                                     bool exact) {
+  // There is data to read, for which no sync has to be waited for.
+  if (std::ranges::any_of(tensors,
+                          [](auto &t) { return deviceData(*t) != nullptr; }))
+    return {};
   int64_t device = deviceOf(*tensors[0]);
   PendingList &list = pendingList(device);
   SourceId line = currentSource();
   Cone cone(exact);
   bool around;
   {
-    std::lock_guard lock(list.mutex);
+    std::scoped_lock lock(syncMutex(device), list.mutex);
     for (const TensorDataPtr &tensor : tensors)
       if (deviceOf(*tensor) != device || !cone.collect(*tensor))
         return {};

@@ -76,6 +76,13 @@ void CallReader::checkDevices() const {
                            : "move it with .to('lazy') first"});
 }
 
+/// Several threads may read what one has written, as in eager.
+static void settle(at::FunctionalTensorWrapper &wrapper) {
+  static auto *mutex = new std::recursive_mutex;
+  std::lock_guard lock(*mutex);
+  wrapper.sync_();
+}
+
 void CallReader::readTensor(const IValue &value, bool comesAlong) {
   static const at::Tensor none;
   readTensor(value.isTensor() ? value.toTensor() : none, comesAlong);
@@ -93,7 +100,7 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
     if (impl != lazy) {
       auto *wrapper = static_cast<at::FunctionalTensorWrapper *>(impl);
       if (!wrapper->is_up_to_date()) {
-        wrapper->sync_();
+        settle(*wrapper);
         lazy = lazyImpl(tensor);
       }
       ++wrappers;

@@ -49,7 +49,7 @@ static void syncOperands(c10::ArrayRef<IValue> arguments) {
     if (!tensor.defined() || !isLazy(tensor))
       return;
     TensorDataPtr data = tensorData(tensor);
-    if (!data->handle)
+    if (!deviceData(*data))
       pending.push_back(std::move(data));
   };
   for (const IValue &value : arguments)

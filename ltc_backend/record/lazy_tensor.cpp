@@ -180,8 +180,13 @@ void assign(const TensorDataPtr &data, const Operand &value) {
       data->handle = nullptr;
       list.link(*data);
     }
+    ++data->generation;
   }
-  ++data->generation;
+}
+
+std::shared_ptr<DeviceData> deviceData(const TensorData &data) {
+  std::lock_guard lock(pendingList(deviceOf(data)).mutex);
+  return std::static_pointer_cast<DeviceData>(data.handle);
 }
 
 } // namespace ltc::backend

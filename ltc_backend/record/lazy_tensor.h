@@ -78,6 +78,9 @@ at::Tensor wrap(const at::Tensor &bare);
 Operand operandOf(const TensorDataPtr &data);
 /// The same, with the lock of the tensor's list.
 Operand valueOf(TensorData &data);
+/// The tensor's data, or null if it is pending. Another thread's sync may give
+/// it data at any time.
+std::shared_ptr<DeviceData> deviceData(const TensorData &data);
 /// Gives a tensor a new value.
 void assign(const TensorDataPtr &data, const Operand &value);
 

@@ -217,14 +217,9 @@ at::Tensor toCpu(const at::Tensor &tensor) {
   if (at::functionalization::impl::isFunctionalTensor(tensor))
     at::functionalization::impl::sync(tensor);
   TensorDataPtr data = tensorData(tensor);
-  int64_t device = deviceOf(*data);
-  auto handle = [&]() -> std::shared_ptr<DeviceData> {
-    std::lock_guard lock(pendingList(device).mutex);
-    return std::static_pointer_cast<DeviceData>(data->handle);
-  };
-  if (!handle())
-    sync(device, /*wait=*/false);
-  std::shared_ptr<DeviceData> ready = handle();
+  if (!deviceData(*data))
+    sync(deviceOf(*data), /*wait=*/false);
+  std::shared_ptr<DeviceData> ready = deviceData(*data);
   TORCH_INTERNAL_ASSERT(ready, "a sync left a live tensor without data");
   return download(*ready);
 }

@@ -33,6 +33,7 @@ public:
     meta->taken = value();
     take(base, version_counter());
     mutate_view_meta(meta);
+    own(); // by now: several threads may ask
   }
 
   at::IntArrayRef sizes_custom() const override {

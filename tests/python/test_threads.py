@@ -60,6 +60,50 @@ print(sorted(finished), wrong[:5])
 """
 
 
+# Views of a written tensor take its new value when they are read, here by all
+# threads at once; nonzero() cannot be recorded, and asks for data meanwhile.
+READERS = """
+import threading
+import torch
+import torch_ltc
+
+THREADS, ROUNDS = 6, 40
+wrong = []
+base = torch.zeros(8, 4, device="lazy")
+views = [base[i] for i in range(8)] + [base.t(), base.view(2, 16)]
+start, done = threading.Barrier(THREADS + 1), threading.Barrier(THREADS + 1)
+
+
+def read():
+    for i in range(1, ROUNDS + 1):
+        start.wait()
+        sums = [(view.reshape(-1).sum() + view.dim()) for view in views]
+        if base.nonzero().shape != (32, 2):
+            wrong.append((i, "nonzero"))
+        found = [s.item() for s in sums]
+        if found != [4 * i + 1] * 8 + [32 * i + 2] * 2:
+            wrong.append((i, found))
+        done.wait()
+
+
+threads = [threading.Thread(target=read) for _ in range(THREADS)]
+for thread in threads:
+    thread.start()
+for _ in range(ROUNDS):
+    base.add_(1)
+    start.wait()
+    torch.lazy.mark_step()
+    done.wait()
+for thread in threads:
+    thread.join()
+print(wrong[:3])
+"""
+
+
+def test_threads_read_views_of_what_one_has_written(run_python):
+    assert run_python(READERS).stdout == "[]\n"
+
+
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("rounds", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_eight_threads_get_their_own_values(rounds, devices, run_python):

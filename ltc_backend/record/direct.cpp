@@ -44,7 +44,7 @@ struct Recorded {
     if (!shape || shape->results.empty())
       return;
     node = addNode(call, list, std::move(shape), source);
-    results = addResults(list, node);
+    addResults(list, node, results);
     full = isFull(list);
   }
   /// When the results are handed out.

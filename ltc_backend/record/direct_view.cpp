@@ -9,6 +9,7 @@
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/recycled.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <c10/core/InferenceMode.h>
@@ -62,8 +63,8 @@ private:
 /// What functionalisation keeps of a view, to take it again of another value of
 /// the base, and to give the base what was written to it.
 struct DirectViewMeta final : OwnViewMeta {
-  DirectViewMeta(const ViewOp &op, std::vector<IValue> attributes,
-                 size_t index = 0)
+  using Attributes = c10::SmallVector<IValue, 4>;
+  DirectViewMeta(const ViewOp &op, Attributes attributes, size_t index)
       : OwnViewMeta(index, /*hasInverse=*/!op.repeats), op(op),
         attributes(std::move(attributes)) {}
 
@@ -119,8 +120,17 @@ private:
   }
 
   const ViewOp &op;
-  std::vector<IValue> attributes;
+  Attributes attributes;
 };
+
+at::Tensor wrapView(const at::Tensor &bare, const at::Tensor &self,
+                    const ViewOp &op, DirectViewMeta::Attributes attributes,
+                    size_t index = 0) {
+  return makeView(
+      bare, self,
+      std::allocate_shared<DirectViewMeta>(Recycled<DirectViewMeta>(), op,
+                                           std::move(attributes), index));
+}
 
 /// What a call's key is made of; none for a size that is a symbol.
 std::optional<IValue> known(int64_t value) { return IValue(value); }
@@ -143,7 +153,7 @@ IValue takeStock(const ViewOp &op, c10::DispatchKeySet keys,
   at::Tensor self = stack[0].toTensor();
   bool isOurs = isFunctionalLazy(self) && isOrdinary(op.info) &&
                 !c10::InferenceMode::is_enabled();
-  std::vector<IValue> attributes(stack.begin() + 1, stack.end());
+  DirectViewMeta::Attributes attributes(stack.begin() + 1, stack.end());
   callStock(op.stock, op.view, keys, stack);
   if (!isOurs)
     return std::move(stack.back());
@@ -151,9 +161,8 @@ IValue takeStock(const ViewOp &op, c10::DispatchKeySet keys,
   return mapTensors(stack.back(), [&](const at::Tensor &view) {
     if (!isFunctionalLazy(view) || !view.is_alias_of(self))
       return view;
-    return makeView(functional::impl::unsafeGetFunctionalWrapper(view)->value(),
-                    self,
-                    std::make_shared<DirectViewMeta>(op, attributes, index++));
+    return wrapView(functional::impl::unsafeGetFunctionalWrapper(view)->value(),
+                    self, op, attributes, index++);
   });
 }
 
@@ -167,9 +176,7 @@ at::Tensor takeView(const ViewOp &op, const at::Tensor &self,
   at::Tensor bare = recordDirectly(call);
   if (!bare.defined())
     return {};
-  return makeView(bare, self,
-                  std::make_shared<DirectViewMeta>(
-                      op, std::vector<IValue>{IValue(*attributes)...}));
+  return wrapView(bare, self, op, {IValue(*attributes)...});
 }
 
 const ViewOp &viewOp(const char *name, const char *overload) {
@@ -211,10 +218,9 @@ struct BoxedViewKernel final : c10::OperatorKernel {
     }
     if (views.empty())
       return stack->push_back(takeStock(op, keys, std::move(call)));
-    std::vector<IValue> attributes(call.begin() + 1, call.end());
+    DirectViewMeta::Attributes attributes(call.begin() + 1, call.end());
     for (size_t i = 0; i < views.size(); ++i)
-      views[i] = makeView(views[i], self,
-                          std::make_shared<DirectViewMeta>(op, attributes, i));
+      views[i] = wrapView(views[i], self, op, attributes, i);
     if (op.view.schema().returns()[0].type()->kind() ==
         c10::TypeKind::TensorType)
       stack->emplace_back(std::move(views[0]));

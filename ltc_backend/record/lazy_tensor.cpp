@@ -25,6 +25,10 @@ TensorData::~TensorData() {
   PendingList &list = pendingList(device.ordinal());
   std::lock_guard lock(list.mutex);
   list.unlink(*this);
+  // A node that nobody else holds goes too, and spares itself the lock.
+  auto &node = static_cast<LtcNode &>(*ir_value.node);
+  if (!node.isData && ir_value.node.use_count() == 1)
+    list.unlink(static_cast<OpNode &>(node));
 }
 
 template <typename T> static void append(T &item, T *&first, T *&last) {

@@ -38,7 +38,7 @@ DataNode::DataNode(std::shared_ptr<DeviceData> data)
       type(makeResultType(this->data->shape().scalar_type(),
                           this->data->shape().sizes())) {}
 
-OpNode::OpNode(std::shared_ptr<const CallShape> call, Operands operands,
+OpNode::OpNode(std::shared_ptr<const CallShape> call, Operands &&operands,
                SourceId source, int64_t device)
     : LtcNode(call->op->kind, call->results.size(), /*isData=*/false),
       call(std::move(call)), inputs(std::move(operands)), source(source),

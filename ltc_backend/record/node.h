@@ -92,7 +92,7 @@ class OpNode final : public LtcNode,
                      public std::enable_shared_from_this<OpNode> {
 public:
   using Operands = c10::SmallVector<Operand, 3>;
-  OpNode(std::shared_ptr<const CallShape> call, Operands operands,
+  OpNode(std::shared_ptr<const CallShape> call, Operands &&operands,
          SourceId source, int64_t device);
   ~OpNode() override;
 

@@ -40,11 +40,10 @@ std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
   return node;
 }
 
-Results addResults(PendingList &list, const std::shared_ptr<OpNode> &node) {
-  Results results;
+void addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
+                Results &results) {
   for (size_t i = 0; i < node->num_outputs(); ++i)
     results.push_back(addTensor(list, node, i));
-  return results;
 }
 
 at::Tensor makeBare(const OpNode &node, size_t index, TensorDataPtr data,
@@ -115,7 +114,8 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
   if (info.random)
     call.operands.push_back(seedOperand(arguments));
   std::shared_ptr<OpNode> node = addNode(call, list, std::move(shape), source);
-  Results results = addResults(list, node);
+  Results results;
+  addResults(list, node, results);
   bool full = isFull(list);
   lock.unlock();
 

@@ -36,7 +36,8 @@ using Results = c10::SmallVector<TensorDataPtr, 2>;
 std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
                                 std::shared_ptr<const CallShape> shape,
                                 SourceId source);
-Results addResults(PendingList &list, const std::shared_ptr<OpNode> &node);
+void addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
+                Results &results);
 /// Whether it is time to run what is pending. With the lock.
 bool isFull(const PendingList &list);
 /// Without the lock: a result itself, and all of them, wrapped, on the stack.

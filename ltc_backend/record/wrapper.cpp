@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/recycled.h"
 
 #include <span>
 
@@ -20,6 +21,11 @@ namespace {
 class Wrapper final : public FunctionalTensorWrapper {
 public:
   using FunctionalTensorWrapper::FunctionalTensorWrapper;
+
+  static void *operator new(size_t) { return Recycled<Wrapper>().allocate(1); }
+  static void operator delete(void *memory) {
+    Recycled<Wrapper>().deallocate(static_cast<Wrapper *>(memory), 1);
+  }
 
   /// A copy, which shares the storage.
   Wrapper(const FunctionalTensorWrapper &other, const VariableVersion &version)

@@ -39,7 +39,9 @@ public:
     meta->taken = value();
     take(base, version_counter());
     mutate_view_meta(meta);
-    own(); // by now: several threads may ask
+    // By now: several threads may ask. take() left the base's.
+    own();
+    storage_offset_ = value().storage_offset();
   }
 
   at::IntArrayRef sizes_custom() const override {
@@ -98,7 +100,8 @@ private:
     at::IntArrayRef sizes = inside.sizes(), strides = inside.strides();
     if (sizes_and_strides_.sizes_arrayref() != sizes ||
         sizes_and_strides_.strides_arrayref() != strides) [[unlikely]]
-      const_cast<Wrapper *>(this)->set_sizes_and_strides(sizes, strides);
+      const_cast<Wrapper *>(this)->set_sizes_and_strides(
+          sizes, strides, inside.storage_offset());
     return sizes_and_strides_;
   }
 };

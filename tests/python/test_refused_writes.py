@@ -101,6 +101,12 @@ def test_a_refused_write_leaves_all_as_it_was():
     assert x.tolist() == [0, 1, 2, 3, 4, 5]
 
 
+def test_a_write_is_refused_as_the_first_call_of_its_kind():
+    x = torch.ones(3, 71).to("lazy")  # by copy_(): it was written to
+    with pytest.raises(RuntimeError, match="unsupported operation"):
+        x[:, 1:].sub_(x[:, :-1])
+
+
 def test_refusals_are_not_remembered_for_other_places():
     x = numbers("lazy", 8)
     for start in (4, 2, 6):  # a view of the same kind, elsewhere

@@ -29,6 +29,8 @@ Hash128 CallReader::readValues() {
     const Operand &operand = operands[position] = valueOf(*data);
     hasher.add(operand.ltc().result(operand.index).hash);
   }
+  // What has no dtype of its own, or takes an integer to a real, has this one.
+  hasher.add(uint64_t(c10::get_default_dtype_as_scalartype()));
   return hasher.finish();
 }
 

@@ -105,6 +105,8 @@ static bool hasAliases(const c10::FunctionSchema &schema) {
 static void recordAnyOther(const c10::OperatorHandle &op,
                            torch::jit::Stack *stack) {
   const c10::FunctionSchema &schema = op.schema();
+  if (isCalledByHandler())
+    return callFunctionalised(op, stack);
   if (schema.is_mutable() && schema.name().starts_with("aten::"))
     return writeBare(op, *stack);
   if (!hasAliases(schema))

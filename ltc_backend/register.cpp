@@ -13,6 +13,7 @@
 #include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
+#include "ltc_backend/record/ctc_loss.h"
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/direct_view.h"
@@ -20,6 +21,7 @@
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/linalg_check.h"
 #include "ltc_backend/record/only_dense.h"
 #include "ltc_backend/record/out_twin.h"
 #include "ltc_backend/record/overlap.h"
@@ -151,6 +153,8 @@ void registerKernels(const std::function<void()> &dropFallback) {
       makeLibrary("aten", DispatchKey::Functionalize);
   registerTransfers(*aten);
   registerQuestions(*aten);
+  registerLinalgCheck(*aten);
+  registerCtcLoss(*aten);
   registerAttention();
   aten->impl("native_batch_norm",
              CppFunction::makeFromBoxedFunction<&batchNorm>());

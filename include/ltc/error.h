@@ -40,7 +40,8 @@ enum class ErrorCode : uint8_t {
   CompileFailed,
   DeviceFailed,
   Interrupted,
-  Internal, ///< our own mistake
+  Internal,      ///< our own mistake
+  LinearAlgebra, ///< a matrix that has no inverse, no factors, ...
 };
 LTC_API std::string_view name(ErrorCode code);
 

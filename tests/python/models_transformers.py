@@ -232,13 +232,7 @@ TRANSFORMERS = {
         spoken_text,
         WAVES,
         reads=1,
-        fallbacks=frozenset(
-            {
-                "aten::masked_select",
-                "aten::_ctc_loss.Tensor",
-                "aten::_ctc_loss_backward.Tensor",
-            }
-        ),
+        fallbacks=frozenset({"aten::masked_select"}),
     ),
     "whisper": causal(
         "WhisperForConditionalGeneration",

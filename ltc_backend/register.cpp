@@ -13,6 +13,7 @@
 #include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
+#include "ltc_backend/record/conjugate.h"
 #include "ltc_backend/record/ctc_loss.h"
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/direct.h"
@@ -188,6 +189,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerDirectViews(*functionalize);
   registerAutocast();
   registerOutTwins();
+  registerConjugates();
   watchCustomOps();
 }
 

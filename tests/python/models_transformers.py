@@ -231,7 +231,6 @@ TRANSFORMERS = {
         "Wav2Vec2ForCTC",
         spoken_text,
         WAVES,
-        reads=1,
         fallbacks=frozenset({"aten::masked_select"}),
     ),
     "whisper": causal(

@@ -17,4 +17,22 @@ inline torch::Library *makeLibrary(const char *name, c10::DispatchKey key) {
                             __LINE__);
 }
 
+/// Where ops of our own have kernels, for calls that no op of PyTorch's says as
+/// a graph needs them. Lives as long as the process.
+inline torch::Library &ownLibrary() {
+  static auto *library = new torch::Library(
+      torch::Library::FRAGMENT, "torch_ltc", std::nullopt, __FILE__, __LINE__);
+  return *library;
+}
+
+/// Defines one that returns `results` tensors. PyTorch's parser of schemas,
+/// which would take a line of text, is part of TorchScript.
+inline void defineOwnOp(const std::string &name,
+                        std::vector<c10::Argument> arguments, size_t results) {
+  std::vector<c10::Argument> returns(results,
+                                     c10::Argument("", c10::TensorType::get()));
+  ownLibrary().def(c10::FunctionSchema(
+      "torch_ltc::" + name, "", std::move(arguments), std::move(returns)));
+}
+
 } // namespace ltc::backend

@@ -59,6 +59,9 @@ Error currentError(Stage stage, std::string_view op) {
   } catch (const c10::IndexError &caught) {
     error.code = ErrorCode::OutOfRange;
     error.message = caught.what_without_backtrace();
+  } catch (const c10::LinAlgError &caught) {
+    error.code = ErrorCode::LinearAlgebra;
+    error.message = caught.what_without_backtrace();
   } catch (const c10::NotImplementedError &caught) {
     error.code = ErrorCode::Unsupported;
     error.message = caught.what_without_backtrace();

@@ -13,6 +13,8 @@
 #include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
+#include "ltc_backend/record/conjugate.h"
+#include "ltc_backend/record/ctc_loss.h"
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/direct_view.h"
@@ -20,6 +22,7 @@
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/linalg_check.h"
 #include "ltc_backend/record/lstm.h"
 #include "ltc_backend/record/only_dense.h"
 #include "ltc_backend/record/out_twin.h"
@@ -107,6 +110,8 @@ static bool hasAliases(const c10::FunctionSchema &schema) {
 static void recordAnyOther(const c10::OperatorHandle &op,
                            torch::jit::Stack *stack) {
   const c10::FunctionSchema &schema = op.schema();
+  if (isCalledByHandler())
+    return callFunctionalised(op, stack);
   if (schema.is_mutable() && schema.name().starts_with("aten::"))
     return writeBare(op, *stack);
   if (!hasAliases(schema))
@@ -155,6 +160,8 @@ void registerKernels(const std::function<void()> &dropFallback) {
   c10::WarningUtils::WarningHandlerGuard quiet(&silence);
   registerTransfers(*aten);
   registerQuestions(*aten);
+  registerLinalgCheck(*aten);
+  registerCtcLoss(*aten);
   registerAttention();
   registerLstm();
   aten->impl("native_batch_norm",
@@ -186,6 +193,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerDirectViews(*functionalize);
   registerAutocast();
   registerOutTwins();
+  registerConjugates();
   watchCustomOps();
 }
 

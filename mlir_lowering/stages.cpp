@@ -71,6 +71,47 @@ namespace {
 
 using AfterStage = std::function<void(Stage)>;
 
+/// The dimension that the node's argument names, counted from the first.
+std::optional<int64_t> dimensionOf(const Graph &graph, const Node &node) {
+  const Argument *self = node.find("self"), *dim = node.find("dim");
+  if (!self || !dim)
+    return std::nullopt;
+  auto *value = std::get_if<ValueId>(&self->value);
+  auto *attribute = std::get_if<Attribute>(&dim->value);
+  auto *number = attribute ? std::get_if<int64_t>(attribute) : nullptr;
+  if (!value || !number)
+    return std::nullopt;
+  auto rank = int64_t(graph.typeOf(*value).tensor.dims.size());
+  return *number < 0 ? *number + rank : *number;
+}
+
+/// What PyTorch's kernels say of an index out of range; see ErrorSite::words.
+std::string wordsForIndex(const Graph &graph, const Node &node) {
+  auto inDimension = [](int64_t dim) {
+    return "index {index} is out of bounds for dimension " +
+           std::to_string(dim) + " with size {size}";
+  };
+  if (node.op == "aten::embedding" || node.op == "aten::index_select")
+    return "index out of range in self: {index} is out of bounds for a "
+           "dimension of size {size}";
+  if (node.op == "aten::take")
+    return "out of range: tried to access index {index} on a tensor of {size} "
+           "elements.";
+  if (node.op.starts_with("aten::nll_loss"))
+    return "Target {index} is out of bounds.";
+  if (node.op == "aten::gather")
+    if (auto dim = dimensionOf(graph, node))
+      return inDimension(*dim);
+  if (node.op == "aten::index.Tensor") {
+    const Argument *indices = node.find("indices");
+    auto *list = std::get_if<std::vector<ValueId>>(&indices->value);
+    // It counts the indices, not the dimensions.
+    if (list && list->size() - std::ranges::count(*list, kNoValue) == 1)
+      return inDimension(0);
+  }
+  return "";
+}
+
 /// Names the op of a failing check.
 Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
   if (!graph || node < 0 || size_t(node) >= graph->nodes.size())
@@ -88,7 +129,7 @@ Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
       for (ValueId value : *list)
         add(value);
   }
-  return {n.op, operands, uint32_t(node)};
+  return {n.op, operands, uint32_t(node), wordsForIndex(*graph, n)};
 }
 
 LogicalResult codegen(ModuleOp module, Artifact &artifact, const Graph *graph) {

@@ -21,7 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view magic = "LTCARTI\n";
-constexpr uint64_t formatVersion = 2;
+constexpr uint64_t formatVersion = 3;
 
 class Writer {
 public:
@@ -111,6 +111,7 @@ std::string payloadOf(const Artifact &artifact) {
     out.string(site.op);
     out.string(site.operands);
     out.number(site.node);
+    out.string(site.words);
   });
   out.list(artifact.inputs, [&](const ValueType &type) {
     out.number(type.isScalar);
@@ -172,6 +173,7 @@ Artifact readPayload(Reader &in) {
     site.op = in.string();
     site.operands = in.string();
     site.node = uint32_t(in.number());
+    site.words = in.string();
     return site;
   });
   artifact.inputs = in.list<ValueType>([&] {

@@ -30,6 +30,9 @@ struct Artifact {
   struct ErrorSite {
     std::string op, operands;
     uint32_t node = kNoNode;
+    /// What to say of an index that is out of range, {index} and {size} in
+    /// their places; empty says it in general words.
+    std::string words;
     bool operator==(const ErrorSite &) const = default;
   };
   std::vector<ErrorSite> errorSites;

@@ -41,6 +41,7 @@ enum class ErrorCode : uint8_t {
   DeviceFailed,
   Interrupted,
   Internal,          ///< our own mistake
+  LinearAlgebra,     ///< a matrix that has no inverse, no factors, ...
   UnexpectedCompile, ///< a CompileGuard is broken; no driver's
 };
 LTC_API std::string_view name(ErrorCode code);

@@ -53,7 +53,8 @@ enum {
   LTC_COMPILE_FAILED,
   LTC_DEVICE_FAILED,
   LTC_INTERRUPTED,
-  LTC_INTERNAL
+  LTC_INTERNAL,
+  LTC_LINEAR_ALGEBRA
 };
 
 /* One operand of a library kernel: a tensor's memory, sizes and strides (in

@@ -86,6 +86,7 @@ namespace {
 struct Released {
   std::vector<torch::lazy::Value> values;
   std::vector<OpNode::Operands> operands;
+  std::vector<std::shared_ptr<OpNode>> checks;
 };
 } // namespace
 
@@ -124,6 +125,10 @@ static Released deliver(Collection &collection, PendingList &list,
     // buffers may have been donated.
     released.operands.push_back(std::move(node.inputs));
   }
+  for (auto &check : list.checks)
+    if (!check->computed.empty())
+      released.checks.push_back(std::move(check));
+  std::erase(list.checks, nullptr);
   return released;
 }
 

@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/custom_op.h"
 
-#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/custom_write.h"
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <set>
@@ -15,24 +18,21 @@ namespace ltc::backend {
 
 std::atomic<bool> customOpsWait{false};
 
-namespace {
 using c10::DispatchKey;
 
-bool isFunctionalLazy(const at::Tensor &tensor) {
-  return tensor.defined() &&
-         at::functionalization::impl::isFunctionalTensor(tensor) &&
-         isLazy(tensor);
-}
-
 bool hasFunctionalLazy(c10::ArrayRef<c10::IValue> arguments) {
-  return std::ranges::any_of(arguments, [](const c10::IValue &value) {
+  auto isOne = [](const at::Tensor &tensor) {
+    return tensor.defined() && isFunctionalLazy(tensor);
+  };
+  return std::ranges::any_of(arguments, [&](const c10::IValue &value) {
     if (value.isTensor())
-      return isFunctionalLazy(value.toTensor());
+      return isOne(value.toTensor());
     return value.isTensorList() &&
-           std::ranges::any_of(value.toTensorVector(), isFunctionalLazy);
+           std::ranges::any_of(value.toTensorVector(), isOne);
   });
 }
 
+namespace {
 struct CustomOpKernel final : c10::OperatorKernel {
   explicit CustomOpKernel(const c10::OperatorHandle &op)
       : stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
@@ -40,16 +40,37 @@ struct CustomOpKernel final : c10::OperatorKernel {
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     constexpr auto composite = DispatchKey::CompositeExplicitAutograd;
-    size_t count = op.schema().arguments().size();
-    if (op.hasKernelForDispatchKey(composite) &&
-        !op.hasKernelForDispatchKey(DispatchKey::Lazy) &&
-        hasFunctionalLazy(torch::jit::last(*stack, count)))
-      return op.callBoxedForDispatchKey(composite, *stack);
-    callStock(stock, op, keys, *stack);
+    auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    if (!op.hasKernelForDispatchKey(composite) ||
+        op.hasKernelForDispatchKey(DispatchKey::Lazy) ||
+        !hasFunctionalLazy(arguments))
+      return callStock(stock, op, keys, *stack);
+    if (!saysShapes)
+      saysShapes = hasFake(op, arguments);
+    if (*saysShapes)
+      return record(opInfo(op), *stack);
+    op.callBoxedForDispatchKey(composite, *stack);
   }
 
 private:
+  /// torch.library.custom_op registers a kernel for shapes in any case, which
+  /// raises if the program has given none.
+  static bool hasFake(const c10::OperatorHandle &op,
+                      c10::ArrayRef<c10::IValue> arguments) {
+    if (!op.hasKernelForDispatchKey(DispatchKey::Meta))
+      return false;
+    try {
+      callOnStandIns(op, replaceAll(arguments, onMeta));
+      return true;
+    } catch (const std::exception &error) {
+      // What else is wrong is said again when the call is recorded.
+      return std::string_view(error.what()).find("no fake impl") ==
+             std::string_view::npos;
+    }
+  }
+
   c10::SafeKernelFunction stock;
+  std::optional<bool> saysShapes;
 };
 
 /// Called with the dispatcher's lock held, so it can only take a note.
@@ -57,7 +78,8 @@ class Watcher final : public c10::OpRegistrationListener {
 public:
   void onOperatorRegistered(const c10::OperatorHandle &op) override {
     auto space = op.operator_name().getNamespace();
-    if (!space || *space == "aten" || *space == "prim" || *space == "prims")
+    if (!space || *space == "aten" || *space == "prim" || *space == "prims" ||
+        *space == "torch_ltc")
       return;
     std::lock_guard lock(mutex);
     waiting.insert(op.operator_name());
@@ -90,11 +112,13 @@ private:
     if (!op || op->hasKernelForDispatchKey(DispatchKey::Functionalize) ||
         op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
       return;
-    kernels.push_back(
-        dispatcher.registerImpl(name, DispatchKey::Functionalize,
-                                c10::KernelFunction::makeFromBoxedFunctor(
-                                    std::make_unique<CustomOpKernel>(*op)),
-                                std::nullopt, nullptr, "torch_ltc"));
+    std::optional<c10::KernelFunction> kernel = writingKernel(*op);
+    if (!kernel)
+      kernel = c10::KernelFunction::makeFromBoxedFunctor(
+          std::make_unique<CustomOpKernel>(*op));
+    kernels.push_back(dispatcher.registerImpl(name, DispatchKey::Functionalize,
+                                              *kernel, std::nullopt, nullptr,
+                                              "torch_ltc"));
   }
 
   struct Less {

@@ -1,4 +1,4 @@
-//===- record/dispatch_mode.cpp - New tensors under a mode ------*- C++ -*-===//
+//===- record/dispatch_mode.cpp - What __torch_dispatch__ sees --*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,64 +7,105 @@
 #include "ltc_backend/record/dispatch_mode.h"
 
 #include "ltc_backend/library.h"
-#include "ltc_backend/record/lazy_tensor.h"
-#include "ltc_backend/record/map_tensors.h"
 
-#include <ATen/FunctionalTensorWrapper.h>
-
-#include <span>
+#include <set>
 
 namespace ltc::backend {
-namespace functional = at::functionalization::impl;
 using c10::DispatchKey;
+using c10::DispatchKeySet;
 using c10::OperatorHandle;
 
+void callFunctionalised(const OperatorHandle &op, torch::jit::Stack *stack) {
+  auto local = c10::impl::tls_local_dispatch_key_set();
+  local.excluded_ = local.excluded_.remove(DispatchKey::Functionalize)
+                        .remove(DispatchKey::PythonTLSSnapshot);
+  c10::impl::ForceDispatchKeyGuard guard(local);
+  op.callBoxed(stack);
+}
+
 namespace {
-struct FactoryKernel final : c10::OperatorKernel {
-  explicit FactoryKernel(const OperatorHandle &op)
+/// On the first key of a call that a handler is to see.
+struct ToHandler final : c10::OperatorKernel {
+  explicit ToHandler(const OperatorHandle &op)
       : stock(op.getComputedKernelForDispatchKey(
             DispatchKey::PythonTLSSnapshot)) {}
-
-  void operator()(const OperatorHandle &op, c10::DispatchKeySet keys,
+  void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    if (keys.has(DispatchKey::Lazy))
+      keys = keys.remove(DispatchKey::Functionalize);
     stock.callBoxed(op, keys, stack);
-    // wrap() leaves it bare inside of functionalisation, where a mode may call.
-    size_t results = op.schema().returns().size();
-    for (c10::IValue &value : std::span(*stack).last(results))
-      value = mapTensors(value, [](const at::Tensor &tensor) {
-        // A wrapper made here, above autograd, would hide a gradient.
-        bool isBare = tensor.defined() && !tensor.requires_grad() &&
-                      !functional::isFunctionalTensor(tensor) && isLazy(tensor);
-        return isBare ? wrap(tensor) : tensor;
-      });
   }
+  c10::SafeKernelFunction stock;
+};
 
-private:
+/// On the Lazy key.
+struct FromHandler final : c10::OperatorKernel {
+  explicit FromHandler(const OperatorHandle &op)
+      : stock(op.getComputedKernelForDispatchKey(DispatchKey::Lazy)) {}
+  void operator()(const OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    if (isCalledByHandler())
+      return callFunctionalised(op, stack);
+    stock.callBoxed(op, keys, stack);
+  }
   c10::SafeKernelFunction stock;
 };
 } // namespace
 
-static bool makesTensors(const c10::FunctionSchema &schema) {
-  bool takesDevice = false;
-  for (const c10::Argument &argument : schema.arguments()) {
-    if (argument.alias_info())
-      return false;
-    takesDevice |= argument.name() == "device";
-  }
-  return takesDevice;
+static bool takesTensors(const c10::FunctionSchema &schema) {
+  return std::ranges::any_of(schema.arguments(), [](auto &argument) {
+    std::string type = argument.type()->str();
+    return type.find("Tensor") != std::string::npos;
+  });
+}
+
+/// Kernels on the Lazy key that are not RecordKernel: those of transfer.cpp and
+/// its like, and PyTorch's own of views and writes, which look into a tensor's
+/// memory.
+static bool hasOtherKernel(const OperatorHandle &op, const std::string &name) {
+  static const auto *names =
+      new std::set<std::string>{"aten::empty.memory_format",
+                                "aten::empty_strided",
+                                "aten::_to_copy",
+                                "aten::copy",
+                                "aten::_local_scalar_dense",
+                                "aten::lift",
+                                "aten::lift_fresh",
+                                "aten::clone",
+                                "aten::_unsafe_view",
+                                "aten::alias_copy",
+                                "aten::detach_copy",
+                                "aten::lift_fresh_copy",
+                                "aten::equal",
+                                "aten::allclose",
+                                "aten::native_batch_norm"};
+  if (names->count(name))
+    return true;
+  return op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) &&
+         std::ranges::any_of(op.schema().arguments(), [](auto &argument) {
+           return argument.alias_info();
+         });
 }
 
 void registerForDispatchModes() {
   constexpr std::string_view prefix = "aten::";
-  torch::Library *library = makeLibrary("aten", DispatchKey::PythonTLSSnapshot);
+  torch::Library *way = makeLibrary("aten", DispatchKey::PythonTLSSnapshot);
+  torch::Library *lazy = makeLibrary("aten", DispatchKey::Lazy);
   auto &dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
     auto op = dispatcher.findSchema(operatorName);
-    if (op && operatorName.name.starts_with(prefix) &&
-        makesTensors(op->schema()))
-      library->impl(c10::toString(operatorName).c_str() + prefix.size(),
-                    torch::CppFunction::makeFromBoxedFunctor(
-                        std::make_unique<FactoryKernel>(*op)));
+    if (!op || !operatorName.name.starts_with(prefix) ||
+        op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
+      continue;
+    std::string name = c10::toString(operatorName);
+    const char *plain = name.c_str() + prefix.size();
+    using torch::CppFunction;
+    if (takesTensors(op->schema()))
+      way->impl(plain, CppFunction::makeFromBoxedFunctor(
+                           std::make_unique<ToHandler>(*op)));
+    if (hasOtherKernel(*op, name))
+      lazy->impl(plain, CppFunction::makeFromBoxedFunctor(
+                            std::make_unique<FromHandler>(*op)));
   }
 }
 

@@ -45,6 +45,8 @@ struct PendingList {
     std::weak_ptr<DeviceData> data;
   };
   std::vector<HostRead> hostReads;
+  /// Nodes that are computed for the error they may raise, until they are.
+  std::vector<std::shared_ptr<OpNode>> checks;
 
   void link(OpNode &node);
   void unlink(OpNode &node);

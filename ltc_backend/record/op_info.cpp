@@ -23,10 +23,10 @@ static bool returnsTensors(const c10::FunctionSchema &schema) {
 
 static std::string findFallbackReason(const OpInfo &info,
                                       const c10::OperatorHandle &handle) {
-  // Tagged for its other overload, whose lengths are no attributes; and for
-  // boolean indices, of which the meta kernel says so call by call.
+  // Tagged for boolean indices, and for two of its drivers: the shape rule says
+  // so call by call.
   bool isKnown =
-      info.name == "aten::_ctc_loss" || info.name == "aten::index.Tensor";
+      info.name == "aten::index.Tensor" || info.name == "aten::linalg_lstsq";
   if (!isKnown && (handle.hasTag(at::Tag::data_dependent_output) ||
                    handle.hasTag(at::Tag::dynamic_output_shape)))
     return "needs its input's values to know its result";

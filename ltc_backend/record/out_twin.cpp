@@ -17,7 +17,8 @@ using c10::DispatchKey;
 struct OutKernel final : c10::OperatorKernel {
   OutKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin,
             DispatchKey key)
-      : twin(twin), stock(op.getComputedKernelForDispatchKey(key)), check(op) {}
+      : twin(twin), stock(op.getComputedKernelForDispatchKey(key)),
+        check(op, /*warns=*/false) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -53,6 +54,10 @@ constexpr Row rows[] = {
     {"linalg_matrix_rank", "out_tol_tensor", "tol_tensor"},
     {"linalg_matrix_rank", "atol_rtol_float_out", "atol_rtol_float"},
     {"linalg_matrix_rank", "atol_rtol_tensor_out", "atol_rtol_tensor"},
+    {"kron", "out", ""},
+    {"linalg_lstsq", "out", ""},
+    {"masked_select", "out", ""},
+    {"nonzero", "out", ""},
     {"_native_batch_norm_legit", "out", ""},
     {"_native_batch_norm_legit", "no_stats_out", "no_stats"},
 };
@@ -66,11 +71,15 @@ void registerOutTwins() {
     for (const Row &row : rows) {
       auto &dispatcher = c10::Dispatcher::singleton();
       std::string name = std::string("aten::") + row.name;
+      auto op = dispatcher.findSchemaOrThrow(name.c_str(), row.outOverload);
+      if (key == DispatchKey::AutogradLazy &&
+          !op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
+        continue;
       library->impl(
           (std::string(row.name) + "." + row.outOverload).c_str(),
           torch::CppFunction::makeFromBoxedFunctor(std::make_unique<OutKernel>(
-              dispatcher.findSchemaOrThrow(name.c_str(), row.outOverload),
-              dispatcher.findSchemaOrThrow(name.c_str(), row.overload), key)));
+              op, dispatcher.findSchemaOrThrow(name.c_str(), row.overload),
+              key)));
     }
   }
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc_backend/record/dispatch_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/op_info.h"
 
@@ -21,8 +22,10 @@ void record(const OpInfo &info, torch::jit::Stack &stack);
 /// record() for one op, without looking it up.
 struct RecordKernel final : c10::OperatorKernel {
   explicit RecordKernel(const OpInfo &info) : info(info) {}
-  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet,
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet,
                   torch::jit::Stack *stack) {
+    if (isCalledByHandler())
+      return callFunctionalised(op, stack);
     record(info, *stack);
   }
   const OpInfo &info;

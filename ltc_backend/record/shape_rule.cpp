@@ -7,6 +7,7 @@
 #include "ltc_backend/convert.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/lowering.h"
+#include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 
@@ -25,8 +26,6 @@ using c10::IValue;
 static bool hasMisleadingMeta(const OpInfo &info) {
   static const auto *names = new std::set<std::string>{
       "aten::_batch_norm_with_update_functional",
-      "aten::_ctc_loss",
-      "aten::_ctc_loss_backward",
       "aten::_embedding_bag",
       "aten::_embedding_bag_forward_only",
       "aten::_fake_quantize_learnable_per_tensor_affine",
@@ -188,24 +187,60 @@ static void takeChannelsLast(const OpInfo &info,
       result = result.toTensor().contiguous(format);
 }
 
+/// Whether the rank, which values decide, decides if there are residuals.
+static bool hasResidualsByRank(const OpInfo &info,
+                               c10::ArrayRef<IValue> arguments) {
+  if (info.name != "aten::linalg_lstsq" || !arguments[3].isString())
+    return false;
+  const std::string &driver = arguments[3].toStringRef();
+  const at::Tensor &self = arguments[0].toTensor();
+  return (driver == "gelss" || driver == "gelsd") && self.dim() >= 2 &&
+         self.size(-2) > self.size(-1);
+}
+
+/// Kernels refuse some tensors without elements, as max() does, and meta
+/// kernels let them pass. The CPU's kernel has next to nothing to do to tell.
+static void checkEmpty(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  bool any = false;
+  for (const IValue &value : arguments)
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      any |= tensor.defined() && tensor.numel() == 0;
+    });
+  if (any && !info.random)
+    callOnStandIns(info.view.value_or(info.handle),
+                   replaceAll(arguments, onCpu));
+}
+
 /// Puts tensors like the results on the stack. What a kernel refuses because of
 /// strides, it is asked again without: on the device there are none.
 static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
                          torch::jit::Stack &stack, std::string &reason) {
   bool wantsBins = info.name == "aten::histogram.bins_tensor" ||
                    info.name == "aten::_histogramdd_from_bin_tensors";
-  bool misleads = wantsBins || hasMisleadingMeta(info);
-  stack = replaceAll(arguments, wantsBins  ? onCpuRising
-                                : misleads ? onCpu
-                                           : onMeta);
+  bool wantsRank = info.name == "aten::linalg_lstsq";
+  bool misleads = wantsBins || wantsRank || hasMisleadingMeta(info);
+  if (hasResidualsByRank(info, arguments)) {
+    reason = "has residuals only if the rank is full";
+    return false;
+  }
+  stack = replaceAll(arguments, wantsBins   ? onCpuRising
+                                : wantsRank ? onCpuFullRank
+                                : misleads  ? onCpu
+                                            : onMeta);
+  bool isInferred = false;
   try {
     if (!runMeta(info.view.value_or(info.handle), stack, reason))
       return false;
     takeChannelsLast(info, arguments, stack);
-    return true;
+    isInferred = true;
   } catch (const std::exception &) {
     if (misleads)
       throw;
+  }
+  if (isInferred) {
+    if (!misleads)
+      checkEmpty(info, arguments);
+    return true;
   }
   if (std::ranges::any_of(arguments, isStrided)) {
     stack = replaceAll(arguments, onMetaRowMajor);

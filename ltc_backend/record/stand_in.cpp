@@ -32,6 +32,12 @@ const StandIn onCpuRising = {
     c10::kCPU, [](const at::Tensor &like) {
       return at::arange(like.numel(), like.scalar_type()).view(like.sizes());
     }};
+const StandIn onCpuFullRank = {c10::kCPU, [](const at::Tensor &like) {
+                                 at::Tensor made = onCpu.make(like);
+                                 if (made.dim() >= 2)
+                                   made.diagonal(0, -2, -1).fill_(1);
+                                 return made;
+                               }};
 const StandIn onCpuFlat = {
     c10::kCPU, [](const at::Tensor &like) {
       return at::zeros({}, like.scalar_type()).expand(like.sizes());

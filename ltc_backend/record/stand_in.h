@@ -18,8 +18,9 @@ struct StandIn {
   at::Tensor (*make)(const at::Tensor &like);
 };
 extern const StandIn onMeta, onMetaRowMajor;
-extern const StandIn onCpu;       ///< zeros with the strides of the tensor
-extern const StandIn onCpuRising; ///< 0, 1, 2, ...
+extern const StandIn onCpu;         ///< zeros with the strides of the tensor
+extern const StandIn onCpuRising;   ///< 0, 1, 2, ...
+extern const StandIn onCpuFullRank; ///< zeros, ones on the diagonal
 /// One element of memory, whatever the size.
 extern const StandIn onCpuFlat, onCpuFlatFloat;
 

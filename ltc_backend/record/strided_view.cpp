@@ -16,6 +16,7 @@
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <ATen/ATen.h>
@@ -139,7 +140,14 @@ struct ViewCopyKernel final : c10::OperatorKernel {
   explicit ViewCopyKernel(const OpInfo &info) : info(info) {}
   void operator()(const c10::OperatorHandle &, DispatchKeySet,
                   torch::jit::Stack *stack) {
-    info.view->callBoxed(stack);
+    auto arguments = torch::jit::last(*stack, info.arguments.size()).vec();
+    try {
+      info.view->callBoxed(stack);
+    } catch (const std::exception &) {
+      // The kernel of the copy may have words of its own.
+      callOnStandIns(info.handle, replaceAll(arguments, onCpuFlat));
+      throw;
+    }
     c10::IValue &view = stack->back();
     view = mapTensors(view, [](const Tensor &tensor) {
       return tensor.clone(at::MemoryFormat::Contiguous);

@@ -47,8 +47,10 @@ findTwin(const c10::FunctionSchema &schema, size_t inputs) {
   return std::nullopt;
 }
 
-WriteCheck::WriteCheck(const c10::OperatorHandle &op)
-    : op(op), inputs(op.schema().arguments().size()) {
+// multinomial's kernel resizes without a word.
+WriteCheck::WriteCheck(const c10::OperatorHandle &op, bool warns)
+    : op(op), warns(warns && op.schema().name() != "aten::multinomial"),
+      inputs(op.schema().arguments().size()) {
   const auto &arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::AliasInfo *alias = arguments[i].alias_info();
@@ -143,13 +145,14 @@ static std::vector<at::Tensor> outputs(ArgumentList arguments, size_t inputs) {
   return tensors;
 }
 
-/// Warns of each out= that has elements and will be resized.
-static bool willResize(c10::ArrayRef<at::Tensor> outputs,
-                       const CallShape &call) {
+static bool willResize(c10::ArrayRef<at::Tensor> outputs, const CallShape &call,
+                       bool warns) {
   bool any = false;
-  for (size_t i = 0; i < std::min(outputs.size(), call.results.size()); ++i)
-    any |=
-        at::native::resize_output_check(outputs[i], call.results[i].type.dims);
+  for (size_t i = 0; i < std::min(outputs.size(), call.results.size()); ++i) {
+    at::IntArrayRef wanted = call.results[i].type.dims;
+    any |= warns ? at::native::resize_output_check(outputs[i], wanted)
+                 : outputs[i].sizes() != wanted;
+  }
   return any;
 }
 
@@ -266,7 +269,7 @@ void WriteCheck::operator()(ArgumentList arguments, bool isView) const {
       types.push_back(result.shape.scalar_type());
   if (meets || types != typesOf(out))
     ask(arguments, call ? &types : nullptr);
-  if (!call || !willResize(out, *call))
+  if (!call || !willResize(out, *call, warns))
     passed.insert(key);
 }
 

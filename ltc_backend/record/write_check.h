@@ -25,7 +25,8 @@ struct CallShape;
 /// The check of one op that writes to its arguments. Any thread.
 class WriteCheck {
 public:
-  explicit WriteCheck(const c10::OperatorHandle &op);
+  /// With `warns`, of an out= that has elements and will be resized, too.
+  explicit WriteCheck(const c10::OperatorHandle &op, bool warns = true);
 
   /// Raises what eager raises for writing to these, if it does; to be called
   /// before anything is written. `isView`: a written tensor may be a view.
@@ -47,6 +48,7 @@ private:
            const Types *types) const;
 
   c10::OperatorHandle op;
+  bool warns;
   std::vector<bool> written;
   size_t inputs; ///< the arguments in front of the first out=
   /// The op that returns what this one writes to out=.

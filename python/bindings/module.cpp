@@ -22,6 +22,7 @@
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/autocast.h"
+#include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/lowering.h"
 
 #include <torch/csrc/Exceptions.h>
@@ -179,6 +180,8 @@ void defineProcess(py::module_ &m) {
         torch::wrap_pybind_function(backend::fallbackReason));
   m.def("auto_step", [] { return settings().auto_step; });
   m.def("caller_source", torch::wrap_pybind_function(callerSource));
+  m.def("adopt_custom_ops",
+        torch::wrap_pybind_function(backend::adoptCustomOps));
   m.def("register_lowering", torch::wrap_pybind_function(registerLowering));
 }
 

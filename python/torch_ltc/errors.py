@@ -40,6 +40,10 @@ class IndexOutOfRangeError(Error, IndexError):
     """An index met while a graph ran was outside its tensor."""
 
 
+class LinAlgError(Error, torch.linalg.LinAlgError):
+    """A matrix that a graph met has no inverse, no such factors or no solution."""
+
+
 class OutOfMemoryError(Error, torch.OutOfMemoryError):
     """The device has not enough memory left; it stays usable."""
 
@@ -72,6 +76,7 @@ _CLASSES = {
     "device failed": DeviceError,
     "interrupted": Error,
     "internal error": InternalError,
+    "linear algebra": LinAlgError,
     "unexpected compile": UnexpectedCompileError,
 }
 

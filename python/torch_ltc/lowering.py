@@ -68,6 +68,19 @@ def register_lowering(op, function=None, *, mlir=None):
     return mlir
 
 
+def adopting(stock):
+    """Wrap ``torch.library.Library.impl``."""
+
+    def impl(self, *args, **kwargs):
+        result = stock(self, *args, **kwargs)
+        from torch_ltc import _C
+
+        _C.adopt_custom_ops()
+        return result
+
+    return impl
+
+
 def _schema_of(op):
     name = op if isinstance(op, str) else op._qualname
     base, _, overload = name.partition(".")

@@ -105,6 +105,13 @@ AT_START = (
         "the casts of lazy parameters are kept by us",
     ),
     Patch(
+        "torch.library.Library",
+        "impl",
+        "lowering:adopting",
+        "an op that a program defines needs a kernel of ours before its first call; "
+        "PyTorch tells of new ops while none can be registered",
+    ),
+    Patch(
         "torch.UntypedStorage",
         "data_ptr",
         "serialization:data_ptr",

@@ -17,7 +17,7 @@ using namespace runtime;
 Error Driver::take(ltc_error *error) const {
   Error taken;
   ltc_error_code code = api->error_code(error);
-  bool known = code >= LTC_INVALID_ARGUMENT && code <= LTC_INTERNAL;
+  bool known = code >= LTC_INVALID_ARGUMENT && code <= LTC_LINEAR_ALGEBRA;
   taken.code = known ? ErrorCode(code - 1) : ErrorCode::DeviceFailed;
   const char *message = api->error_message(error);
   taken.message = message ? message : "the driver failed without a message";
@@ -53,6 +53,7 @@ Error loadFailed(const std::string &path, const std::string &why) {
 }
 
 static_assert(LTC_INTERNAL == int(ErrorCode::Internal) + 1);
+static_assert(LTC_LINEAR_ALGEBRA == int(ErrorCode::LinearAlgebra) + 1);
 
 /// Every member that this host calls must be there.
 bool isComplete(const ltc_plugin &api) {

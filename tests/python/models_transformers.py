@@ -231,14 +231,7 @@ TRANSFORMERS = {
         "Wav2Vec2ForCTC",
         spoken_text,
         WAVES,
-        reads=1,
-        fallbacks=frozenset(
-            {
-                "aten::masked_select",
-                "aten::_ctc_loss.Tensor",
-                "aten::_ctc_loss_backward.Tensor",
-            }
-        ),
+        fallbacks=frozenset({"aten::masked_select"}),
     ),
     "whisper": causal(
         "WhisperForConditionalGeneration",

@@ -60,6 +60,113 @@ def test_without_a_lowering_it_is_a_library_call(x, counts):
     assert counts.fallbacks() == []
 
 
+# What a kernel for any device does that was written for the CPU.
+@torch.library.custom_op("ltc_custom::halve", mutates_args=())
+def halve(xs: list[torch.Tensor], by: float = 2.0) -> list[torch.Tensor]:
+    return [torch.from_numpy(x.numpy() / by) for x in xs]
+
+
+@halve.register_fake
+def _(xs, by=2.0):
+    return [torch.empty_like(x) for x in xs]
+
+
+@torch.library.custom_op("ltc_custom::without_fake", mutates_args=())
+def without_fake(x: torch.Tensor) -> torch.Tensor:
+    return x[x > 0].clone()
+
+
+def test_a_kernel_for_all_devices_is_called_with_cpu_tensors(x, counts):
+    lazy = x.to("lazy")
+    got = halve([lazy, lazy + 1])
+    assert "ltc_custom::halve(" in torch.lazy.pending_graph()
+    for mine, theirs in zip(got, halve([x, x + 1]), strict=True):
+        assert torch.equal(mine.cpu(), theirs)
+    assert counts.fallbacks() == []
+
+
+def test_without_a_fake_kernel_it_is_called_with_lazy_tensors(x):
+    assert torch.equal(without_fake(x.to("lazy")).cpu(), without_fake(x))
+
+
+@torch.library.custom_op("ltc_custom::bump_all", mutates_args=("x", "total"))
+def bump_all(x: torch.Tensor, by: torch.Tensor, total: torch.Tensor | None) -> None:
+    x.numpy().__iadd__(by.numpy())
+    if total is not None:
+        total += x.sum()
+
+
+@torch.library.custom_op("ltc_custom::swap_max", mutates_args=("x",))
+def swap_max(x: torch.Tensor, by: float) -> torch.Tensor:
+    most = x.max().clone()
+    x[x == most] = by
+    return most
+
+
+@swap_max.register_fake
+def _(x, by):
+    return x.new_empty(())
+
+
+LIBRARY.impl("bump_", lambda x: x.add_(1), "CPU")
+LIBRARY.define("no_shapes(Tensor(a!) x, Tensor y) -> (Tensor(a!), Tensor)")
+
+
+def _no_shapes(x, y):
+    x.add_(y)
+    return x, y * 2
+
+
+LIBRARY.impl("no_shapes", _no_shapes, "CPU")
+torch.library.register_fake("ltc_custom::bump_", lambda x: x)
+
+
+def writes(x):
+    row, column, total = x[1], x.t()[2], torch.zeros(1, device=x.device)
+    results = [swap_max(x, -3.0), swap_max(row, 0.5)]
+    bump_all(column, torch.ones_like(column), total)
+    bump_all(x, x.clone(), None)
+    returned = torch.ops.ltc_custom.bump_(row)
+    returned.mul_(2)
+    return [x, row, column, total, returned, *results]
+
+
+def test_ops_that_write_are_part_of_the_graph(x, counts):
+    lazy = x.to("lazy")
+    got = writes(lazy)
+    assert "ltc_custom__swap_max(" in torch.lazy.pending_graph()
+    for mine, theirs in zip(got, writes(x), strict=True):
+        torch.testing.assert_close(mine.cpu(), theirs)
+    assert counts.fallbacks() == []
+
+
+def test_an_op_that_writes_and_has_no_fake_kernel_splits_the_graph(x, counts):
+    def run(x):
+        returned, double = torch.ops.ltc_custom.no_shapes(x[1], x[0])
+        returned.mul_(2)
+        return [x, returned, double]
+
+    got = run(x.to("lazy"))
+    for mine, theirs in zip(got, run(x), strict=True):
+        assert torch.equal(mine.cpu(), theirs)
+    assert len(counts.fallbacks()) == 1
+
+
+def test_the_first_call_may_follow_the_definition(run_python):
+    done = run_python("""
+import torch, torch_ltc
+x = torch.ones(3, device="lazy")
+
+@torch.library.custom_op("ltc_late::up", mutates_args=("x",))
+def up(x: torch.Tensor) -> None:
+    x.numpy().__iadd__(1)
+
+up(x)
+print(x.tolist())
+""")
+    assert done.stdout == "[2.0, 2.0, 2.0]\n"
+
+
 CUBE = """
 func.func @cube(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %y = linalg.mul ins(%x, %x : tensor<?x?xf32>, tensor<?x?xf32>)

@@ -372,3 +372,43 @@ def test_a_tensor_shows_other_places_of_its_storage(show):
         return shown, first, kept
 
     same(program)
+
+
+def test_a_call_in_another_default_dtype_is_another_call():
+    def program(device):
+        made = []
+        for dtype in (torch.float32, torch.float64, torch.float16, torch.float32):
+            torch.set_default_dtype(dtype)
+            count = torch.tensor([1, 2], device=device)
+            made += [torch.ones(2, device=device), count / 2, count.sqrt(), count.sum()]
+            made += [torch.linspace(0, 1, 3, device=device), count * 0.5]
+        return [(t.dtype, t.tolist()) for t in made]
+
+    before = torch.get_default_dtype()
+    try:
+        assert program("lazy") == program("cpu")
+    finally:
+        torch.set_default_dtype(before)
+
+
+CONJUGATES = {
+    "resolve_conj": lambda z: z.conj().resolve_conj(),
+    "of a view": lambda z: z.conj()[1:].t().resolve_conj(),
+    "of a view of a view": lambda z: z[1:].conj().conj().resolve_conj(),
+    "of itself": lambda z: z.resolve_conj(),
+    "conj": lambda z: z.conj(),
+    "mH": lambda z: z.mH,
+}
+
+
+@pytest.mark.parametrize("conjugate", CONJUGATES.values(), ids=CONJUGATES)
+def test_a_resolved_conjugate_is_a_copy(conjugate):
+    def program(device):
+        z = torch.complex(numbers(device, 3, 2), numbers(device, 3, 2) + 1)
+        result = conjugate(z)
+        z.mul_(2)
+        before = result * 1
+        result.mul_(3)
+        return torch.view_as_real(before), torch.view_as_real(z)
+
+    same(program)

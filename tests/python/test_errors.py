@@ -157,10 +157,60 @@ INDEXING_LINES = {f: f.__code__.co_firstlineno for f in INDEXING.values()}
 @pytest.mark.parametrize("value", [-11, 10, 1 << 40])
 def test_every_indexing_op_checks(index, value):
     x = torch.arange(30.0).view(10, 3).to("lazy")
-    with pytest.raises(IndexError):
-        index(x, torch.tensor([1, value], device="lazy")).cpu()
+    bad = torch.tensor([1, value])
+    with pytest.raises((IndexError, RuntimeError)) as eager:
+        index(x.cpu(), bad)
+    with pytest.raises(IndexError) as lazy:
+        index(x, bad.to("lazy")).cpu()
+    assert isinstance(lazy.value, type(eager.value))
+    assert str(eager.value) in str(lazy.value)
     good = torch.tensor([9, 0])
     assert torch.equal(index(x, good.to("lazy")).cpu(), index(x.cpu(), good))
+
+
+def test_targets_of_a_loss_are_checked():
+    def loss(device):
+        scores = torch.zeros(2, 3, device=device)
+        return F.cross_entropy(scores, torch.tensor([1, 5], device=device)).cpu()
+
+    with pytest.raises(IndexError) as eager:
+        loss("cpu")
+    with pytest.raises(IndexError) as lazy:
+        loss("lazy")
+    assert str(eager.value) in str(lazy.value)
+
+
+EMPTY = {
+    "max": lambda x: x.max(),
+    "amin": lambda x: x.amin(1),
+    "argmax": lambda x: x.argmax(),
+    "aminmax": lambda x: x.aminmax().min,
+    "median of nothing": lambda x: x.median(1).values,
+    "kthvalue": lambda x: x.kthvalue(1).values,
+    "mode": lambda x: x.mode(1).values,
+    "convolution": lambda x: F.conv1d(x[None], x.new_zeros(2, 4, 1)),
+    "pool": lambda x: F.max_pool1d(x[None], 2),
+    "sum": lambda x: x.sum(),
+    "prod": lambda x: x.prod(1),
+    "median": lambda x: x.median(),
+    "sort": lambda x: x.sort().values,
+    "softmax": lambda x: x.softmax(1),
+    "matmul": lambda x: x @ x.t(),
+    "layer_norm": lambda x: F.layer_norm(x, (0,)),
+    "interpolate": lambda x: F.interpolate(x[None], scale_factor=2),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("use", EMPTY.values(), ids=EMPTY)
+def test_a_tensor_without_elements_is_refused_where_eager_refuses(use):
+    def outcome(device):
+        try:
+            return torch.as_tensor(use(torch.zeros(4, 0, device=device))).tolist()
+        except (RuntimeError, IndexError, ValueError) as error:
+            return type(error), str(error).splitlines()[0]
+
+    assert str(outcome("lazy")) == str(outcome("cpu"))
 
 
 TABLES = {

@@ -1,13 +1,12 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sparse, nested and quantized tensors are refused by name; the next op works."""
+"""Sparse, nested and quantized tensors are refused by name; jagged ones work."""
 
 import pytest
 import torch
 import torch_ltc
 
 CPU = torch.arange(6.0).view(2, 3)
-JAGGED = {"layout": torch.jagged}
 
 
 def indices(x):
@@ -48,14 +47,6 @@ PYTORCHS = {
     "to_sparse_csr": (lambda x: x.to_sparse_csr(), "new_compressed_tensor"),
     "csr to": (lambda x: CPU.to_sparse_csr().to(x.device), "new_compressed_tensor"),
     "to_mkldnn": (lambda x: x.to_mkldnn(), "mkldnn"),
-    "jagged": (
-        lambda x: torch.nested.nested_tensor([x, x[:1]], **JAGGED),
-        "_nested_view_from_jagged",
-    ),
-    "jagged to": (
-        lambda x: torch.nested.nested_tensor([CPU], **JAGGED).to(x.device),
-        "storage",
-    ),
 }
 
 
@@ -67,6 +58,17 @@ def test_refused_by_pytorch(name):
     with pytest.raises(NotImplementedError, match=words):
         make(x)
     assert torch.equal((x + 1).cpu(), CPU + 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("moved", [False, True])
+def test_jagged_tensors_are_made_and_moved(moved):
+    x = CPU.to("cpu" if moved else "lazy")
+    nested = torch.nested.nested_tensor([x, x[:1]], layout=torch.jagged)
+    nested = nested.to("lazy") if moved else nested
+    assert nested.device.type == "lazy"
+    doubled = (nested * 2).unbind()
+    assert [part.tolist() for part in doubled] == [(CPU * 2).tolist(), [[0, 2, 4]]]
 
 
 def test_fake_quantization_stays_in_the_graph(counts):

@@ -51,33 +51,13 @@ SHAPED_BY_VALUES = {
     "aten::_unique2": Split("unique"),
     "aten::bincount": Split("bincount", dtype=torch.int64),
     "aten::index.Tensor": Split("__getitem__"),
+    "aten::linalg_lstsq": Split("linalg.lstsq"),
     "aten::masked_select": Split("masked_select"),
     "aten::nonzero": Split("nonzero"),
     "aten::repeat_interleave.Tensor": Split("repeat_interleave"),
     "aten::unique_consecutive": Split("unique_consecutive"),
     "aten::unique_dim": Split("unique"),
 }
-
-# Ops that read values for another reason, and which.
-READS_VALUES = {
-    "aten::_linalg_check_errors": (
-        Split("linalg.cholesky"),
-        "raises for a singular matrix, at once as eager does",
-    ),
-    "aten::linalg_lstsq": (
-        Split("linalg.lstsq"),
-        "with gelss and gelsd the rank decides whether the residuals are empty",
-    ),
-    "aten::_ctc_loss.Tensor": (
-        Split("nn.functional.ctc_loss"),
-        "its second result, log_alpha, has 2 * target_lengths.max() + 1 columns",
-    ),
-    "aten::_ctc_loss_backward.Tensor": (
-        Split("nn.functional.ctc_loss", "backward"),
-        "its forward pass has split the graph already",
-    ),
-}
-SPLITTING = {**SHAPED_BY_VALUES, **{op: s for op, (s, _) in READS_VALUES.items()}}
 ROWS = set(parity.lowered())
 
 
@@ -102,7 +82,7 @@ def test_op_gives_what_eager_gives(name):
             if outcome.problem and not is_refused(name, outcome):
                 failed.append(f"{outcome.sample}\n    {outcome.problem}")
     assert not failed, "\n".join(failed)
-    assert split <= SPLITTING.keys()
+    assert split <= SHAPED_BY_VALUES.keys()
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -112,9 +92,9 @@ def test_what_is_refused_says_why(name):
     assert all(is_refused(name, outcome) for outcome in outcomes)
 
 
-@pytest.mark.parametrize("op", SPLITTING)
+@pytest.mark.parametrize("op", SHAPED_BY_VALUES)
 def test_what_splits_the_graph_still_does(op):
-    info, kind, dtype = SPLITTING[op]
+    info, kind, dtype = SHAPED_BY_VALUES[op]
     outcomes = parity.check(parity.OPS[info], [(kind, dtype)])
     split = frozenset().union(*(outcome.fallbacks for outcome in outcomes))
     assert op in split, "take it out of the table"

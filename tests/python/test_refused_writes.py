@@ -130,6 +130,39 @@ def test_resized_out_is_warned_of():
     assert lazy == eager and len(eager[1]) == 1
 
 
+RESIZED = {
+    "kron": lambda x, out: torch.kron(x, x, out=out),
+    "lstsq": lambda x, out: torch.linalg.lstsq(
+        torch.eye(4, device=x.device), x[:, None], out=(out, *wrongly_sized(x))
+    )[0],
+    "masked_select": lambda x, out: torch.masked_select(x, x > 1, out=out),
+    "nonzero": lambda x, out: torch.nonzero(x > 1, out=out.long()),
+}
+
+
+def wrongly_sized(x):
+    floats = torch.ones(5, device=x.device), torch.ones(5, device=x.device)
+    return floats[0], torch.ones(5, device=x.device).long(), floats[1]
+
+
+@pytest.mark.parametrize("op", RESIZED.values(), ids=RESIZED)
+def test_resized_out_of_an_op_with_a_way_of_its_own(op):
+    def program(device):
+        return (op(numbers(device, 4), torch.ones(9, device=device)),)
+
+    lazy, eager = told(program, "lazy"), told(program, "cpu")
+    assert lazy == eager and eager[1]
+
+
+def test_multinomial_resizes_out_without_a_word():
+    def program(device):
+        out = torch.ones(9, dtype=torch.long, device=device)
+        torch.multinomial(torch.ones(1, device=device), 1, out=out)
+        return (out,)
+
+    assert told(program, "lazy") == told(program, "cpu") == ([[0]], [])
+
+
 RANDOM = {
     "uniform_": lambda x: x.uniform_(2, 1),
     "normal_": lambda x: x.normal_(0, -1),

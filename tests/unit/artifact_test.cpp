@@ -26,7 +26,7 @@ Artifact sample() {
                                    "aten::mm(self=%0, k=[]) : f32[2, 2]\n  "
                                    "output %1\n}\n"),
                      7}};
-  artifact.errorSites = {{"aten::embedding", "f32[5, 3]", 3},
+  artifact.errorSites = {{"aten::embedding", "f32[5, 3]", 3, "no {index}"},
                          {"aten::gather", "", Artifact::kNoNode}};
   artifact.inputs = {{TensorType{DType::BF16, {2, kDynamic}}, false},
                      ValueType::scalar(DType::I64)};
@@ -69,9 +69,9 @@ TEST(Artifact, TheLinesOfAProgramAreNotInItsBytes) {
 // Whoever changes the bytes must raise the format version.
 TEST(Artifact, TheFormatIsTheSameForEver) {
   std::string bytes = sample().serialize();
-  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\2");
+  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\3");
   EXPECT_EQ(Hasher().add(bytes).finish().str(),
-            "9c0d5b85494aa8005a129d59aa90f4f3");
+            "52995af58e5cd0c62c695a7f88235156");
 }
 
 TEST(Artifact, RefusesEveryFlippedBit) {
@@ -96,7 +96,7 @@ TEST(Artifact, RefusesEveryOtherLength) {
 /// The header that serialize() would write before this payload.
 std::string framed(const std::string &payload) {
   Hash128 hash = Hasher().add(payload).finish();
-  uint64_t words[] = {2, payload.size(), hash.low, hash.high};
+  uint64_t words[] = {3, payload.size(), hash.low, hash.high};
   return "LTCARTI\n" +
          std::string(reinterpret_cast<char *>(words), sizeof(words)) + payload;
 }

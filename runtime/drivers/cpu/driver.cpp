@@ -167,7 +167,7 @@ ltc_error *programRun(ltc_device *device, ltc_program *program,
   std::span<const ltc_operand> all(operands, count);
   if (Status status = loaded.check(all, memory, memoryOf(arena)); !status)
     return fail(status.error());
-  Run run(device->host, loaded.calls, int64_t(loaded.errorSites));
+  Run run(device->host, loaded.calls, loaded.siteWords);
   loaded.run(run, all, memory, memoryOf(arena));
   return run.code == LTC_OK ? nullptr : fail(run.code, run.message, run.site);
 }

@@ -128,7 +128,8 @@ Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
   for (const TensorType &type : artifact->results)
     program->types.push_back({type, false});
   program->donated = artifact->donated;
-  program->errorSites = artifact->errorSites.size();
+  for (const Artifact::ErrorSite &site : artifact->errorSites)
+    program->siteWords.push_back(site.words);
   program->arenaBytes = artifact->arenaBytes;
   return program;
 }

@@ -37,7 +37,8 @@ public:
                OperandMemory arena) const;
 
   std::vector<BoundCall> calls;
-  size_t errorSites = 0; ///< how many; the calls are numbered behind them
+  /// What a failed check of an index says; the calls are numbered behind them.
+  std::vector<std::string> siteWords;
 
 private:
   using Entry = void (*)(void **);

@@ -23,6 +23,21 @@ void Run::fail(ltc_error_code why, std::string text, int64_t where) {
   site = where;
 }
 
+static void replace(std::string &text, std::string_view name, int64_t value) {
+  if (size_t at = text.find(name); at != text.npos)
+    text.replace(at, name.size(), std::to_string(value));
+}
+
+void Run::failIndex(int64_t where, int64_t index, int64_t size) {
+  std::string text = "index out of range: {index} is out of bounds for a "
+                     "dimension of size {size}";
+  if (size_t(where) < siteWords.size() && !siteWords[where].empty())
+    text = siteWords[where];
+  replace(text, "{index}", index);
+  replace(text, "{size}", size);
+  fail(LTC_OUT_OF_RANGE, std::move(text), where);
+}
+
 namespace {
 
 /// A parallel loop; its pieces tell their thread whom they work for.
@@ -76,7 +91,7 @@ void Run::call(int64_t number, int64_t *words) {
                       bound.views.data() + bound.operands,
                       bound.views.size() - bound.operands, text, sizeof(text));
   if (failure != LTC_OK)
-    fail(failure, text, firstCallSite + number);
+    fail(failure, text, int64_t(siteWords.size()) + number);
 }
 
 namespace {
@@ -92,11 +107,7 @@ void kernelCallEntry(void *context, int64_t call, int64_t *words) {
 
 void indexErrorEntry(int64_t site, int64_t index, int64_t bound) {
   if (Run *run = Run::current())
-    run->fail(LTC_OUT_OF_RANGE,
-              "index out of range: " + std::to_string(index) +
-                  " is out of bounds for a dimension of size " +
-                  std::to_string(bound),
-              site);
+    run->failIndex(site, index, bound);
 }
 
 /// Eager's own words, though no class of that name is raised.

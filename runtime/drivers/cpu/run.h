@@ -26,15 +26,16 @@ struct BoundCall {
 /// library call runs, since its operands may be garbage.
 class Run {
 public:
-  /// `firstCallSite`: the site number of call 0.
+  /// `siteWords`: see Artifact::ErrorSite; the site of call 0 comes after them.
   Run(const ltc_host &host, std::vector<BoundCall> &calls,
-      int64_t firstCallSite)
-      : host(host), calls(calls), firstCallSite(firstCallSite) {}
+      const std::vector<std::string> &siteWords)
+      : host(host), calls(calls), siteWords(siteWords) {}
 
   void parallelFor(int64_t n, int64_t grain,
                    void (*body)(int64_t, int64_t, void *), void *argument);
   void call(int64_t number, int64_t *words);
   void fail(ltc_error_code code, std::string message, int64_t site);
+  void failIndex(int64_t site, int64_t index, int64_t size);
 
   /// The run that the calling thread works for.
   static Run *&current();
@@ -47,7 +48,7 @@ public:
 private:
   const ltc_host &host;
   std::vector<BoundCall> &calls;
-  const int64_t firstCallSite;
+  const std::vector<std::string> &siteWords;
   std::atomic<bool> failed = false;
 };
 

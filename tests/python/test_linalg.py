@@ -1,0 +1,90 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Linear algebra raises what eager raises, without splitting the graph."""
+
+import pytest
+import torch
+import torch_ltc
+
+
+def singular(device):
+    return torch.ones(3, 3, device=device)
+
+
+def indefinite(device):
+    return torch.diag(torch.tensor([1.0, -1, 1], device=device))
+
+
+REFUSED = {
+    "cholesky": lambda d: torch.linalg.cholesky(indefinite(d)),
+    "old cholesky": lambda d: torch.cholesky(indefinite(d)),
+    "second of a batch": lambda d: torch.linalg.cholesky(
+        torch.stack([torch.eye(3, device=d), indefinite(d)])
+    ),
+    "inv": lambda d: torch.linalg.inv(singular(d)),
+    "inverse": lambda d: torch.inverse(singular(d)),
+    "solve": lambda d: torch.linalg.solve(singular(d), torch.ones(3, device=d)),
+    "lu_factor": lambda d: torch.linalg.lu_factor(torch.zeros(2, 2, device=d)).LU,
+    "lstsq": lambda d: torch.linalg.lstsq(
+        singular(d), torch.ones(3, 1, device=d), driver="gels"
+    )[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore:torch.cholesky is deprecated")
+@pytest.mark.parametrize("program", REFUSED.values(), ids=REFUSED)
+def test_a_matrix_without_factors_is_eagers_error(program, counts):
+    with pytest.raises(RuntimeError) as eager:
+        program("cpu")
+    with pytest.raises(type(eager.value)) as lazy:
+        program("lazy").cpu()
+    assert str(eager.value) in str(lazy.value)
+    assert "test_linalg.py" in str(lazy.value)
+    if isinstance(eager.value, torch.linalg.LinAlgError):
+        assert isinstance(lazy.value, torch_ltc.errors.LinAlgError)
+    assert counts.fallbacks() == []
+    assert (torch.ones(2, device="lazy") + 1).tolist() == [2, 2]
+
+
+def test_it_is_raised_if_only_something_else_is_read():
+    x = indefinite("lazy")
+    torch.linalg.cholesky(x)
+    with pytest.raises(torch.linalg.LinAlgError):
+        (x + 1).tolist()
+
+
+def test_it_is_raised_where_a_program_decides_by_the_factor():
+    factor = torch.linalg.cholesky(indefinite("lazy"))
+    with pytest.raises(torch.linalg.LinAlgError):
+        bool((factor[0, 0] > 0).item())
+
+
+def test_a_checked_factor_is_one_graph_and_right(counts):
+    def program(device):
+        x = torch.tensor([[4.0, 1], [1, 3]], device=device, requires_grad=True)
+        y = torch.linalg.solve(torch.linalg.cholesky(x), torch.eye(2, device=device))
+        (y * y).sum().backward()
+        return y.detach(), x.grad
+
+    for _ in range(2):
+        y, grad = program("lazy")
+        torch.lazy.mark_step(wait=True)
+    torch.testing.assert_close((y.cpu(), grad.cpu()), program("cpu"))
+    assert counts["codegen.graphs"] == 1
+    assert counts.fallbacks() == []
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss", None])
+@pytest.mark.parametrize("shape", [(3, 3), (3, 5), (5, 3), (2, 5, 3), (0, 3)])
+def test_least_squares(driver, shape, counts):
+    torch.manual_seed(0)
+    a, b = torch.randn(shape), torch.randn(*shape[:-1], 2)
+    eager = torch.linalg.lstsq(a, b, driver=driver)
+    lazy = torch.linalg.lstsq(a.to("lazy"), b.to("lazy"), driver=driver)
+    for mine, theirs in zip(lazy, eager, strict=True):
+        assert mine.dtype == theirs.dtype
+        torch.testing.assert_close(mine.cpu(), theirs, rtol=1e-4, atol=1e-4)
+    by_rank = driver in ("gelsd", "gelss") and shape[-2] > shape[-1]
+    assert counts.fallbacks() == (
+        ["record.fallback.aten::linalg_lstsq"] if by_rank else []
+    )

@@ -19,10 +19,9 @@ std::string_view name(Stage stage) {
 
 std::string_view name(ErrorCode code) {
   constexpr std::array<std::string_view, 10> names = {
-      "invalid argument", "unsupported",    "out of range",
-      "out of memory",    "compile failed", "device failed",
-      "interrupted",      "internal error", "linear algebra",
-      "unexpected compile"};
+      "invalid argument", "unsupported",       "out of range", "out of memory",
+      "compile failed",   "device failed",     "interrupted",  "internal error",
+      "linear algebra",   "unexpected compile"};
   return names[size_t(code)];
 }
 

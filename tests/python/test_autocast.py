@@ -48,7 +48,8 @@ def test_the_same_ops_are_cast():
         for op in torch._C._dispatch_get_all_op_names()
         if has_kernel(op, "AutocastXLA")
     }
-    assert ours == CAST
+    # Of an LSTM, eager casts the oneDNN layer inside.
+    assert ours == CAST | {"aten::lstm.input"}
     assert len(OPS) > 40
 
 

@@ -87,7 +87,7 @@ private:
       BlockArgument argument = body.getArgument(i);
       Type type = argument.getType();
       if (i + 1 == count)
-        artifact.arenaBytes = cast<MemRefType>(type).getDimSize(0);
+        artifact.arenaBytes = Formula(cast<MemRefType>(type).getDimSize(0));
       if (argument.use_empty())
         continue;
       Value place = argumentAt(i);

@@ -20,15 +20,18 @@ Artifact sample() {
   artifact.code = std::string("\x7f"
                               "ELF\0code",
                               9);
-  artifact.arenaBytes = 4096;
+  artifact.arenaBytes = Formula::symbol(0) * 256 + 4096;
   artifact.kernels = 7;
-  artifact.calls = {{*Graph::parse("graph {\n  %0 = input f32[?, 2]\n  %1 = "
+  artifact.calls = {{*Graph::parse("graph {\n  symbol s0 = 3\n  %0 = input "
+                                   "f32[4*s0, 2]\n  %1 = "
                                    "aten::mm(self=%0, k=[]) : f32[2, 2]\n  "
                                    "output %1\n}\n"),
                      7}};
   artifact.errorSites = {{"aten::embedding", "f32[5, 3]", 3},
                          {"aten::gather", "", Artifact::kNoNode}};
-  artifact.inputs = {{TensorType{DType::BF16, {2, kDynamic}}, false},
+  artifact.formulas = {Formula::symbol(0) * 4};
+  artifact.symbols = 1;
+  artifact.inputs = {{TensorType{DType::BF16, {2, symbolicSize(0)}}, false},
                      ValueType::scalar(DType::I64)};
   artifact.results = {TensorType{DType::F32, {}}, TensorType{DType::C32, {0}}};
   artifact.donated = {std::nullopt, 0};
@@ -51,6 +54,8 @@ TEST(Artifact, RoundTrips) {
   EXPECT_EQ(again->calls[0].graph.str(), artifact.calls[0].graph.str());
   EXPECT_EQ(again->calls[0].node, 7u);
   EXPECT_EQ(again->errorSites, artifact.errorSites);
+  EXPECT_EQ(again->formulas, artifact.formulas);
+  EXPECT_EQ(again->symbols, 1u);
   EXPECT_EQ(again->inputs, artifact.inputs);
   EXPECT_EQ(again->results, artifact.results);
   EXPECT_EQ(again->donated, artifact.donated);
@@ -69,9 +74,9 @@ TEST(Artifact, TheLinesOfAProgramAreNotInItsBytes) {
 // Whoever changes the bytes must raise the format version.
 TEST(Artifact, TheFormatIsTheSameForEver) {
   std::string bytes = sample().serialize();
-  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\2");
+  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\3");
   EXPECT_EQ(Hasher().add(bytes).finish().str(),
-            "9c0d5b85494aa8005a129d59aa90f4f3");
+            "e77d194f33fe849be1cf961c5ae5a094");
 }
 
 TEST(Artifact, RefusesEveryFlippedBit) {
@@ -96,7 +101,7 @@ TEST(Artifact, RefusesEveryOtherLength) {
 /// The header that serialize() would write before this payload.
 std::string framed(const std::string &payload) {
   Hash128 hash = Hasher().add(payload).finish();
-  uint64_t words[] = {2, payload.size(), hash.low, hash.high};
+  uint64_t words[] = {3, payload.size(), hash.low, hash.high};
   return "LTCARTI\n" +
          std::string(reinterpret_cast<char *>(words), sizeof(words)) + payload;
 }

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import chart
+import growth
 import limits
 import page
 import report
@@ -58,6 +59,9 @@ def parse_options():
         "--all", action="store_true", help="all workloads and contenders"
     )
     parser.add_argument("--contenders", nargs="+", metavar="NAME")
+    parser.add_argument(
+        "--ablate", action="store_true", help="lazy without each optimization in turn"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--round-seconds", type=float, default=0.3)
@@ -73,14 +77,20 @@ def parse_options():
 
 def choose(options):
     """Return the names of workloads and contenders, or end with what exists."""
-    from contenders import CONTENDERS
+    from contenders import ABLATIONS, CONTENDERS, EVERY_CONTENDER
     from workloads import LIMITS, WORKLOADS
 
     workloads = options.workloads or (WORKLOADS if options.all else LIMITS)
     contenders = options.contenders or (CONTENDERS if options.all else ["lazy"])
-    for names, known in ((workloads, WORKLOADS), (contenders, CONTENDERS)):
+    if options.ablate:
+        contenders = ["lazy", *ABLATIONS]
+    for names, known in ((workloads, WORKLOADS), (contenders, EVERY_CONTENDER)):
         if unknown := set(names) - set(known):
             sys.exit(f"bench: no {', '.join(unknown)}; there are {', '.join(known)}")
+    missing = [name for name in contenders if EVERY_CONTENDER[name].python is None]
+    if options.contenders and missing:
+        sys.exit(f"bench: no Python was given for {', '.join(missing)}, see README.md")
+    contenders = [name for name in contenders if name not in missing]
     return list(workloads), ["eager", *(n for n in contenders if n != "eager")]
 
 
@@ -113,12 +123,20 @@ def main():
     options = parse_options()
     result = measure_all(options)
     print(report.table(result))
+    if not options.workloads:
+        sizes = growth.SMALL_SIZES if options.small else growth.SIZES
+        result["growth"] = growth.measure(sizes)
+        print(growth.table(result["growth"]))
+        write(options.json, json.dumps(result, indent=1) + "\n")
+        write(options.chart.with_name("growth.svg"), growth.draw(result["growth"]))
     if options.compare:
         print(report.comparison(json.loads(options.compare.read_text()), result))
     write(options.chart, chart.draw(result))
     print(f"wrote {options.json} and {options.chart}")
     if options.docs:
         page.renew(HERE.parent / "docs", result)
+        if "growth" in result:
+            write(HERE.parent / "docs" / "growth.svg", growth.draw(result["growth"]))
     wrong = [
         entry
         for entry in result["outputs"]

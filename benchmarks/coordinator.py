@@ -9,11 +9,10 @@ import math
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from contenders import CONTENDERS
+from contenders import EVERY_CONTENDER
 from workloads import WORKLOADS
 
 WORKER = Path(__file__).resolve().with_name("worker.py")
@@ -44,10 +43,10 @@ class Worker:
 
     def __init__(self, contender, workload, size, environment):
         self.process = subprocess.Popen(
-            [sys.executable, WORKER, contender, workload, size],
+            [EVERY_CONTENDER[contender].python, WORKER, contender, workload, size],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | CONTENDERS[contender].environment | environment,
+            env=os.environ | EVERY_CONTENDER[contender].environment | environment,
             text=True,
         )
 
@@ -113,7 +112,7 @@ class Measurement:
     def worker(self, contender, threads, environment=None):
         """Start a process; its disk cache is this workload's and contender's own."""
         settings = {"OMP_NUM_THREADS": str(threads)} | (environment or {})
-        if variable := CONTENDERS[contender].cache_variable:
+        if variable := EVERY_CONTENDER[contender].cache_variable:
             settings[variable] = str(self.directory / contender)
         return Worker(contender, self.name, self.plan.size, settings)
 
@@ -131,7 +130,7 @@ class Measurement:
             contender, self.plan.threads
         )
         self.once[contender] = worker.ask("first")
-        if CONTENDERS[contender].cache_variable:
+        if EVERY_CONTENDER[contender].cache_variable:
             with self.worker(contender, self.plan.threads) as second:
                 warm = second.ask("first")
             self.once[contender] |= {
@@ -142,7 +141,7 @@ class Measurement:
             worker = self.workers[contender, threads] = self.worker(contender, threads)
             worker.ask("first")
         path = str(self.directory / f"{contender}.pt")
-        numbers = CONTENDERS[contender].same_numbers
+        numbers = EVERY_CONTENDER[contender].same_numbers
         if not self.work.random or not numbers:
             self.workers[contender, self.plan.threads].ask("check", path=path)
             return
@@ -165,7 +164,7 @@ class Measurement:
                 "bound": self.work.bound,
                 # Other random numbers give other outputs.
                 "comparable": not self.work.random
-                or CONTENDERS[name].same_numbers is not None,
+                or EVERY_CONTENDER[name].same_numbers is not None,
             }
             for name in self.contenders
             if name != "eager"

@@ -4,6 +4,7 @@
 
 import re
 
+import ablation
 import chart
 import report
 
@@ -28,13 +29,19 @@ def markdown(result):
     return "\n".join(lines)
 
 
-def renew(docs, result):
-    """Rewrite the generated part of the page, and its chart."""
-    path = docs / "performance.md"
+def replace_part(path, begin, end, part):
     text = path.read_text(encoding="utf-8")
-    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
+    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     if not pattern.search(text):
         raise SystemExit(f"bench: {path} has lost the marks around its table")
-    new = pattern.sub(lambda _: markdown(result), text)
-    path.write_text(new, encoding="utf-8")
+    path.write_text(pattern.sub(lambda _: part, text), encoding="utf-8")
+
+
+def renew(docs, result):
+    """Rewrite what this run measured: a table and its chart, or the ablation."""
+    path = docs / "performance.md"
+    if ablation.was_run(result):
+        part = ablation.markdown(result)
+        return replace_part(path, ablation.BEGIN, ablation.END, part)
+    replace_part(path, BEGIN, END, markdown(result))
     (docs / "performance.svg").write_text(chart.draw(result), encoding="utf-8")

@@ -16,7 +16,7 @@ import sys
 import time
 
 import torch
-from contenders import CONTENDERS
+from contenders import EVERY_CONTENDER
 from workloads import WORKLOADS
 
 FIRST_STEPS = 3  # a training loop's first steps differ: the optimizer begins
@@ -44,7 +44,7 @@ class Worker:
     """Holds the workload between commands."""
 
     def __init__(self, contender, workload, size):
-        self.contender = CONTENDERS[contender]()
+        self.contender = EVERY_CONTENDER[contender]()
         self.kind, self.size = WORKLOADS[workload], size
         self.work = None
         self.outputs = []

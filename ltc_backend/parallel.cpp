@@ -6,80 +6,45 @@
 //===----------------------------------------------------------------------===//
 #include "parallel.h"
 
+#include "openmp.h"
+#include "team.h"
+
 #include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <atomic>
-#include <dlfcn.h>
 
 namespace ltc::backend {
 namespace {
 
-/// The OpenMP runtime that libtorch_cpu was linked with. Reached through that
-/// library and not linked, since a compiler's own choice may be another one,
-/// and two runtimes mean two pools on the same cores.
-struct OpenMP {
-  void (*parallel)(void (*)(void *), void *, unsigned, unsigned) = nullptr;
-  int (*threadNumber)() = nullptr;
-  int (*threadCount)() = nullptr;
-  void (*setThreads)(int) = nullptr;
-  int (*setThreadsOfMkl)(int) = nullptr; ///< null without MKL; 0 undoes
-  int (*pause)(int) = nullptr;           ///< null before OpenMP 5.0
-
-  OpenMP() {
-    Dl_info info;
-    auto *inTorch = reinterpret_cast<void *>(&at::get_num_threads);
-    if (!dladdr(inTorch, &info))
-      return;
-    void *torch = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (!torch)
-      return;
-    find(torch, "GOMP_parallel", parallel);
-    find(torch, "omp_get_thread_num", threadNumber);
-    find(torch, "omp_get_num_threads", threadCount);
-    find(torch, "omp_set_num_threads", setThreads);
-    find(torch, "MKL_Set_Num_Threads_Local", setThreadsOfMkl);
-    find(torch, "omp_pause_resource_all", pause);
-    dlclose(torch);
-  }
-  explicit operator bool() const {
-    return parallel && threadNumber && threadCount;
-  }
-  static const OpenMP &get() {
-    static const OpenMP openMP;
-    return openMP;
-  }
-
-private:
-  /// dlsym with a library's handle also looks into what it depends on.
-  template <typename F>
-  static void find(void *library, const char *name, F &function) {
-    function = reinterpret_cast<F>(dlsym(library, name));
-  }
-};
-
-struct Loop {
-  int64_t n, pieces;
-  void (*body)(int64_t, int64_t, void *);
-  void *argument;
-};
-
-/// Runs on every thread of the team.
-void runPiece(void *data) {
-  const Loop &loop = *static_cast<const Loop *>(data);
-  const OpenMP &openMP = OpenMP::get();
-  // A team can be smaller than asked for (dynamic teams, thread limits).
-  int64_t team = std::min<int64_t>(openMP.threadCount(), loop.pieces);
-  int64_t size = (loop.n + team - 1) / team;
-  int64_t begin = openMP.threadNumber() * size;
-  if (begin < loop.n)
-    loop.body(begin, std::min(loop.n, begin + size), loop.argument);
-}
-
 /// What noteThreadCount() saw last; 0 before the first.
 std::atomic<int> wantedThreads{0};
 
+thread_local Team team;
 thread_local bool isAlone = false;
+/// Whether the region may stay open between loops, and between programs: a
+/// thread in the region sleeps while there is nothing to do, one that libgomp
+/// lets wait for the next region burns a core for some milliseconds first.
+thread_local bool runsPrograms = false;
+
+/// Makes the calling thread use as many threads as torch.set_num_threads was
+/// last told: OpenMP and MKL keep the number for each thread apart. Not by
+/// at::init_num_threads, which takes OpenMP's own number where nobody told it
+/// one. Setting it again would cost 40 us, since MKL then drops what it keeps.
+void followThreadCount() {
+  static thread_local int followed = 0;
+  int wanted = isAlone ? 1 : wantedThreads.load(std::memory_order_relaxed);
+  if (followed == wanted || wanted == 0)
+    return;
+  followed = wanted;
+  team.close();          // what is set inside a region ends with it
+  at::get_num_threads(); // which a thread's first call changes
+  const OpenMP &openMP = OpenMP::get();
+  if (openMP.setThreadsOfMkl)
+    openMP.setThreadsOfMkl(isAlone ? 1 : 0);
+  if (openMP.setThreads)
+    openMP.setThreads(wanted);
+}
 
 } // namespace
 
@@ -93,22 +58,14 @@ void releaseThreads() {
     OpenMP::get().pause(softly);
 }
 
-void stayAlone(bool alone) { isAlone = alone; }
+void stayAlone(bool alone) {
+  isAlone = alone;
+  runsPrograms = true;
+}
 
-void followThreadCount() {
-  static thread_local int followed = -1;
-  int wanted = isAlone ? 1 : wantedThreads.load(std::memory_order_relaxed);
-  if (followed == wanted)
-    return;
-  followed = wanted;
-  const OpenMP &openMP = OpenMP::get();
-  // torch asks MKL how many threads there are, so MKL must know first.
-  if (openMP.setThreadsOfMkl)
-    openMP.setThreadsOfMkl(isAlone ? 1 : 0);
-  if (isAlone && openMP.setThreads)
-    openMP.setThreads(1);
-  else
-    at::init_num_threads();
+void prepareForAten() {
+  team.close();
+  followThreadCount();
 }
 
 void parallelFor(int64_t n, int64_t grain,
@@ -116,21 +73,17 @@ void parallelFor(int64_t n, int64_t grain,
   if (n <= 0)
     return;
   grain = std::max<int64_t>(grain, 1);
-  if (n <= grain || at::in_parallel_region()) {
-    body(0, n, argument);
-    return;
-  }
+  bool isNested =
+      Team::isInPiece() || (at::in_parallel_region() && !team.isOpen());
+  if (n <= grain || isNested)
+    return body(0, n, argument);
   followThreadCount();
-  int64_t threads = at::get_num_threads();
-  Loop loop{n, std::min(threads, (n + grain - 1) / grain), body, argument};
-  const OpenMP &openMP = OpenMP::get();
-  if (loop.pieces < 2 || !openMP) {
-    body(0, n, argument);
-    return;
-  }
-  // Always the whole team: libgomp tears its pool down and builds it anew
-  // whenever the size changes between two regions.
-  openMP.parallel(runPiece, &loop, 0, 0);
+  if (at::get_num_threads() < 2 || !OpenMP::get().hasTeams())
+    return body(0, n, argument);
+  team.open();
+  team.run(n, grain, body, argument);
+  if (!runsPrograms)
+    team.close();
 }
 
 } // namespace ltc::backend

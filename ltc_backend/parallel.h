@@ -12,15 +12,26 @@ namespace ltc::backend {
 
 /// HostServices::parallelFor. Runs the pieces on the OpenMP team that ATen's
 /// own kernels use on the calling thread, so that one pool serves both, as many
-/// as torch.set_num_threads allows. Serial inside a parallel region, or for a
-/// single piece. Pieces are contiguous and of equal size. `body` must not
-/// throw.
+/// as torch.set_num_threads allows. Serial inside a parallel region, or if two
+/// pieces of `grain` are too many. `body` must not throw. Which thread runs
+/// which piece, and how many pieces there are, differs from time to time.
 LTC_API void parallelFor(int64_t n, int64_t grain,
                          void (*body)(int64_t begin, int64_t end, void *),
                          void *argument);
 
-/// Remembers how many threads torch gives the calling thread, for
-/// followThreadCount(). Called at each launch, on the user's thread: 5 ns.
+/// HostServices::stayAlone. The calling thread runs programs and nothing else
+/// from now on: their loops share a parallel region (team.h), which stays open
+/// until prepareForAten() or the end of the thread.
+LTC_API void stayAlone(bool alone);
+
+/// Called before any of ATen's kernels runs on the calling thread: leaves the
+/// region, so that they have the threads to themselves, and lets OpenMP and MKL
+/// use as many as torch.set_num_threads was last told when noteThreadCount()
+/// saw it. Nearly free when there is nothing to do.
+LTC_API void prepareForAten();
+
+/// Remembers how many threads torch gives the calling thread. Called at each
+/// launch, on the user's thread: 5 ns.
 LTC_API void noteThreadCount();
 
 /// Ends the calling thread's idle team, if it has one; its next parallel region
@@ -29,16 +40,5 @@ LTC_API void noteThreadCount();
 /// lets every wait of the queue's team sleep in the kernel, which made a GPT
 /// step 1.4 times as long. Nearly free without a team.
 LTC_API void releaseThreads();
-
-/// Makes the calling thread use as many threads as torch.set_num_threads was
-/// last told, once a noteThreadCount() has seen it: OpenMP and MKL keep the
-/// number for each thread apart. Called before each kernel and loop; nearly
-/// free when nothing changed. Setting it again would cost 40 us, since MKL
-/// then drops what it keeps for the thread.
-LTC_API void followThreadCount();
-
-/// Whether kernels and loops of the calling thread keep to that thread. Takes
-/// effect at the next followThreadCount().
-LTC_API void stayAlone(bool alone);
 
 } // namespace ltc::backend

@@ -20,6 +20,7 @@
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/lstm.h"
 #include "ltc_backend/record/only_dense.h"
 #include "ltc_backend/record/out_twin.h"
 #include "ltc_backend/record/overlap.h"
@@ -27,6 +28,7 @@
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/strided_view.h"
 #include "ltc_backend/record/transfer.h"
+#include "ltc_backend/record/wrapper.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 
@@ -147,11 +149,17 @@ void registerKernels(const std::function<void()> &dropFallback) {
   torch::Library *aten = makeLibrary("aten", DispatchKey::Lazy);
   torch::Library *functionalize =
       makeLibrary("aten", DispatchKey::Functionalize);
+  // PyTorch warns about any second kernel for an op; ours hand on to the first,
+  // so there is nothing to tell the user.
+  Silence silence;
+  c10::WarningUtils::WarningHandlerGuard quiet(&silence);
   registerTransfers(*aten);
   registerQuestions(*aten);
   registerAttention();
+  registerLstm();
   aten->impl("native_batch_norm",
              CppFunction::makeFromBoxedFunction<&batchNorm>());
+  registerWrappers(*functionalize);
   registerRefusals();
   registerRecorder(*aten, *functionalize);
   // A key has one fallback at a time. By now, no op that can be the first on
@@ -163,10 +171,6 @@ void registerKernels(const std::function<void()> &dropFallback) {
   makeLibrary("_", DispatchKey::Lazy)
       ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());
 
-  // PyTorch warns about any second kernel for an op; this one hands on to the
-  // first, so there is nothing to tell the user.
-  Silence silence;
-  c10::WarningUtils::WarningHandlerGuard quiet(&silence);
   registerWrites(*functionalize);
   auto copy = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
   stockCopy = new c10::SafeKernelFunction(

@@ -99,12 +99,13 @@ LogicalResult codegen(ModuleOp module, Artifact &artifact, const Graph *graph) {
   return lowerToLLVM(module);
 }
 
-Status run(ModuleOp module, Stage last, const Target &target,
+Status run(ModuleOp module, Stage last, const CompileOptions &options,
            Artifact &artifact, const Graph *graph, const AfterStage &after) {
   Diagnosis diagnosis(module.getContext());
   {
     Span span(Stage::Lower);
-    if (failed(lowerOps(module)) || failed(checkContract(module, Stage::Lower)))
+    if (failed(lowerOps(module, options.optimizations)) ||
+        failed(checkContract(module, Stage::Lower)))
       return diagnosis.error(Stage::Lower, "lower the graph");
     after(Stage::Lower);
   }
@@ -112,7 +113,8 @@ Status run(ModuleOp module, Stage last, const Target &target,
     return {};
   {
     Span span(Stage::Optimize);
-    if (failed(optimize(module, {vectorBitsOf(target)})) ||
+    if (failed(optimize(module, {vectorBitsOf(options.target)},
+                        options.optimizations)) ||
         failed(checkContract(module, Stage::Optimize)))
       return diagnosis.error(Stage::Optimize, "optimize the graph");
     after(Stage::Optimize);
@@ -164,16 +166,19 @@ const DialectRegistry &stageRegistry() {
 
 } // namespace
 
-Status runStages(ModuleOp module, Stage last, const Target &target,
+Status runStages(ModuleOp module, Stage last, const CompileOptions &options,
                  Artifact *artifact) {
   Artifact unused;
-  return run(module, last, resolveTarget(target), artifact ? *artifact : unused,
-             nullptr, [](Stage) {});
+  CompileOptions resolved = options;
+  resolved.target = resolveTarget(options.target);
+  return run(module, last, resolved, artifact ? *artifact : unused, nullptr,
+             [](Stage) {});
 }
 
 Result<Artifact> compileGraph(const Graph &graph,
                               const CompileOptions &options) {
-  Target target = resolveTarget(options.target);
+  CompileOptions resolved = options;
+  const Target &target = resolved.target = resolveTarget(options.target);
   if (target.kind != "cpu")
     return Error{ErrorCode::Unsupported,
                  Stage::Codegen,
@@ -205,7 +210,7 @@ Result<Artifact> compileGraph(const Graph &graph,
     artifact.donated.push_back(output.donated);
   }
   artifact.graphText = graph.str(SourceLines::Omit);
-  Status status = run(*module, Stage::Codegen, target, artifact, &graph,
+  Status status = run(*module, Stage::Codegen, resolved, artifact, &graph,
                       [&](Stage stage) { dumper.write(stage, *module); });
   if (!status)
     return status.takeError();

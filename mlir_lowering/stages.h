@@ -24,8 +24,8 @@ void registerStages(mlir::DialectRegistry &registry);
 /// a module with a function @main; lowering does nothing where no ltc.op is.
 /// Codegen leaves the module in the LLVM dialect. `artifact` receives what
 /// codegen learns, without the object code; may be null.
-Status runStages(mlir::ModuleOp module, Stage last, const Target &target,
-                 Artifact *artifact = nullptr);
+Status runStages(mlir::ModuleOp module, Stage last,
+                 const CompileOptions &options, Artifact *artifact = nullptr);
 
 /// All stages, on a verified graph.
 Result<Artifact> compileGraph(const Graph &graph,

@@ -18,9 +18,10 @@ std::string_view name(Stage stage) {
 }
 
 std::string_view name(ErrorCode code) {
-  constexpr std::array<std::string_view, 8> names = {
-      "invalid argument", "unsupported",   "out of range", "out of memory",
-      "compile failed",   "device failed", "interrupted",  "internal error"};
+  constexpr std::array<std::string_view, 9> names = {
+      "invalid argument", "unsupported",    "out of range",
+      "out of memory",    "compile failed", "device failed",
+      "interrupted",      "internal error", "unexpected compile"};
   return names[size_t(code)];
 }
 

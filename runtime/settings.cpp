@@ -7,6 +7,7 @@
 #include "ltc/settings.h"
 
 #include "log.h"
+#include "ltc/optimizations.h"
 
 #include <algorithm>
 #include <array>
@@ -140,6 +141,9 @@ Status checkValue(std::string_view name, std::string_view value) {
   };
   if (name == "log")
     return runtime::configureLog(value);
+  if (name == "without")
+    if (auto rest = Optimizations::without(value); !rest)
+      return rest.takeError();
   if (name == "fallback")
     return oneOf({"cpu", "error"});
   if (name == "rng")

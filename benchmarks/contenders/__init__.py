@@ -5,6 +5,7 @@
 A contender is an object with
 
     name, device    what the table calls it, where its tensors are
+    python          the interpreter of its process; None: it was not given
     environment     what its process is started with
     same_numbers    further environment under which it draws eager's random
                     numbers, for the comparison of outputs; None: it cannot
@@ -20,11 +21,16 @@ and, called in its own process only,
     counts()           {"graphs", "kernels", "fallbacks"} since the start
 """
 
+from contenders.ablations import ABLATIONS
 from contenders.eager import Eager, EagerFused
 from contenders.inductor import Inductor
 from contenders.lazy import Lazy
 from contenders.ts import Ts
+from contenders.xla import Xla
 
 CONTENDERS = {
-    contender.name: contender for contender in (Eager, EagerFused, Inductor, Ts, Lazy)
+    contender.name: contender
+    for contender in (Eager, EagerFused, Inductor, Ts, Xla, Lazy)
 }
+# --all leaves the ablations out.
+EVERY_CONTENDER = CONTENDERS | ABLATIONS

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch as it is: every other contender is compared with this one."""
 
+import sys
 from typing import ClassVar
 
 
@@ -10,6 +11,7 @@ class Eager:
 
     name = "eager"
     device = "cpu"
+    python: str | None = sys.executable
     environment: ClassVar[dict] = {}
     same_numbers: ClassVar[dict | None] = {}
     cache_variable: ClassVar[str | None] = None

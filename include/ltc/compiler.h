@@ -12,12 +12,14 @@
 #pragma once
 
 #include "ltc/artifact.h"
+#include "ltc/optimizations.h"
 #include "ltc/target.h"
 
 namespace ltc {
 
 struct CompileOptions {
   Target target;
+  Optimizations optimizations;
   std::string dumpDir;  ///< write the module after each stage here; empty: no
   std::string dumpName; ///< file stem of the dumps
 };

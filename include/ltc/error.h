@@ -40,7 +40,8 @@ enum class ErrorCode : uint8_t {
   CompileFailed,
   DeviceFailed,
   Interrupted,
-  Internal, ///< our own mistake
+  Internal,          ///< our own mistake
+  UnexpectedCompile, ///< a CompileGuard is broken; no driver's
 };
 LTC_API std::string_view name(ErrorCode code);
 

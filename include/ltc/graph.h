@@ -52,6 +52,8 @@ inline constexpr ValueId kNoValue = UINT32_MAX;
 using Attribute =
     std::variant<std::monostate, bool, int64_t, double, std::string, DType,
                  std::vector<int64_t>, std::vector<double>, std::vector<bool>>;
+/// As in the text of a graph.
+LTC_API std::string str(const Attribute &attribute);
 
 /// One schema argument: an attribute, one operand, or a list of operands.
 struct Argument {
@@ -100,6 +102,9 @@ struct Graph {
   std::vector<ValueType> inputs;
   std::vector<Node> nodes;
   std::vector<GraphOutput> outputs;
+  /// The line that asked for its values or ended the step; not part of the
+  /// hash, nor of the text.
+  SourceId endedBy = 0;
 
   /// The key that memory and disk caches derive theirs from. Equal for equal
   /// programs in every process; sources do not count, hints do, and the order

@@ -55,8 +55,9 @@ using ParallelFor = void (*)(int64_t n, int64_t grain,
 struct HostServices {
   KernelProvider kernels;
   ParallelFor parallelFor = nullptr; ///< nullptr: run on the calling thread
-  /// Whether kernels and loops of the calling thread, from now on, keep to that
-  /// thread (true) or may use all of the pool. May be nullptr.
+  /// Called before each program that a thread runs, which runs nothing else:
+  /// whether its kernels and loops, from now on, keep to that thread (true) or
+  /// may use all of the pool. May be nullptr.
   void (*stayAlone)(bool alone) = nullptr;
 };
 LTC_API void setHostServices(HostServices services);

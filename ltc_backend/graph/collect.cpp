@@ -310,8 +310,9 @@ Node numbered(const OpNode &node, const ValueId *operands) {
           node.source};
 }
 
-Graph Collection::build() const {
+Graph Collection::build(SourceId endedBy) const {
   Graph graph;
+  graph.endedBy = endedBy;
   for (const auto &[data, scalarType] : inputs)
     graph.inputs.push_back(data ? ValueType{data->buffer->type(), false}
                                 : ValueType::scalar(scalarType));

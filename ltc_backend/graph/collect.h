@@ -35,8 +35,8 @@ struct Collection {
   std::vector<torch::lazy::Value> released; ///< to be destroyed unlocked
 
   bool empty() const { return receivers.empty(); }
-  /// The graph itself, for the compiler.
-  Graph build() const;
+  /// The graph itself, for the compiler; `endedBy` is the line that wants it.
+  Graph build(SourceId endedBy = 0) const;
 };
 
 /// The node as a graph holds it, with its operands numbered so.

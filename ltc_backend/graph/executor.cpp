@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/executor.h"
 
+#include "ltc/autopsy.h"
 #include "ltc/settings.h"
 #include "ltc/trace.h"
 #include "ltc_backend/backend.h"
@@ -13,6 +14,7 @@
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/parallel.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/recorder.h"
 
 #include <torch/csrc/lazy/core/metrics.h>
 
@@ -49,15 +51,15 @@ static std::mutex &syncMutex(int64_t device) {
   return (*mutexes)[device];
 }
 
-static Result<ExecutablePtr> findExecutable(Engine &engine,
-                                            const Collection &collection) {
+static Result<ExecutablePtr>
+findExecutable(Engine &engine, const Collection &collection, SourceId place) {
   if (ExecutablePtr known = engine.lookup(collection.key)) {
     TORCH_LAZY_COUNTER("CachedCompile", 1);
     return known;
   }
   TORCH_LAZY_COUNTER("UncachedCompile", 1);
   Span span(Stage::Graph);
-  Graph graph = collection.build();
+  Graph graph = collection.build(place);
   if (Status valid = graph.verify(); !valid)
     return valid.takeError();
   return engine.compile(graph);
@@ -134,9 +136,9 @@ static std::vector<BufferPtr> failedBuffers(const Collection &collection,
   return buffers;
 }
 
-static Result<std::vector<BufferPtr>> compileAndLaunch(Engine &engine,
-                                                       Collection &collection) {
-  auto executable = findExecutable(engine, collection);
+static Result<std::vector<BufferPtr>>
+compileAndLaunch(Engine &engine, Collection &collection, SourceId place) {
+  auto executable = findExecutable(engine, collection, place);
   if (!executable)
     return executable.takeError();
   noteThreadCount();
@@ -147,6 +149,8 @@ static Result<std::vector<BufferPtr>> compileAndLaunch(Engine &engine,
 void sync(int64_t device, bool wait) {
   Engine &target = engine(device);
   const bool dry = settings().dry_run;
+  // Before any lock: it may take the GIL.
+  const SourceId place = currentSource();
   std::vector<BufferPtr> buffers;
   {
     std::lock_guard oneAtATime(syncMutex(device));
@@ -163,9 +167,9 @@ void sync(int64_t device, bool wait) {
     std::optional<Error> failure;
     if (dry) {
       if (!target.lookup(collection.key))
-        compileInBackground(target, collection.build());
+        compileInBackground(target, collection.build(place));
       failure = dryRunError();
-    } else if (auto launched = compileAndLaunch(target, collection)) {
+    } else if (auto launched = compileAndLaunch(target, collection, place)) {
       buffers = std::move(*launched);
     } else {
       failure = launched.takeError();
@@ -181,6 +185,8 @@ void sync(int64_t device, bool wait) {
       waitFor(*buffer);
       raiseIfFailed(buffer->wait());
     }
+  // After all that: the values are there, whatever the guard says.
+  raiseIfFailed(CompileGuard::check());
 }
 
 void Executor::RegisterTensor(std::shared_ptr<torch::lazy::LazyTensor::Data>) {}

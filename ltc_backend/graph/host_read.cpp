@@ -10,6 +10,7 @@
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/kernels.h"
+#include "ltc_backend/parallel.h"
 #include "ltc_backend/record/op_info.h"
 #include "ltc_backend/record/recorder.h"
 
@@ -160,6 +161,7 @@ bool Cone::run(const Step &step) {
                                          result.shape.scalar_type()));
     results.push_back(viewOf(made.back(), result.type.dtype));
   }
+  noteThreadCount(); // the kernel is to use as many as this thread has
   auto kernel = resolveKernel(call);
   if (!kernel || !(*kernel)->run(operands, results))
     return false;

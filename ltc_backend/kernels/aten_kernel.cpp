@@ -112,7 +112,21 @@ void AtenKernel::callDirect(Views results) {
   settle(results);
 }
 
+/// Where the plan lets a call write over its first operand, ATen must be given
+/// one tensor for both: it then copies nothing, and changes a few elements.
+static void unite(IValue &first, const at::Tensor &out) {
+  if (!first.isTensor() || !first.toTensor().defined())
+    return;
+  const at::Tensor &operand = first.toTensor();
+  if (operand.const_data_ptr() == out.const_data_ptr() &&
+      operand.scalar_type() == out.scalar_type() &&
+      operand.sizes() == out.sizes() && operand.strides() == out.strides())
+    first = out;
+}
+
 void AtenKernel::callOut(Views results) {
+  if (outs.size() == 1 && !stack.empty())
+    unite(stack[0], outs[0]);
   stack.insert(stack.end(), outs.begin(), outs.end());
   plan.out->callBoxed(&stack);
   settle(results);
@@ -236,7 +250,8 @@ Status AtenKernel::run(Views operands, Views results) {
   }
   try {
     CleanThreadState clean;
-    followThreadCount();
+    if (!direct)
+      prepareForAten();
     call(operands, results);
   } catch (...) {
     Error error = currentError(Stage::Execute, plan.name);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "direct.h"
 
+#include "../parallel.h"
 #include "gemm.h"
 
 #include <ATen/ops/addmm_cpu_dispatch.h>
@@ -51,11 +52,14 @@ bool tryGemm(const at::Tensor &a, const at::Tensor &b, const at::Tensor &addend,
 
 void mm(const Stack &a, Results r, const at::Generator &) {
   const at::Tensor &left = a[0].toTensor(), &right = a[1].toTensor();
-  if (!tryGemm(left, right, {}, r[0]))
-    at::cpu::mm_outf(left, right, writable(r[0]));
+  if (tryGemm(left, right, {}, r[0]))
+    return;
+  prepareForAten();
+  at::cpu::mm_outf(left, right, writable(r[0]));
 }
 
 void bmm(const Stack &a, Results r, const at::Generator &) {
+  prepareForAten();
   at::cpu::bmm_outf(a[0].toTensor(), a[1].toTensor(), writable(r[0]));
 }
 
@@ -64,11 +68,14 @@ void addmm(const Stack &a, Results r, const at::Generator &) {
                    &right = a[2].toTensor();
   at::Scalar beta = a[3].toScalar(), alpha = a[4].toScalar();
   bool plain = beta.equal(1) && alpha.equal(1);
-  if (!plain || !tryGemm(left, right, self, r[0]))
-    at::cpu::addmm_outf(self, left, right, beta, alpha, writable(r[0]));
+  if (plain && tryGemm(left, right, self, r[0]))
+    return;
+  prepareForAten();
+  at::cpu::addmm_outf(self, left, right, beta, alpha, writable(r[0]));
 }
 
 void baddbmm(const Stack &a, Results r, const at::Generator &) {
+  prepareForAten();
   at::cpu::baddbmm_outf(a[0].toTensor(), a[1].toTensor(), a[2].toTensor(),
                         a[3].toScalar(), a[4].toScalar(), writable(r[0]));
 }
@@ -76,6 +83,7 @@ void baddbmm(const Stack &a, Results r, const at::Generator &) {
 /// ATen's own draws from the process's generator; this one draws the same
 /// numbers in the same order from the generator of the call.
 void nativeDropout(const Stack &a, Results r, const at::Generator &generator) {
+  prepareForAten();
   const at::Tensor &input = a[0].toTensor();
   at::Tensor &mask = writable(r[1]);
   bool train = a[2].isNone() || a[2].toBool();

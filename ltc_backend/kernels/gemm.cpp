@@ -6,16 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "gemm.h"
 
-#include "../parallel.h"
+#include "for_ranges.h"
+#include "pack.h"
 
 #include <ATen/native/CPUBlas.h>
 #include <fbgemm/Utils.h>
 
 #include <algorithm>
-#include <cstring>
-#include <exception>
 #include <memory>
-#include <mutex>
 
 namespace ltc::backend {
 namespace {
@@ -46,42 +44,6 @@ private:
   std::unique_ptr<float[], Free> memory;
   int64_t size = 0;
 };
-
-/// `work` on ranges of [0, count), on all threads. Ours, since at::parallel_for
-/// is parallel only in files that a compiler reads with OpenMP.
-template <typename Work> void forRanges(int64_t count, const Work &work) {
-  struct Call {
-    const Work &work;
-    std::mutex mutex;
-    std::exception_ptr failure;
-  } call{work, {}, nullptr};
-  parallelFor(
-      count, 1,
-      [](int64_t begin, int64_t end, void *data) {
-        auto &call = *static_cast<Call *>(data);
-        try {
-          call.work(begin, end);
-        } catch (...) {
-          std::lock_guard lock(call.mutex);
-          call.failure = std::current_exception();
-        }
-      },
-      &call);
-  if (call.failure)
-    std::rethrow_exception(call.failure);
-}
-
-/// Copies a block, whose (0, 0) is at `from`, to rows of `stride`.
-void pack(const GemmOperand &from, int64_t row, int64_t col, int64_t rows,
-          int64_t cols, float *to, int64_t stride) {
-  const float *data = from.data + row * from.rowStride + col * from.colStride;
-  if (from.colStride != 1)
-    return fbgemm::transpose_simd<float>(cols, rows, data, from.colStride, to,
-                                         stride);
-  for (int64_t r = 0; r < rows; ++r)
-    std::memcpy(to + r * stride, data + r * from.rowStride,
-                cols * sizeof(float));
-}
 
 /// Adds a block of `addend`, whose (0, 0) is at (row, col), if there is one.
 void add(const GemmOperand &addend, int64_t row, int64_t col, int64_t rows,

@@ -179,6 +179,10 @@ void registerAutocast() {
                torch::CppFunction::makeFromBoxedFunctor(
                    std::make_unique<CastKernel>(policyOf(name.name))));
   }
+  // On the CPU, the cast is that of the oneDNN layer inside.
+  aten->impl("lstm.input",
+             torch::CppFunction::makeFromBoxedFunctor(
+                 std::make_unique<CastKernel>(Policy::LowerPrecision)));
 }
 
 void setAutocastEnabled(bool enabled) {

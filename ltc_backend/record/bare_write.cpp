@@ -16,8 +16,7 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
-
-#include <ATen/FunctionalTensorWrapper.h>
+#include "ltc_backend/record/wrapper.h"
 
 namespace ltc::backend {
 namespace {
@@ -34,8 +33,7 @@ public:
     for (auto &[known, wrapper] : pairs)
       if (known.is_same(bare))
         return wrapper;
-    return pairs.emplace_back(bare, functional::to_functional_tensor(bare))
-        .second;
+    return pairs.emplace_back(bare, makeWrapper(bare)).second;
   }
 
   at::Tensor unwrap(const at::Tensor &wrapper) {

@@ -29,6 +29,8 @@ Hash128 CallReader::readValues() {
     const Operand &operand = operands[position] = valueOf(*data);
     hasher.add(operand.ltc().result(operand.index).hash);
   }
+  // What has no dtype of its own, or takes an integer to a real, has this one.
+  hasher.add(uint64_t(c10::get_default_dtype_as_scalartype()));
   return hasher.finish();
 }
 
@@ -91,9 +93,7 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
     if (impl != lazy) {
       auto *wrapper = static_cast<at::FunctionalTensorWrapper *>(impl);
       if (!wrapper->is_up_to_date()) {
-        at::Tensor old = wrapper->value();
         wrapper->sync_();
-        keepSizes(std::move(old));
         lazy = lazyImpl(tensor);
       }
       ++wrappers;

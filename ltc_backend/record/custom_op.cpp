@@ -7,8 +7,7 @@
 #include "ltc_backend/record/custom_op.h"
 
 #include "ltc_backend/record/lazy_tensor.h"
-
-#include <ATen/FunctionalTensorWrapper.h>
+#include "ltc_backend/record/wrapper.h"
 
 #include <set>
 
@@ -46,7 +45,7 @@ struct CustomOpKernel final : c10::OperatorKernel {
         !op.hasKernelForDispatchKey(DispatchKey::Lazy) &&
         hasFunctionalLazy(torch::jit::last(*stack, count)))
       return op.callBoxedForDispatchKey(composite, *stack);
-    stock.callBoxed(op, keys, stack);
+    callStock(stock, op, keys, *stack);
   }
 
 private:

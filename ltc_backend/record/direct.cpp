@@ -12,6 +12,7 @@
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/unboxed.h"
+#include "ltc_backend/record/wrapper.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
@@ -68,6 +69,19 @@ at::Tensor recordDirectly(CallReader &call) {
       makeBare(*recorded.node, 0, std::move(recorded.results[0]), call.offset);
   recorded.finish();
   return result;
+}
+
+std::vector<at::Tensor> recordAllDirectly(CallReader &call) {
+  std::vector<at::Tensor> all;
+  if (!isReadable(call))
+    return all;
+  Recorded recorded(call);
+  all.reserve(recorded.results.size());
+  for (size_t i = 0; i < recorded.results.size(); ++i)
+    all.push_back(makeBare(*recorded.node, i, std::move(recorded.results[i]),
+                           call.offset));
+  recorded.finish();
+  return all;
 }
 
 bool isAlone(const at::Tensor &tensor) {
@@ -149,6 +163,17 @@ bool updateDirectly(c10::ArrayRef<c10::IValue> selves, CallReader &call) {
   return distinct && !sorted.empty() && sorted[0] && update(all, call);
 }
 
+bool takeValue(const at::Tensor &self, const at::Tensor &result) {
+  TensorData *data = ownData(self);
+  if (!data || result.scalar_type() != self.scalar_type())
+    return false;
+  TensorDataPtr value = tensorData(result);
+  if (value->device != data->device)
+    return false;
+  assign(data->shared_from_this(), operandOf(value));
+  return true;
+}
+
 namespace {
 class DirectKernel final : public c10::OperatorKernel {
 public:
@@ -159,7 +184,7 @@ public:
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     if (!record(keys, *stack))
-      stock.callBoxed(op, keys, stack);
+      callStock(stock, op, keys, *stack);
   }
 
   /// For ops that return one tensor.
@@ -171,7 +196,7 @@ public:
         return wrap(result);
     }
     torch::jit::Stack stack{c10::IValue(arguments)...};
-    stock.callBoxed(info.handle, keys, &stack);
+    callStock(stock, info.handle, keys, stack);
     return std::move(stack.back()).toTensor();
   }
 

@@ -35,6 +35,9 @@ inline bool isFunctionalLazy(const at::Tensor &tensor) {
 /// Undefined: that cannot be done directly, and nothing has been done.
 at::Tensor recordDirectly(CallReader &call);
 
+/// The same of an op that returns several. None: as above.
+std::vector<at::Tensor> recordAllDirectly(CallReader &call);
+
 /// Whether the functional tensor is no view, and has none.
 bool isAlone(const at::Tensor &tensor);
 
@@ -44,6 +47,10 @@ bool updateDirectly(const at::Tensor &self, CallReader &call);
 
 /// The same for a list of tensors, none of them twice, and as many results.
 bool updateDirectly(c10::ArrayRef<c10::IValue> selves, CallReader &call);
+
+/// Gives `self` the value of a bare result of its sizes: what updateDirectly()
+/// would have done had the call been met before. False: as above.
+bool takeValue(const at::Tensor &self, const at::Tensor &result);
 
 /// Gives a recorded op that has no Functionalize kernel one that tries this.
 /// `library` is aten's on that key, `name` the op's without the namespace.

@@ -7,9 +7,10 @@
 #include "ltc_backend/record/direct_view.h"
 
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/wrapper.h"
 
-#include <ATen/FunctionalTensorWrapper.h>
 #include <c10/core/InferenceMode.h>
 
 namespace ltc::backend {
@@ -24,7 +25,9 @@ struct ViewOp {
   explicit ViewOp(const c10::OperatorHandle &view)
       : view(view), info(opInfo(find("_copy", overloadOf(view)).value())),
         stock(view.getComputedKernelForDispatchKey(DispatchKey::Functionalize)),
-        isView(view.schema().name() == "aten::view") {
+        isView(view.schema().name() == "aten::view"),
+        repeats(view.schema().name() == "aten::expand" ||
+                view.schema().name() == "aten::unfold") {
     if (auto op = find("_scatter", ""))
       scatter = &opInfo(*op);
   }
@@ -35,6 +38,15 @@ struct ViewOp {
   const OpInfo *scatter = nullptr;
   c10::SafeKernelFunction stock; ///< on the Functionalize key
   bool isView;                   ///< aten::view itself
+  bool repeats;                  ///< may show a place of the base twice
+
+  /// Inference mode has a kernel of its own in front of the stock one, and so
+  /// has view(), which refuses some strides.
+  bool takesDirectly(const at::Tensor &self) const {
+    return isFunctionalLazy(self) && isOrdinary(info) &&
+           !c10::InferenceMode::is_enabled() &&
+           !(isView && !self.is_contiguous());
+  }
 
 private:
   static std::string overloadOf(const c10::OperatorHandle &op) {
@@ -49,16 +61,11 @@ private:
 
 /// What functionalisation keeps of a view, to take it again of another value of
 /// the base, and to give the base what was written to it.
-struct DirectViewMeta final : functional::ViewMeta {
-  DirectViewMeta(const ViewOp &op, std::vector<IValue> attributes)
-      : ViewMeta(/*has_symbolic_inputs=*/false), op(op),
+struct DirectViewMeta final : OwnViewMeta {
+  DirectViewMeta(const ViewOp &op, std::vector<IValue> attributes,
+                 size_t index = 0)
+      : OwnViewMeta(index, /*hasInverse=*/!op.repeats), op(op),
         attributes(std::move(attributes)) {}
-
-  at::Tensor forward(const at::Tensor &base) override {
-    torch::jit::Stack stack = room();
-    stack.emplace_back(base);
-    return call(op.info, std::move(stack));
-  }
 
   at::Tensor reverse(const at::Tensor &base,
                      const at::Tensor &mutated) override {
@@ -71,16 +78,22 @@ struct DirectViewMeta final : functional::ViewMeta {
     if (op.isView)
       return recordOne(op.info, {mutated, base.sizes()});
     // Only PyTorch's own view of the base knows the inverse.
-    stack.emplace_back(functional::impl::to_functional_tensor(base));
+    stack.emplace_back(makeWrapper(base));
     stack.insert(stack.end(), attributes.begin(), attributes.end());
     op.stock.callBoxed(op.view, stack[0].toTensor().key_set(), &stack);
-    at::Tensor view = std::move(stack.back()).toTensor();
+    at::Tensor view = result(stack);
     const auto &metas =
         functional::impl::unsafeGetFunctionalWrapper(view)->view_metas();
     return metas.back()->reverse(base, mutated);
   }
 
 private:
+  at::Tensor take(const at::Tensor &base) override {
+    torch::jit::Stack stack = room();
+    stack.emplace_back(base);
+    return call(op.info, std::move(stack));
+  }
+
   torch::jit::Stack room() const {
     torch::jit::Stack stack;
     stack.reserve(attributes.size() + 2);
@@ -89,11 +102,20 @@ private:
 
   at::Tensor call(const OpInfo &info, torch::jit::Stack stack) const {
     stack.insert(stack.end(), attributes.begin(), attributes.end());
-    if (isLazy(stack[0].toTensor()))
-      return recordOne(info, std::move(stack));
-    // overlap.cpp takes views of positions, which are on the host.
-    info.handle.callBoxed(&stack);
-    return std::move(stack.back()).toTensor();
+    if (isLazy(stack[0].toTensor())) {
+      c10::impl::ExcludeDispatchKeyGuard bare(DispatchKey::Functionalize);
+      record(info, stack);
+    } else {
+      // overlap.cpp takes views of positions, which are on the host.
+      info.handle.callBoxed(&stack);
+    }
+    return result(stack);
+  }
+
+  at::Tensor result(const torch::jit::Stack &stack) const {
+    const IValue &value = stack.back();
+    return value.isTensor() ? value.toTensor()
+                            : value.toListRef()[out_index].toTensor();
   }
 
   const ViewOp &op;
@@ -114,6 +136,27 @@ std::optional<at::IntArrayRef> known(c10::SymIntArrayRef values) {
   return c10::asIntArrayRefSlowOpt(values);
 }
 
+/// Takes a view the long way. From then on it is one like those taken directly,
+/// unless a mode of the dispatcher or inference mode has its own.
+IValue takeStock(const ViewOp &op, c10::DispatchKeySet keys,
+                 torch::jit::Stack stack) {
+  at::Tensor self = stack[0].toTensor();
+  bool isOurs = isFunctionalLazy(self) && isOrdinary(op.info) &&
+                !c10::InferenceMode::is_enabled();
+  std::vector<IValue> attributes(stack.begin() + 1, stack.end());
+  callStock(op.stock, op.view, keys, stack);
+  if (!isOurs)
+    return std::move(stack.back());
+  size_t index = 0;
+  return mapTensors(stack.back(), [&](const at::Tensor &view) {
+    if (!isFunctionalLazy(view) || !view.is_alias_of(self))
+      return view;
+    return makeView(functional::impl::unsafeGetFunctionalWrapper(view)->value(),
+                    self,
+                    std::make_shared<DirectViewMeta>(op, attributes, index++));
+  });
+}
+
 /// Undefined if the view cannot be taken directly.
 template <typename... Known>
 at::Tensor takeView(const ViewOp &op, const at::Tensor &self,
@@ -124,40 +167,75 @@ at::Tensor takeView(const ViewOp &op, const at::Tensor &self,
   at::Tensor bare = recordDirectly(call);
   if (!bare.defined())
     return {};
-  return at::detail::make_tensor<at::FunctionalTensorWrapper>(
-      bare, functional::impl::unsafeGetFunctionalWrapper(self),
-      std::make_shared<DirectViewMeta>(
-          op, std::vector<IValue>{IValue(*attributes)...}));
+  return makeView(bare, self,
+                  std::make_shared<DirectViewMeta>(
+                      op, std::vector<IValue>{IValue(*attributes)...}));
+}
+
+const ViewOp &viewOp(const char *name, const char *overload) {
+  // Never destroyed: views may outlive the library.
+  return *new ViewOp(c10::Dispatcher::singleton().findSchemaOrThrow(
+      (std::string("aten::") + name).c_str(), overload));
+}
+
+std::string fullName(const char *name, const char *overload) {
+  return *overload ? std::string(name) + "." + overload : name;
 }
 
 template <typename... Args>
 void add(torch::Library &library, const char *name, const char *overload) {
-  auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(
-      (std::string("aten::") + name).c_str(), overload);
-  // Never destroyed: views may outlive the library.
-  auto *op = new ViewOp(handle);
-  auto kernel = [op](c10::DispatchKeySet keys, const at::Tensor &self,
-                     Args... args) {
-    // Inference mode has a kernel of its own in front of the stock one, and so
-    // has view(), which refuses some strides.
-    if (isFunctionalLazy(self) && isOrdinary(op->info) &&
-        !c10::InferenceMode::is_enabled() &&
-        !(op->isView && !self.is_contiguous()))
-      if (at::Tensor view = takeView(*op, self, known(args)...); view.defined())
+  const ViewOp &op = viewOp(name, overload);
+  auto kernel = [&op](c10::DispatchKeySet keys, const at::Tensor &self,
+                      Args... args) {
+    if (op.takesDirectly(self))
+      if (at::Tensor view = takeView(op, self, known(args)...); view.defined())
         return view;
-    torch::jit::Stack stack{IValue(self), IValue(args)...};
-    op->stock.callBoxed(op->view, keys, &stack);
-    return std::move(stack.back()).toTensor();
+    return takeStock(op, keys, {IValue(self), IValue(args)...}).toTensor();
   };
-  std::string full = name;
-  if (*overload)
-    full += std::string(".") + overload;
-  library.impl(full.c_str(), torch::CppFunction(kernel));
+  library.impl(fullName(name, overload).c_str(), torch::CppFunction(kernel));
+}
+
+/// For views that are not so common, or are several.
+struct BoxedViewKernel final : c10::OperatorKernel {
+  explicit BoxedViewKernel(const ViewOp &op)
+      : op(op), arguments(op.view.schema().arguments().size()) {}
+
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    torch::jit::Stack call = torch::jit::pop(*stack, arguments);
+    at::Tensor self = call[0].toTensor();
+    std::vector<at::Tensor> views;
+    if (op.takesDirectly(self)) {
+      CallReader reader(op.info, call);
+      views = recordAllDirectly(reader);
+    }
+    if (views.empty())
+      return stack->push_back(takeStock(op, keys, std::move(call)));
+    std::vector<IValue> attributes(call.begin() + 1, call.end());
+    for (size_t i = 0; i < views.size(); ++i)
+      views[i] = makeView(views[i], self,
+                          std::make_shared<DirectViewMeta>(op, attributes, i));
+    if (op.view.schema().returns()[0].type()->kind() ==
+        c10::TypeKind::TensorType)
+      stack->emplace_back(std::move(views[0]));
+    else
+      stack->emplace_back(std::move(views));
+  }
+
+private:
+  const ViewOp &op;
+  size_t arguments;
+};
+
+void addBoxed(torch::Library &library, const char *name, const char *overload) {
+  library.impl(fullName(name, overload).c_str(),
+               torch::CppFunction::makeFromBoxedFunctor(
+                   std::make_unique<BoxedViewKernel>(viewOp(name, overload))));
 }
 } // namespace
 
 void registerDirectViews(torch::Library &library) {
-  // expand, unfold and as_strided are not here: see overlap.h.
+  // as_strided is not here: it looks at the storage (strided_view.cpp).
   using Start = std::optional<SymInt>;
   add<int64_t, Start, Start, SymInt>(library, "slice", "Tensor");
   add<int64_t, SymInt>(library, "select", "int");
@@ -167,6 +245,14 @@ void registerDirectViews(torch::Library &library) {
   add<at::IntArrayRef>(library, "permute", "");
   add<int64_t>(library, "unsqueeze", "");
   add<int64_t>(library, "squeeze", "dim");
+  addBoxed(library, "squeeze", "");
+  addBoxed(library, "squeeze", "dims");
+  addBoxed(library, "expand", "");
+  addBoxed(library, "unfold", "");
+  addBoxed(library, "diagonal", "");
+  addBoxed(library, "split", "Tensor");
+  addBoxed(library, "split_with_sizes", "");
+  addBoxed(library, "unbind", "int");
 }
 
 } // namespace ltc::backend

@@ -101,6 +101,10 @@ private:
     }
     const at::Tensor &result = call[0].toTensor();
     checkFits(self, result);
+    if (isDirect(self) && takeValue(self, result)) {
+      torch::jit::drop(*stack, arguments - 1);
+      return;
+    }
     if (result.strides() != self.strides())
       setLayout(*result.unsafeGetTensorImpl(), self.sizes(), layoutOf(self));
     LayoutKeeper base;

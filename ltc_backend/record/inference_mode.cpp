@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/inference_mode.h"
 
+#include "ltc_backend/record/wrapper.h"
+
 #include <c10/core/AutogradState.h>
 #include <c10/core/InferenceMode.h>
 
@@ -53,9 +55,9 @@ struct InferenceViewKernel final : c10::OperatorKernel {
                   torch::jit::Stack *stack) {
     if (!c10::InferenceMode::is_enabled() || !keys.has(DispatchKey::Lazy) ||
         torch::jit::peek(*stack, 0, arguments).toTensor().is_inference())
-      return stock.callBoxed(op, keys, stack);
+      return callStock(stock, op, keys, *stack);
     OrdinaryTensors guard;
-    stock.callBoxed(op, keys, stack);
+    callStock(stock, op, keys, *stack);
   }
 
 private:

@@ -8,10 +8,10 @@
 
 #include "ltc_backend/backend.h"
 #include "ltc_backend/record/recycled.h"
+#include "ltc_backend/record/wrapper.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 
-#include <array>
 #include <deque>
 
 namespace ltc::backend {
@@ -107,18 +107,6 @@ struct Carrier final : LazyTensor {
 };
 } // namespace
 
-void keepSizes(at::Tensor replaced) {
-  static thread_local std::array<at::Tensor, 64> kept;
-  static thread_local size_t next = 0;
-  static const auto *nothing =
-      new torch::lazy::LazyTensorPtr(c10::make_intrusive<Carrier>(nullptr));
-  LTCTensorImpl *impl = lazyImpl(replaced);
-  if (!impl || replaced.use_count() != 1)
-    return;
-  impl->set_tensor(*nothing);
-  kept[next++ % kept.size()] = std::move(replaced);
-}
-
 at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
                       const Layout &layout) {
   at::Tensor tensor(
@@ -163,8 +151,7 @@ at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device,
 at::Tensor wrap(const at::Tensor &bare) {
   bool inside = c10::impl::tls_local_dispatch_key_set().excluded_.has(
       c10::DispatchKey::Functionalize);
-  return inside ? bare
-                : at::functionalization::impl::to_functional_tensor(bare);
+  return inside ? bare : makeWrapper(bare);
 }
 
 Operand operandOf(const TensorDataPtr &data) {

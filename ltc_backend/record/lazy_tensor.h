@@ -64,10 +64,6 @@ const torch::lazy::BackendDevice &backendDevice(int64_t ordinal);
 /// The data of a new tensor, pending. With the lock of the node's list.
 TensorDataPtr addTensor(PendingList &list, std::shared_ptr<OpNode> node,
                         size_t index);
-/// Takes the value that a view had before its base changed. The sizes that it
-/// showed stay where they are for a while, since kernels of several ops hold on
-/// to those of their arguments; what it held goes at once. Without a lock.
-void keepSizes(at::Tensor replaced);
 /// A new bare (not functional) tensor for a result, or for device data.
 at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
                       const Layout &layout);

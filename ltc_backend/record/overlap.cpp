@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/write_check.h"
 
 #include <ATen/ATen.h>
@@ -21,6 +22,8 @@ using c10::IValue;
 
 /// PyTorch does not export the classes, but their names.
 static bool lacksInverse(const functional::ViewMeta &meta) {
+  if (auto *own = dynamic_cast<const OwnViewMeta *>(&meta))
+    return !own->hasInverse;
   std::string_view name = typeid(meta).name();
   return meta.is_as_strided ||
          name.find("expand_ViewMeta") != std::string_view::npos ||
@@ -182,7 +185,7 @@ struct WriteKernel final : c10::OperatorKernel {
       if (isWritten(schema[i]))
         forEachTensor(arguments[i],
                       [&](const at::Tensor &tensor) { layouts.add(tensor); });
-    stock.callBoxed(op, keys, stack);
+    callStock(stock, op, keys, *stack);
     layouts.restore();
   }
   c10::SafeKernelFunction stock;

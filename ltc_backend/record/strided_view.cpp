@@ -16,6 +16,7 @@
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/wrapper.h"
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
@@ -72,8 +73,7 @@ private:
 /// All of the storage under a tensor, with the dimensions in memory's order.
 static Tensor storageView(const Tensor &self) {
   functional::impl::sync(self);
-  Tensor base = at::detail::make_tensor<at::FunctionalTensorWrapper>(
-      storageOf(self).base());
+  Tensor base = makeWrapper(storageOf(self).base());
   base.unsafeGetTensorImpl()->set_storage_keep_dtype(self.storage());
   if (isRowMajor(base.sizes(), base.strides()))
     return base;
@@ -149,6 +149,61 @@ struct ViewCopyKernel final : c10::OperatorKernel {
 };
 } // namespace
 
+/// Makes the tensor show other places of its storage, for good.
+static void showInPlace(const Tensor &self, at::IntArrayRef size,
+                        at::IntArrayRef stride, int64_t offset) {
+  at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  Tensor view = self.as_strided(size, stride, offset);
+  self.unsafeGetTensorImpl()->shallow_copy_from(view.getIntrusivePtr());
+}
+
+namespace {
+struct AsStridedInPlaceKernel final : c10::OperatorKernel {
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    c10::IValue *arguments = &torch::jit::peek(*stack, 0, 4);
+    Tensor self = arguments[0].toTensor();
+    if (!functional::impl::isFunctionalTensor(self))
+      return stock.callBoxed(op, keys, stack);
+    showInPlace(self, arguments[1].toIntVector(), arguments[2].toIntVector(),
+                arguments[3].isNone() ? self.storage_offset()
+                                      : arguments[3].toInt());
+    torch::jit::drop(*stack, 3);
+  }
+
+private:
+  const c10::SafeKernelFunction &stock = stockKernel("aten::as_strided_");
+};
+
+/// Within its storage, eager's resize_() shows other places of it; PyTorch's
+/// kernel here takes them from the value, whatever the strides.
+struct ResizeKernel final : c10::OperatorKernel {
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    c10::IValue *arguments = &torch::jit::peek(*stack, 0, 3);
+    Tensor self = arguments[0].toTensor();
+    if (!functional::impl::isFunctionalTensor(self))
+      return stock.callBoxed(op, keys, stack);
+    functional::impl::sync(self);
+    std::vector<int64_t> size = arguments[1].toIntVector();
+    if (self.sizes() == size && arguments[2].isNone())
+      return torch::jit::drop(*stack, 2);
+    int64_t wanted = self.storage_offset() + c10::multiply_integers(size);
+    if (wanted > storageOf(self).base().numel())
+      return stock.callBoxed(op, keys, stack);
+    auto format = arguments[2].toOptional<at::MemoryFormat>().value_or(
+        at::MemoryFormat::Contiguous);
+    Tensor like =
+        at::empty(size, at::TensorOptions().device(at::kMeta), format);
+    showInPlace(self, size, like.strides(), self.storage_offset());
+    torch::jit::drop(*stack, 2);
+  }
+
+private:
+  const c10::SafeKernelFunction &stock = stockKernel("aten::resize_");
+};
+} // namespace
+
 static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
                                at::IntArrayRef size, at::IntArrayRef stride,
                                std::optional<int64_t> offset) {
@@ -168,6 +223,10 @@ void registerStridedViews(torch::Library &library) {
   library.impl("as_strided", torch::CppFunction::makeFromBoxedFunctor(
                                  std::make_unique<AsStridedKernel>()));
   library.impl("as_strided_scatter", asStridedScatter);
+  library.impl("as_strided_", torch::CppFunction::makeFromBoxedFunctor(
+                                  std::make_unique<AsStridedInPlaceKernel>()));
+  library.impl("resize_", torch::CppFunction::makeFromBoxedFunctor(
+                              std::make_unique<ResizeKernel>()));
   constexpr std::string_view prefix = "aten::";
   auto &dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {

@@ -17,6 +17,7 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/wrapper.h"
 
 #include <ATen/ATen.h>
 #include <ATen/FunctionalTensorWrapper.h>
@@ -194,7 +195,7 @@ static at::Scalar localScalarDense(const Tensor &self) {
 static Tensor lift(const Tensor &tensor) {
   return at::functionalization::impl::isFunctionalTensor(tensor)
              ? tensor
-             : at::functionalization::impl::to_functional_tensor(tensor);
+             : makeWrapper(tensor);
 }
 
 static Tensor clone(const Tensor &self,

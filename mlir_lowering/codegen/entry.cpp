@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
+#include "mlir_lowering/codegen/split_entry.h"
 #include "mlir_lowering/codegen/symbols.h"
 #include "mlir_lowering/codegen/words.h"
 #include "mlir_lowering/dialect/element_type.h"
@@ -29,15 +30,36 @@ constexpr int64_t kParallelWork = 64 * 1024;
 class EntryLowering {
 public:
   EntryLowering(ModuleOp module, Artifact &artifact)
-      : module(module), artifact(artifact),
-        main(module.lookupSymbol<func::FuncOp>("main")),
+      : module(module), artifact(artifact), kernels(module),
+        main(kernels.lookup<func::FuncOp>("main")),
         b(main.getLoc(), module.getContext()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
 
   LogicalResult run() {
     declare();
-    unpackArguments();
-    for (Operation &op : llvm::make_early_inc_range(main.getBody().front())) {
+    unsigned count = main.getNumArguments();
+    artifact.arenaBytes =
+        arenaOf(cast<MemRefType>(main.getArgumentTypes().back()));
+    SmallVector<EntryPart> parts = splitMain(main);
+    for (const EntryPart &part : parts)
+      if (failed(lower(part, count)))
+        return failure();
+    main->removeAttr(main.getArgAttrsAttrName());
+    if (parts.front().function != main)
+      callAll(parts);
+    main.setName(kEntry);
+    main.setPublic();
+    return success();
+  }
+
+private:
+  /// `count`: of @main's arguments.
+  LogicalResult lower(EntryPart part, unsigned count) {
+    wordArray = {};
+    wordCount = 1;
+    unpackArguments(part, count);
+    Block &body = part.function.getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(body)) {
       b.setInsertionPoint(&op);
       b.setLoc(op.getLoc());
       if (auto call = dyn_cast<func::CallOp>(op)) {
@@ -48,15 +70,20 @@ public:
         copyDense(copy);
       }
     }
-    if (symbols && failed(lowerSizes(main, symbols)))
-      return failure();
-    main.setName(kEntry);
-    main.setPublic();
     allocateWords();
-    return success();
+    return symbols ? lowerSizes(part.function, symbols) : success();
   }
 
-private:
+  void callAll(ArrayRef<EntryPart> parts) {
+    Block &body = main.getBody().front();
+    body.eraseArguments(0, body.getNumArguments());
+    Value arguments = body.addArgument(pointer, main.getLoc());
+    main.setType(b.getFunctionType({pointer}, {}));
+    b.setInsertionPoint(body.getTerminator());
+    for (EntryPart part : parts)
+      func::CallOp::create(b, part.function, ValueRange{arguments});
+  }
+
   LLVM::LLVMFuncOp declareOne(StringRef name, ArrayRef<Type> types) {
     auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
     if (known)
@@ -78,9 +105,10 @@ private:
   }
 
   /// arguments[i] points at a descriptor or a scalar; see artifact.h.
-  void unpackArguments() {
-    Block &body = main.getBody().front();
-    unsigned count = body.getNumArguments();
+  void unpackArguments(EntryPart part, unsigned count) {
+    Block &body = part.function.getBody().front();
+    entry = &body;
+    unsigned own = body.getNumArguments();
     b.setInsertionPointToStart(&body);
     Value arguments = body.addArgument(pointer, main.getLoc());
     auto argumentAt = [&](unsigned i) -> Value {
@@ -88,19 +116,17 @@ private:
                                         ArrayRef<LLVM::GEPArg>{int32_t(i)});
       return LLVM::LoadOp::create(b, pointer, place);
     };
-    for (unsigned i = 0; i < count; ++i) {
+    for (unsigned i = 0; i < own; ++i) {
       BlockArgument argument = body.getArgument(i);
       Type type = argument.getType();
-      if (i + 1 == count)
-        artifact.arenaBytes = arenaOf(cast<MemRefType>(type));
       if (argument.use_empty())
         continue;
-      Value place = argumentAt(i);
+      Value place = argumentAt(part.arguments[i]);
       auto memref = dyn_cast<MemRefType>(type);
       argument.replaceAllUsesWith(
-          memref ? memrefAt(
-                       b, firstElement(place, memref), memref,
-                       main.getArgAttrOfType<ArrayAttr>(i, LtcDialect::kSizes))
+          memref ? memrefAt(b, firstElement(place, memref), memref,
+                            main.getArgAttrOfType<ArrayAttr>(
+                                part.arguments[i], LtcDialect::kSizes))
                  : loadWord(b, place, 0, type));
     }
     bool isDynamic = module->hasAttr(LtcDialect::kSymbols);
@@ -111,9 +137,8 @@ private:
       b.setInsertionPointToStart(&body);
       symbols = argumentAt(count);
     }
-    body.eraseArguments(0, count);
-    main->removeAttr(main.getArgAttrsAttrName());
-    main.setType(b.getFunctionType({pointer}, {}));
+    body.eraseArguments(0, own);
+    part.function.setType(b.getFunctionType({pointer}, {}));
   }
 
   Formula arenaOf(MemRefType arena) {
@@ -140,7 +165,7 @@ private:
     wordCount = std::max(wordCount, count);
     if (!wordArray) {
       OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(&main.getBody().front());
+      b.setInsertionPointToStart(entry);
       wordArray =
           LLVM::AllocaOp::create(b, pointer, b.getI64Type(), constant(1), 64);
     }
@@ -155,7 +180,7 @@ private:
   }
 
   void launch(func::CallOp call) {
-    auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
+    auto kernel = kernels.lookup<func::FuncOp>(call.getCallee());
     bool usesSymbols = kernel->hasAttr("ltc.symbols");
     Value array = words(call.getNumOperands() + usesSymbols);
     for (auto [i, operand] : llvm::enumerate(call.getOperands()))
@@ -268,9 +293,12 @@ private:
 
   ModuleOp module;
   Artifact &artifact;
+  SymbolTable kernels; ///< a look-up in the module is a walk
   func::FuncOp main;
   ImplicitLocOpBuilder b;
   LLVM::LLVMPointerType pointer;
+  // Of the part at hand.
+  Block *entry = nullptr;
   Value context, symbols;
   LLVM::AllocaOp wordArray;
   int64_t wordCount = 1;

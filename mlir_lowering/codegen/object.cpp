@@ -64,9 +64,9 @@ void setAttributes(llvm::Module &module, const llvm::TargetMachine &machine,
     // The entry point is one long block that runs once: optimising it, or
     // copying kernels into it, costs half of the compile time for nothing.
     function.addFnAttr(llvm::Attribute::NoInline);
-    if (function.getName() == kEntry)
+    if (function.getName().starts_with(kEntry))
       function.addFnAttr(llvm::Attribute::OptimizeNone);
-    else
+    if (function.getName() != kEntry)
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
   }
 }

@@ -136,12 +136,13 @@ static void eraseDead(Operation *root) {
       rewriter.eraseOp(op);
 }
 
-LogicalResult lowerOps(Operation *root) {
+LogicalResult lowerOps(Operation *root, const Optimizations &optimizations) {
   if (auto hints = root->getAttrOfType<DenseI64ArrayAttr>(LtcDialect::kSymbols))
     sizeTable(root->getContext())
         .setHints(std::vector<int64_t>(hints.asArrayRef()));
   eraseDead(root);
-  accumulateProducts(root);
+  if (optimizations.accumulate)
+    accumulateProducts(root);
   SmallVector<OpOp> ops;
   root->walk([&](OpOp op) { ops.push_back(op); });
   for (OpOp op : ops) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/optimizations.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/Pass/Pass.h"
@@ -15,7 +16,8 @@ namespace ltc::compiler {
 /// Replaces every ltc.op below `root`: by its row's linalg where a row accepts
 /// it, by ltc.call otherwise. Removes what nothing uses. Fails, with a
 /// diagnostic at the op, only when a row and the recorded types disagree.
-mlir::LogicalResult lowerOps(mlir::Operation *root);
+mlir::LogicalResult lowerOps(mlir::Operation *root,
+                             const Optimizations &optimizations = {});
 
 /// lowerOps() as the pass `ltc-lower`.
 std::unique_ptr<mlir::Pass> createLowerPass();

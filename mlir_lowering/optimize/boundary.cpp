@@ -359,9 +359,9 @@ void rewriteKernel(func::FuncOp kernel) {
 
 } // namespace
 
-LogicalResult planBuffers(ModuleOp module) {
+LogicalResult planBuffers(ModuleOp module, const Optimizations &optimizations) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
-  BufferPlan plan(main);
+  BufferPlan plan(main, optimizations.reuse);
   if (failed(MainRewriter(main, plan).run()))
     return failure();
   for (auto kernel : module.getOps<func::FuncOp>())

@@ -81,12 +81,14 @@ static void chooseCrossLoop(GenericOp op, const Nest &nest,
 
 LoopChoice chooseLoops(GenericOp op, const Nest &nest, const Machine &machine) {
   LoopChoice choice;
+  if (op.getNumReductionLoops() != 0)
+    choice.folding = Folding::of(op);
+  if (machine.vectorBits == 0)
+    return choice;
   choice.vectorLoop = chooseVectorLoop(op, nest);
   if (choice.vectorLoop < 0)
     return choice;
   const Loop &loop = nest.loops[choice.vectorLoop];
-  if (loop.reduction)
-    choice.folding = Folding::of(op);
   choice.lanes = machine.vectorBits / 32;
   while (!ShapedType::isDynamic(loop.extent) &&
          choice.lanes / 2 >= loop.extent && choice.lanes > 1)

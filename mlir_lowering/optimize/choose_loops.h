@@ -19,7 +19,7 @@ struct LoopChoice {
   /// squares of vectors. All loops are parallel then.
   int crossLoop = -1;
   llvm::SmallVector<unsigned> crossing;
-  std::optional<Folding> folding; ///< if the vectorised loop is a reduction
+  std::optional<Folding> folding; ///< of reductions, if their order is free
 };
 
 LoopChoice chooseLoops(mlir::linalg::GenericOp op, const Nest &nest,

@@ -115,8 +115,8 @@ std::optional<Folding> Folding::of(linalg::GenericOp op) {
   return std::nullopt;
 }
 
-static TypedAttr neutral(ImplicitLocOpBuilder &b, CombiningKind kind,
-                         Type type) {
+static TypedAttr neutralOf(ImplicitLocOpBuilder &b, CombiningKind kind,
+                           Type type) {
   if (auto floatType = dyn_cast<FloatType>(type)) {
     const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
     auto infinity = [&](bool negative) {
@@ -157,20 +157,33 @@ static TypedAttr neutral(ImplicitLocOpBuilder &b, CombiningKind kind,
   return b.getIntegerAttr(type, value);
 }
 
+bool Folding::rounds() const {
+  return llvm::any_of(combiners, [](const Combiner &combiner) {
+    return isa<FloatType>(combiner.type) && combiner.kind == CombiningKind::ADD;
+  });
+}
+
+Folding::Values Folding::neutral(ImplicitLocOpBuilder &b,
+                                 TypeRange types) const {
+  Values values;
+  for (auto [combiner, shape] : llvm::zip_equal(combiners, types)) {
+    TypedAttr one = neutralOf(b, combiner.kind, combiner.type);
+    if (auto type = dyn_cast<VectorType>(shape))
+      one = DenseElementsAttr::get(type, Attribute(one));
+    values.push_back(arith::ConstantOp::create(b, one));
+  }
+  return values;
+}
+
 Folding::Values Folding::start(ImplicitLocOpBuilder &b, ValueRange inits,
                                int64_t lanes) const {
   Values values;
-  for (auto [i, init] : llvm::enumerate(inits)) {
+  for (Value init : inits) {
     auto type = VectorType::get({lanes}, init.getType());
-    if (combiners.empty()) // choosing a value twice is choosing it once
-      values.push_back(vector::BroadcastOp::create(b, type, init));
-    else
-      values.push_back(arith::ConstantOp::create(
-          b, DenseElementsAttr::get(
-                 type,
-                 Attribute(neutral(b, combiners[i].kind, combiners[i].type)))));
+    values.push_back(vector::BroadcastOp::create(b, type, init));
   }
-  return values;
+  // Choosing a value twice is choosing it once.
+  return combiners.empty() ? values : neutral(b, ValueRange(values).getTypes());
 }
 
 /// An op of a body on vectors, or on other vectors than before.

@@ -21,7 +21,13 @@ public:
   /// Nothing if the op folds in another way, or depends on the order.
   static std::optional<Folding> of(mlir::linalg::GenericOp op);
 
+  bool isChoice() const { return combiners.empty(); }
+  /// Whether the order of the terms shows in the last digits: floats are added.
+  bool rounds() const;
+
   using Values = llvm::SmallVector<mlir::Value>;
+  /// What changes nothing, as scalars or vectors; not of a choice.
+  Values neutral(mlir::ImplicitLocOpBuilder &b, mlir::TypeRange types) const;
   /// What each result starts from in each lane; `inits` are scalars that are
   /// folded in at the end, if not here.
   Values start(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange inits,

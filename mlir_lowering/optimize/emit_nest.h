@@ -14,7 +14,6 @@ namespace ltc::compiler {
 /// Replaces a linalg.generic on memrefs by loops: over vectors along the loop
 /// that runs through memory, with sums in registers; over scalars where the
 /// body or the memory does not allow that.
-mlir::LogicalResult emitNest(mlir::linalg::GenericOp op,
-                             const Machine &machine);
+void emitNest(mlir::linalg::GenericOp op, const Machine &machine);
 
 } // namespace ltc::compiler

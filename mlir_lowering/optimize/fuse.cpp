@@ -154,10 +154,12 @@ LogicalResult simplify(func::FuncOp function, bool generalize) {
 
 } // namespace
 
-LogicalResult fuseElementwise(func::FuncOp main) {
+LogicalResult fuseElementwise(func::FuncOp main,
+                              const Optimizations &optimizations) {
   if (failed(simplify(main, /*generalize=*/true)))
     return main.emitError("simplification did not converge");
-  Fuser(main).run();
+  if (optimizations.fuse)
+    Fuser(main).run();
   if (failed(simplify(main, /*generalize=*/false)))
     return main.emitError("simplification did not converge");
   return success();

@@ -54,23 +54,24 @@ bool staysInMain(Operation *op) {
          op->hasTrait<OpTrait::IsTerminator>();
 }
 
+OpOperand *largestInput(GenericOp op) {
+  OpOperand *largest = nullptr;
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (isa<mlir::TensorType>(input->get().getType()) &&
+        (!largest || elementCount(input->get()) > elementCount(largest->get())))
+      largest = input;
+  return largest;
+}
+
 /// The loop dimension that runs along the fastest dimension of the largest
 /// input decides between rows and columns.
-static StringRef reductionKind(GenericOp op) {
-  Value largest;
-  AffineMap map;
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    if (!isa<mlir::TensorType>(input->get().getType()))
-      continue;
-    if (!largest || elementCount(input->get()) > elementCount(largest)) {
-      largest = input->get();
-      map = op.getMatchingIndexingMap(input);
-    }
-  }
+StringRef reductionKind(GenericOp op) {
+  OpOperand *largest = largestInput(op);
+  AffineMap map = largest ? op.getMatchingIndexingMap(largest) : AffineMap();
   auto iterators = op.getIteratorTypesArray();
   for (unsigned i = map ? map.getNumResults() : 0; i-- > 0;) {
     auto dim = dyn_cast<AffineDimExpr>(map.getResult(i));
-    if (!dim || cast<ShapedType>(largest.getType()).getDimSize(i) == 1)
+    if (!dim || cast<ShapedType>(largest->get().getType()).getDimSize(i) == 1)
       continue;
     return (iterators[dim.getPosition()] == utils::IteratorType::reduction)
                ? kind::kRowReduce
@@ -110,7 +111,8 @@ using RowsInConsumer = SmallVector<int64_t>;
 
 class Grouper {
 public:
-  explicit Grouper(func::FuncOp main) : body(main.getBody().front()) {}
+  Grouper(func::FuncOp main, bool join)
+      : body(main.getBody().front()), joins(join) {}
 
   SmallVector<Group> run() {
     for (Operation &op : body)
@@ -167,7 +169,7 @@ private:
     llvm::SmallSetVector<unsigned, 4> joined;
     SmallVector<int64_t> rows = group.rows.back();
     SmallVector<unsigned> producers;
-    if (group.kind != kind::kSerial)
+    if (joins && group.kind != kind::kSerial)
       producers = producersOf(generic);
     for (unsigned producer : llvm::reverse(producers))
       if (auto kept = join(producer, generic, rows, group.kind, joined)) {
@@ -390,12 +392,15 @@ private:
   }
 
   Block &body;
+  const bool joins;
   SmallVector<Group> groups;
   llvm::DenseMap<Operation *, unsigned> groupOf;
 };
 
 } // namespace
 
-SmallVector<Group> findGroups(func::FuncOp main) { return Grouper(main).run(); }
+SmallVector<Group> findGroups(func::FuncOp main, bool join) {
+  return Grouper(main, join).run();
+}
 
 } // namespace ltc::compiler

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace ltc::compiler {
 
@@ -21,7 +22,13 @@ struct Group {
 
 /// Every op of @main that computes a tensor, in exactly one group; groups in
 /// the order of their last ops. Needs fills private to their reductions.
-llvm::SmallVector<Group> findGroups(mlir::func::FuncOp main);
+/// Without `join` each op is a group, with those fills.
+llvm::SmallVector<Group> findGroups(mlir::func::FuncOp main, bool join);
+
+/// What decides how a reduction runs through memory; null if it reads none.
+mlir::OpOperand *largestInput(mlir::linalg::GenericOp op);
+/// Whether the largest input is densest along a reduction, or along columns.
+llvm::StringRef reductionKind(mlir::linalg::GenericOp op);
 
 /// A linalg.generic that writes one scalar everywhere.
 bool isFill(mlir::Operation *op);

@@ -80,7 +80,7 @@ static Value updatedTensor(OpResult result) {
   return {};
 }
 
-void markSharedBuffers(func::FuncOp kernel) {
+void markSharedBuffers(func::FuncOp kernel, bool mayOverwrite) {
   SmallVector<int64_t> inPlace, updates;
   Operation *ret = kernel.getBody().front().getTerminator();
   for (OpOperand &returned : ret->getOpOperands()) {
@@ -94,7 +94,7 @@ void markSharedBuffers(func::FuncOp kernel) {
       continue;
     }
     for (BlockArgument argument : kernel.getArguments())
-      if (mayShare(argument, result))
+      if (mayOverwrite && mayShare(argument, result))
         inPlace.append({int64_t(argument.getArgNumber()), number});
   }
   Builder b(kernel.getContext());

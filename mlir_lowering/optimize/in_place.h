@@ -11,7 +11,7 @@
 namespace ltc::compiler {
 
 /// Sets attr::kInPlace and attr::kUpdates on a kernel that is on tensors and
-/// not tiled yet.
-void markSharedBuffers(mlir::func::FuncOp kernel);
+/// not tiled yet; the first one empty unless `mayOverwrite`.
+void markSharedBuffers(mlir::func::FuncOp kernel, bool mayOverwrite);
 
 } // namespace ltc::compiler

@@ -21,15 +21,19 @@ static LogicalResult tidy(ModuleOp module) {
   return passes.run(module);
 }
 
-LogicalResult optimize(ModuleOp module, const Machine &machine) {
+LogicalResult optimize(ModuleOp module, const Machine &machine,
+                       const Optimizations &optimizations) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
     return module.emitError("a module to optimize has a function @main");
-  if (failed(tidy(module)) || failed(fuseElementwise(main)) ||
-      failed(outlineKernels(module)) || failed(scheduleKernels(module)) ||
-      failed(planBuffers(module)) || failed(tidy(module)) ||
+  if (failed(tidy(module)) || failed(fuseElementwise(main, optimizations)))
+    return failure();
+  splitReductions(main);
+  if (failed(outlineKernels(module, optimizations)) ||
+      failed(scheduleKernels(module)) ||
+      failed(planBuffers(module, optimizations)) || failed(tidy(module)) ||
       failed(bufferizeKernels(module)) || failed(tidy(module)) ||
-      failed(emitLoops(module, machine)))
+      failed(emitLoops(module, optimizations.vectorize ? machine : Machine{0})))
     return failure();
   return success();
 }

@@ -15,6 +15,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/optimizations.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -22,7 +24,7 @@ namespace ltc::compiler {
 
 /// What a kernel is compiled for.
 struct Machine {
-  unsigned vectorBits = 128; ///< widest vector registers in use
+  unsigned vectorBits = 128; ///< widest vector registers in use; 0: none
 };
 
 /// Attributes that the steps leave for one another.
@@ -49,22 +51,28 @@ inline constexpr llvm::StringLiteral kSerial = "serial";
 } // namespace kind
 
 /// Fuses elementwise producers into their consumers.
-mlir::LogicalResult fuseElementwise(mlir::func::FuncOp main);
+mlir::LogicalResult fuseElementwise(mlir::func::FuncOp main,
+                                    const Optimizations &optimizations);
+/// Cuts reductions that are long, and few, into parts that run in parallel.
+void splitReductions(mlir::func::FuncOp main);
 /// Moves every computation on tensors out of @main into kernel functions;
 /// equal kernels become one function.
-mlir::LogicalResult outlineKernels(mlir::ModuleOp module);
+mlir::LogicalResult outlineKernels(mlir::ModuleOp module,
+                                   const Optimizations &optimizations);
 /// Tiles each kernel by the recipe of its kind.
 mlir::LogicalResult scheduleKernels(mlir::ModuleOp module);
 /// Gives every tensor of @main a place in the arena or in an argument, and
 /// turns @main and the boundaries of the kernels into memrefs. Adds arguments
 /// for the results that are not donated, and the arena.
-mlir::LogicalResult planBuffers(mlir::ModuleOp module);
+mlir::LogicalResult planBuffers(mlir::ModuleOp module,
+                                const Optimizations &optimizations);
 /// Bufferizes the inside of the kernels.
 mlir::LogicalResult bufferizeKernels(mlir::ModuleOp module);
 /// Turns linalg on memrefs into loops over vectors.
 mlir::LogicalResult emitLoops(mlir::ModuleOp module, const Machine &machine);
 
 /// All of the above.
-mlir::LogicalResult optimize(mlir::ModuleOp module, const Machine &machine);
+mlir::LogicalResult optimize(mlir::ModuleOp module, const Machine &machine,
+                             const Optimizations &optimizations);
 
 } // namespace ltc::compiler

@@ -164,14 +164,15 @@ bool movesAlong(Operation *op) {
 
 class Outliner {
 public:
-  explicit Outliner(ModuleOp module)
-      : module(module), main(module.lookupSymbol<func::FuncOp>("main")) {}
+  Outliner(ModuleOp module, const Optimizations &optimizations)
+      : optimizations(optimizations), module(module),
+        main(module.lookupSymbol<func::FuncOp>("main")) {}
 
   void run() {
     separateSlices(main);
     separateResults(main);
     privatizeFills(main);
-    SmallVector<Group> groups = findGroups(main);
+    SmallVector<Group> groups = findGroups(main, optimizations.group);
     for (Group &group : groups) {
       if (group.kind == kind::kPointwise && group.ops.size() == 1)
         collapsePointwise(group);
@@ -272,7 +273,7 @@ private:
     func::ReturnOp::create(b, kernel.getLoc(), results);
     kernel->setAttr(attr::kKind, b.getStringAttr(group.kind));
     kernel->setAttr(attr::kWork, b.getI64IntegerAttr(work));
-    markSharedBuffers(kernel);
+    markSharedBuffers(kernel, optimizations.in_place);
   }
 
   /// The kernel that is equal to this one, or this one, named.
@@ -290,6 +291,7 @@ private:
     return known = kernel;
   }
 
+  const Optimizations &optimizations;
   ModuleOp module;
   func::FuncOp main;
   llvm::StringMap<func::FuncOp> kernels;
@@ -297,8 +299,9 @@ private:
 
 } // namespace
 
-LogicalResult outlineKernels(ModuleOp module) {
-  Outliner(module).run();
+LogicalResult outlineKernels(ModuleOp module,
+                             const Optimizations &optimizations) {
+  Outliner(module, optimizations).run();
   return success();
 }
 

@@ -19,6 +19,7 @@
 #include "mlir_lowering/optimize/optimize.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -50,16 +51,20 @@ static func::FuncOp kernelOf(func::CallOp call) {
       SymbolTable::lookupNearestSymbolFrom(call, call.getCalleeAttr()));
 }
 
-/// The input that a call may write its result over, as only addmm can.
-static std::optional<unsigned> addendOf(CallOp call) {
-  bool isSum = call.getCallee() == "aten::addmm" &&
+/// The input that a call may write its result over: what a product is added to,
+/// or of which a few elements are replaced.
+static std::optional<unsigned> overwritableInput(CallOp call) {
+  static const llvm::StringSet<> names = {
+      "aten::addmm",       "aten::index_add",     "aten::index_copy",
+      "aten::scatter.src", "aten::scatter.value", "aten::scatter_add"};
+  bool isOne = names.contains(call.getCallee()) &&
                call.getInputs()[0].getType() == call.getResult(0).getType() &&
                sizesOf(call.getInputs()[0]) == sizesOf(call.getResult(0)) &&
                call.permutationOf(0).empty();
-  return isSum ? std::optional(0u) : std::nullopt;
+  return isOne ? std::optional(0u) : std::nullopt;
 }
 
-BufferPlan::BufferPlan(func::FuncOp main) : main(main) {
+BufferPlan::BufferPlan(func::FuncOp main, bool reuse) : main(main) {
   Block &body = main.getBody().front();
   for (BlockArgument argument : body.getArguments())
     if (isa<mlir::TensorType>(argument.getType()))
@@ -72,7 +77,7 @@ BufferPlan::BufferPlan(func::FuncOp main) : main(main) {
   for (Operation &op : body)
     visit(&op);
   placeResults();
-  placeTemporaries();
+  placeTemporaries(reuse);
 }
 
 Storage &BufferPlan::open(Value value, Storage::Place place, int64_t first) {
@@ -129,7 +134,7 @@ void BufferPlan::visit(Operation *op) {
           !storageNumber.contains(input))
         open(input, Storage::Arena, positions[op]);
     for (OpResult result : op->getResults())
-      if (!takeOffer(result) && !addInPlace(call, result))
+      if (!takeOffer(result) && !overwriteInput(call, result))
         open(result, Storage::Arena, positions[op]);
   }
 }
@@ -150,15 +155,15 @@ bool BufferPlan::takeOver(Value operand, OpResult result) {
   return true;
 }
 
-/// Adds a product to what nobody reads afterwards, in its memory.
-bool BufferPlan::addInPlace(CallOp call, OpResult result) {
-  auto addend = addendOf(call);
-  if (!addend)
+/// Writes a call's result over what nobody reads afterwards.
+bool BufferPlan::overwriteInput(CallOp call, OpResult result) {
+  auto base = overwritableInput(call);
+  if (!base)
     return false;
-  Value operand = call.getInputs()[*addend];
+  Value operand = call.getInputs()[*base];
   auto found = storageNumber.find(operand);
   return found != storageNumber.end() &&
-         isOnlyInput(call, *addend, found->second) && takeOver(operand, result);
+         isOnlyInput(call, *base, found->second) && takeOver(operand, result);
 }
 
 /// True if no other input of `call` lies in that storage.
@@ -187,18 +192,18 @@ bool BufferPlan::takeOffer(OpResult result) {
     auto call = dyn_cast<CallOp>(owner);
     if (last->second > position ||
         (kernel && !mayOverwrite(kernel, result, argument)) ||
-        (call && !mayAddTo(call, argument)))
+        (call && !mayOverwriteBy(call, argument)))
       return false;
   }
   open(result, Storage::Argument, position).argument = offer->second;
   return true;
 }
 
-bool BufferPlan::mayAddTo(CallOp call, Value argument) {
-  auto addend = addendOf(call);
+bool BufferPlan::mayOverwriteBy(CallOp call, Value argument) {
+  auto base = overwritableInput(call);
   unsigned storage = storageNumber.lookup(argument);
-  return addend && storageNumber.lookup(call.getInputs()[*addend]) == storage &&
-         isOnlyInput(call, *addend, storage);
+  return base && storageNumber.lookup(call.getInputs()[*base]) == storage &&
+         isOnlyInput(call, *base, storage);
 }
 
 bool BufferPlan::mayOverwrite(func::CallOp call, OpResult result,
@@ -280,19 +285,20 @@ void BufferPlan::placeResults() {
   }
 }
 
-void BufferPlan::placeTemporaries() {
+void BufferPlan::placeTemporaries(bool reuse) {
   SmallVector<Lifetime> lifetimes;
   SmallVector<OpenLifetime> open;
   SmallVector<Storage *> owners, openOwners;
   for (Storage &storage : storages) {
     if (storage.place != Storage::Arena)
       continue;
+    int64_t first = reuse ? storage.first : 0;
+    int64_t last = reuse ? storage.last : std::numeric_limits<int64_t>::max();
     if (storage.bytes.isConstant()) {
-      lifetimes.push_back(
-          {storage.bytes.constant(), storage.first, storage.last});
+      lifetimes.push_back({storage.bytes.constant(), first, last});
       owners.push_back(&storage);
     } else {
-      open.push_back({storage.bytes, storage.first, storage.last});
+      open.push_back({storage.bytes, first, last});
       openOwners.push_back(&storage);
     }
   }

@@ -27,7 +27,8 @@ struct Storage {
 /// leaves: calls of kernels and of the library, views, scalars.
 class BufferPlan {
 public:
-  explicit BufferPlan(mlir::func::FuncOp main);
+  /// Without `reuse`, temporaries have memory of their own.
+  BufferPlan(mlir::func::FuncOp main, bool reuse);
 
   const Storage &of(mlir::Value tensor) const {
     return storages[storageNumber.lookup(tensor)];
@@ -54,12 +55,12 @@ private:
   bool takeOffer(mlir::OpResult result);
   bool mayOverwrite(mlir::func::CallOp call, mlir::OpResult result,
                     mlir::Value argument);
-  bool mayAddTo(CallOp call, mlir::Value argument);
+  bool mayOverwriteBy(CallOp call, mlir::Value argument);
   bool takeOver(mlir::Value operand, mlir::OpResult result);
-  bool addInPlace(CallOp call, mlir::OpResult result);
+  bool overwriteInput(CallOp call, mlir::OpResult result);
   bool isOnlyInput(CallOp call, unsigned input, unsigned storage);
   void placeResults();
-  void placeTemporaries();
+  void placeTemporaries(bool reuse);
 
   mlir::func::FuncOp main;
   std::vector<Storage> storages;

@@ -87,7 +87,7 @@ static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
 
 struct Options {
   StringRef path = "-", last;
-  ltc::Target target; ///< empty: this machine
+  ltc::CompileOptions compile; ///< the target is this machine unless told
   bool printCalls = false, printLocations = false;
 };
 
@@ -120,7 +120,7 @@ static int runStagesOf(const Options &options) {
       return 1;
     }
     if (ltc::Status status =
-            ltc::compiler::runStages(*module, *stage, options.target);
+            ltc::compiler::runStages(*module, *stage, options.compile);
         !status) {
       llvm::errs() << status.error().str() << '\n';
       return 1;
@@ -140,9 +140,16 @@ int main(int argc, char **argv) {
     if (argument.consume_front("--stop-after="))
       options.last = argument;
     else if (argument.consume_front("--cpu="))
-      std::tie(options.target.cpu, options.target.features) =
+      std::tie(options.compile.target.cpu, options.compile.target.features) =
           std::pair<std::string, std::string>(argument.split(':'));
-    else if (argument == "--list-rows")
+    else if (argument.consume_front("--without=")) {
+      auto rest = ltc::Optimizations::without(std::string_view(argument));
+      if (!rest) {
+        llvm::errs() << rest.error().str() << '\n';
+        return 1;
+      }
+      options.compile.optimizations = *rest;
+    } else if (argument == "--list-rows")
       return listRows();
     else if (argument == "--print-calls")
       options.printCalls = true;

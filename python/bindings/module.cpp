@@ -9,6 +9,7 @@
 // the module is imported: initialize() does it.
 //
 //===----------------------------------------------------------------------===//
+#include "autopsy.h"
 #include "cache.h"
 #include "python_errors.h"
 #include "source_frame.h"
@@ -189,4 +190,5 @@ PYBIND11_MODULE(_C, m) {
   ltc::python::defineMarker(m);
   ltc::python::defineProcess(m);
   ltc::python::defineCache(m);
+  ltc::python::defineAutopsy(m);
 }

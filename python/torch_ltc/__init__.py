@@ -8,10 +8,13 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
     torch_ltc.settings   every setting, ``with settings.scope(rng="eager")``
     torch_ltc.metrics    counters, ``with metrics.measure() as counts``
     torch_ltc.cache      the compiled graphs on disk
+    torch_ltc.autopsy    why they were compiled
     torch_ltc.errors     the exceptions, all of them ``torch_ltc.Error``
 
     torch_ltc.register_lowering   code for a custom op, which fuses
     torch_ltc.precompile          ``with precompile():`` compiles and runs nothing
+    torch_ltc.explain             why each graph was compiled
+    torch_ltc.compile_guard       raises when more are; and `no_compile`
 """
 
 import importlib
@@ -26,7 +29,7 @@ def _autoload():
 importlib.import_module("torch")
 
 
-_MODULES = ("cache", "errors", "metrics", "settings")
+_MODULES = ("autopsy", "cache", "errors", "metrics", "settings")
 _ERRORS = (
     "CompileError",
     "DeviceError",
@@ -35,9 +38,17 @@ _ERRORS = (
     "InternalError",
     "InvalidArgumentError",
     "OutOfMemoryError",
+    "UnexpectedCompileError",
     "UnsupportedOpError",
 )
-__all__ = [*_MODULES, *_ERRORS, "precompile", "register_lowering"]
+_FUNCTIONS = {
+    "compile_guard": "autopsy",
+    "explain": "autopsy",
+    "no_compile": "autopsy",
+    "precompile": "cache",
+    "register_lowering": "lowering",
+}
+__all__ = [*_MODULES, *_ERRORS, *_FUNCTIONS]
 
 
 def __getattr__(name):
@@ -45,10 +56,9 @@ def __getattr__(name):
         return importlib.import_module(f"torch_ltc.{name}")
     if name in _ERRORS:
         return getattr(importlib.import_module("torch_ltc.errors"), name)
-    if name == "precompile":
-        return importlib.import_module("torch_ltc.cache").precompile
-    if name == "register_lowering":
-        return importlib.import_module("torch_ltc.lowering").register_lowering
+    if name in _FUNCTIONS:
+        module = importlib.import_module(f"torch_ltc.{_FUNCTIONS[name]}")
+        return getattr(module, name)
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("torch_ltc")
     raise AttributeError(f"module 'torch_ltc' has no attribute '{name}'")

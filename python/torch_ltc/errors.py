@@ -52,6 +52,13 @@ class DeviceError(Error):
     """The driver or one of its kernels failed."""
 
 
+class UnexpectedCompileError(Error):
+    """A graph was compiled where `torch_ltc.compile_guard` allows no more.
+
+    It was compiled and runs all the same: nothing that it computes is lost.
+    """
+
+
 class InternalError(Error):
     """A mistake of torch_ltc itself; please report it."""
 
@@ -65,6 +72,7 @@ _CLASSES = {
     "device failed": DeviceError,
     "interrupted": Error,
     "internal error": InternalError,
+    "unexpected compile": UnexpectedCompileError,
 }
 
 

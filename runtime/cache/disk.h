@@ -52,6 +52,8 @@ public:
   /// Tells and counts what was wrong with the entry that load() found last.
   /// The graph is compiled then, and the entry replaced.
   void reportFault() const;
+  /// What that was; empty if there was nothing.
+  const std::string &whatIsWrong() const { return fault; }
   /// Keeps what was compiled, and the directory below its limit.
   void store(const Artifact &artifact, std::string_view bytes);
 

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "engine/compile_progress.h"
 #include "engine/engine.h"
 
 #include "ltc/log.h"
@@ -108,23 +109,34 @@ Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph) {
 }
 
 Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key) {
+  auto start = std::chrono::steady_clock::now();
   Result<std::shared_ptr<Device>> opened = open();
   if (!opened)
     return opened.takeError();
   if (Status status = graph.verify(); !status)
     return status.takeError();
-  // Whoever wants dumps wants to see every stage.
+  auto note = [&](bool fromDisk, const std::string &fault = "") {
+    ++state.builds;
+    history.note(graph, key,
+                 {std::chrono::steady_clock::now() - start, fromDisk, fault});
+  };
+  // Whoever wants dumps wants to see every stage; what was left out is no part
+  // of the key.
   std::unique_ptr<DiskEntry> entry;
-  if (settings().dump.empty())
+  if (settings().dump.empty() && settings().without.empty())
     entry = DiskEntry::of(diskState, graph, key, (*opened)->target(),
                           compilerSource.identity());
-  if (entry)
-    if (ExecutablePtr found = loadFrom(*entry, graph, *opened))
-      return found;
-  if (entry && entry->lock())
-    if (ExecutablePtr found = loadFrom(*entry, graph, *opened))
-      return found;
-  return make(entry.get(), graph, key, *opened);
+  ExecutablePtr found = entry ? loadFrom(*entry, graph, *opened) : nullptr;
+  if (!found && entry && entry->lock())
+    found = loadFrom(*entry, graph, *opened);
+  if (found) {
+    note(/*fromDisk=*/true);
+    return found;
+  }
+  Result<ExecutablePtr> made = make(entry.get(), graph, key, *opened);
+  if (made)
+    note(/*fromDisk=*/false, entry ? entry->whatIsWrong() : "");
+  return made;
 }
 
 ExecutablePtr DeviceEngine::loadFrom(DiskEntry &entry, const Graph &graph,
@@ -175,6 +187,11 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
   static Counter &graphs = counter("codegen.graphs");
   CompileOptions options;
   options.target = parseTarget(target);
+  Result<Optimizations> optimizations =
+      Optimizations::without(settings().without);
+  if (!optimizations)
+    return optimizations.takeError();
+  options.optimizations = *optimizations;
   if (const std::string &directory = settings().dump; !directory.empty()) {
     options.dumpDir = directory;
     options.dumpName = key.str();
@@ -184,7 +201,10 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
   if (!compiler)
     return compiler.takeError();
   auto start = std::chrono::steady_clock::now();
-  Result<Artifact> artifact = (*compiler)->compile(graph, options);
+  Result<Artifact> artifact = [&] {
+    CompileProgress progress(graph);
+    return (*compiler)->compile(graph, options);
+  }();
   if (!artifact) {
     Error error = artifact.takeError();
     if (error.hint.empty() && options.dumpDir.empty())

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "autopsy/history.h"
 #include "cache/disk.h"
 #include "cache/memory.h"
 #include "engine/launch.h"
@@ -67,6 +68,7 @@ private:
   CompilerSource compilerSource;
   MemoryCache cache;
   DiskCacheState diskState;
+  CompileHistory history;
   LaunchState state;
   Queue queue; ///< last: its thread ends before what its work refers to
 };

@@ -12,6 +12,7 @@
 #include "ltc/trace.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace ltc::runtime {
 
@@ -69,9 +70,29 @@ FailurePtr Launch::failedInput() const {
   return nullptr;
 }
 
+void Launch::measureLoop() {
+  if (!logs(LogLevel::Info, Stage::Execute))
+    return;
+  std::optional<LoopPace> pace = state.loop.begin(
+      program->loop, LoopMeter::Clock::now(), state.builds.load());
+  if (!pace)
+    return;
+  char text[160];
+  std::snprintf(text, sizeof(text),
+                "%s-bound: the device idles %.0f %% of a step of %.3g ms, in a "
+                "loop that launches a graph of %zu ops",
+                pace->isHostBound() ? "host" : "device", 100 * pace->idleShare,
+                std::chrono::duration<double, std::milli>(pace->step).count(),
+                program->ops());
+  std::string place = program->endedAt().str();
+  log(LogLevel::Info, Stage::Execute,
+      text + (place.empty() ? "" : " for " + place));
+}
+
 void Launch::run() {
   static Counter &errors = counter("execute.errors");
   static Counter &kernels = counter("execute.kernels");
+  measureLoop();
   FailurePtr failure = failedInput();
   if (!failure) {
     Span span(Stage::Execute);
@@ -91,6 +112,7 @@ void Launch::run() {
   results.clear();
   program.reset();
   --state.inFlight;
+  state.loop.end(LoopMeter::Clock::now());
   completion->finish(std::move(failure));
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "device/queue.h"
+#include "engine/loop_meter.h"
 #include "engine/program.h"
 
 namespace ltc::runtime {
@@ -40,6 +41,8 @@ struct LaunchState {
   Arena arena;
   FailureLog failures;
   std::atomic<size_t> inFlight = 0;
+  std::atomic<uint64_t> builds = 0; ///< graphs compiled or loaded
+  LoopMeter loop;
 };
 
 using DeviceBufferPtr = std::shared_ptr<DeviceBuffer>;
@@ -61,6 +64,8 @@ public:
 
 private:
   FailurePtr failedInput() const;
+  /// Says once a loop who waits for whom, if that is logged.
+  void measureLoop();
   Status execute();
   /// Runs on one thread or on all, as the program's ThreadChoice says.
   Status runMeasured(std::vector<ltc_operand> &operands, ltc_buffer *arena,

@@ -10,7 +10,8 @@ namespace ltc::runtime {
 
 Program::Program(std::shared_ptr<Device> device, Artifact artifact,
                  ltc_program *handle, const Graph &graph)
-    : device(std::move(device)), loaded(std::move(artifact)), handle(handle) {
+    : device(std::move(device)), loaded(std::move(artifact)),
+      endedBy(graph.endedBy), nodes(graph.nodes.size()), handle(handle) {
   if (loaded.errorSites.empty() && loaded.calls.empty())
     return;
   for (const Node &node : graph.nodes)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "device/buffer.h"
+#include "engine/loop_meter.h"
 #include "engine/thread_choice.h"
 
 namespace ltc::runtime {
@@ -32,7 +33,13 @@ public:
   };
   std::optional<Site> siteOf(int64_t number) const;
 
-  ThreadChoice threads; ///< of the queue's thread
+  /// The line that wanted the graph, and how many nodes it has.
+  Source endedAt() const { return sourceOf(endedBy); }
+  size_t ops() const { return nodes; }
+
+  // Of the queue's thread.
+  ThreadChoice threads;
+  LoopWindow loop;
 
 private:
   Program(std::shared_ptr<Device> device, Artifact artifact,
@@ -42,6 +49,8 @@ private:
   std::shared_ptr<Device> device;
   Artifact loaded;
   std::vector<SourceId> sources; ///< by node; empty without error numbers
+  SourceId endedBy;
+  size_t nodes;
   ltc_program *handle;
 };
 

@@ -160,6 +160,13 @@ void printNode(std::string &out, const Graph &graph, const Node &node,
 
 } // namespace
 
+std::string str(const Attribute &attribute) {
+  std::string out;
+  static const Graph none; // a number is all that is known of a symbolic size
+  std::visit(PrintAttribute{out, none}, attribute);
+  return out;
+}
+
 std::string Graph::str(SourceLines lines) const {
   std::string out = "graph {\n";
   for (size_t i = 0; i < symbols.size(); ++i)

@@ -4,12 +4,15 @@
 
 import copy
 import json
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import ablation
 import chart
+import growth
 import page
 import pytest
 import report
@@ -66,6 +69,34 @@ def test_a_run_writes_table_json_and_chart(tmp_path):
     assert rows[1]["once"]["fallbacks"] == 0
     assert "add-mul   lazy" in done.stdout
     ElementTree.parse(tmp_path / "new.svg")
+
+
+def test_a_contender_without_its_python_is_refused():
+    command = [sys.executable, BENCH, "add-mul", "--contenders", "xla"]
+    environment = {k: v for k, v in os.environ.items() if k != "BENCH_XLA_PYTHON"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 1
+    assert "no Python was given for xla" in done.stderr
+
+
+def test_growth_is_measured_and_drawn(tmp_path):
+    points = growth.compile_times("training", [12, 24])
+    assert [ops for ops, _ in points] == sorted({ops for ops, _ in points})
+    assert all(seconds > 0 for _, seconds in points)
+    document = ElementTree.fromstring(growth.draw({"training": points}))
+    dots = document.findall("{http://www.w3.org/2000/svg}circle")
+    legend = 1
+    assert len(dots) == legend + 2
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.5, 2.0])
+def test_growth_finds_the_power(exponent):
+    points = [[n, 3e-5 * n**exponent] for n in (10, 100, 300, 1000, 10_000)]
+    points[0][1] = 1  # before the fit
+    assert growth.power(points) == pytest.approx(exponent)
+    assert f"grows as n^{exponent:.2f}" in growth.table({"chain": points})
 
 
 def times(median, ratio):
@@ -133,6 +164,22 @@ def test_page_keeps_what_was_written_by_hand(result, tmp_path):
     assert text.endswith("\nafter\n")
     assert "an older table" not in text
     assert "| gpt-train | lazy |" in text
+
+
+def test_ablation_is_relative_to_lazy_and_keeps_the_page(result, tmp_path):
+    worse = row("without-fuse", 1.5, 4)
+    worse["once"]["peak_mib"] += 64
+    result["rows"].append(worse)
+    path = tmp_path / "performance.md"
+    path.write_text(f"before\n{ablation.BEGIN}\nold\n{ablation.END}\nafter\n")
+    page.renew(tmp_path, result)
+    text = path.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    column = 1 + ablation.OPTIMIZATIONS.index("fuse")
+    cells = next(x for x in text.splitlines() if x.startswith("| gpt-train")).split("|")
+    assert cells[1 + column] == " 1.50 (+64 MiB) "
+    assert "old" not in text
 
 
 def test_chart_has_a_dot_for_each_contender_but_eager(result):

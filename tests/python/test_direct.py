@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A call that equals an earlier one takes a shorter way, to eager's results."""
 
+import itertools
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -26,6 +28,24 @@ def outcome(program, device):
         return describe(program(device))
     except RuntimeError as error:
         return str(error).splitlines()[0]
+
+
+def cpu(values):
+    return [v.cpu() for v in torch.utils._pytree.tree_leaves(values) if v is not None]
+
+
+unmet = itertools.count(11)
+
+
+def assert_runs_alike(program, counts):
+    """Fail if the run that meets the calls of program(rows) leaves other graphs."""
+    rows = next(unmet)
+    first = program(rows)
+    met = counts["codegen.graphs"]
+    assert met > 0
+    counts.restart()
+    torch.testing.assert_close(program(rows), first)
+    assert counts["codegen.graphs"] == 0
 
 
 def same(program):
@@ -120,6 +140,29 @@ def test_in_place_ops(write):
         return write(x)
 
     same(program)
+
+
+ROUTES = {
+    "alone": lambda x: x.div_(x.sum(-1, keepdim=True)),
+    "a view of it afterwards": lambda x: x.div_(3).reshape(-1) * 2,
+    "through a view": lambda x: (x[1:].mul_(2), x.t() + 1, x),
+    "with a view": lambda x: (x[1:], x.mul_(2), x[1:] + 1),
+    "of another dtype": lambda x: x.gt_(3).view(-1) + 1,
+    "lists": lambda x: (torch._foreach_mul_([x], 3.0), x[0] + 1),
+    "out=": lambda x: (torch.add(x, x, out=x), x.t() + 1),
+    "many parts": lambda x: (x.add_(1), [p * 2 for p in x.split(4)], x[0].expand(3, 4)),
+}
+
+
+@pytest.mark.parametrize("write", ROUTES.values(), ids=ROUTES)
+def test_the_first_run_leaves_the_graphs_of_later_ones(write, counts):
+    def program(rows):
+        x = numbers("lazy", rows, 4)
+        kept = write(x)
+        torch.lazy.mark_step()
+        return x, kept
+
+    assert_runs_alike(lambda rows: cpu(program(rows)), counts)
 
 
 def test_lists_in_place():
@@ -233,3 +276,99 @@ def test_an_op_of_several_keeps_the_sizes_of_a_view_of_what_was_written(write):
         for found in (fresh, stale):
             assert found.shape == expected.shape
             torch.testing.assert_close(found.cpu(), expected)
+
+
+BORN = {
+    "zeros": lambda rows, device: torch.zeros(rows, 1, 2, device=device),
+    "moved": lambda rows, device: torch.zeros(rows, 1, 2).to(device),
+    "clone": lambda rows, device: torch.zeros(rows, 1, 2, device=device).clone(),
+    "detach": lambda rows, device: torch.zeros(rows, 1, 2, device=device).detach(),
+    "cast": lambda rows, device: torch.zeros(rows, 1, 2, device=device).int().float(),
+    "sum": lambda rows, device: torch.zeros(rows, 3, 2, device=device).sum(1, True),
+    "two": lambda rows, device: torch.zeros(rows, 1, 2, device=device).max(1, True)[0],
+    "expand": lambda rows, device: torch.zeros(rows, 1, 1).to(device).expand(-1, 1, 2),
+    "split": lambda rows, device: torch.zeros(rows, 2, 2, device=device).split(1, 1)[1],
+    "turned": lambda rows, device: torch.zeros(1, 2, rows).to(device).permute(2, 0, 1),
+    "unsqueeze_": lambda rows, device: torch.zeros(rows, 2).to(device).unsqueeze_(1),
+}
+
+
+@pytest.mark.parametrize("born", BORN.values(), ids=BORN)
+def test_any_tensor_keeps_its_sizes_while_an_op_of_several_runs(born):
+    weight, bias = torch.randn(2, 2), torch.randn(2)
+    for rows in range(3, 9):
+        results = []
+        for device in ("cpu", "lazy"):
+            x = born(rows, device)
+            part = x[1:]
+            part[0].fill_(1.5)
+            layer = weight.to(device), bias.to(device)
+            results += [F.linear(x, *layer), F.linear(part, *layer)]
+        for expected, found in zip(results[:2], results[2:], strict=True):
+            assert found.shape == expected.shape
+            torch.testing.assert_close(found.cpu(), expected)
+
+
+def test_a_view_of_what_was_written_is_taken_once(counts):
+    for _ in range(RUNS):
+        x = numbers("lazy", 4, 6)
+        x[0].fill_(7)
+        _ = x + 1  # the write reaches the base
+        before = counts["record.ops"]
+        # The column is strided, for which view() asks; views of all kinds, then.
+        _ = x.t()[1].view(2, 2).expand(3, 2, 2).unfold(1, 1, 1) + 1
+        _ = x.split(2)[1].unbind()[0].squeeze() + 1
+        assert counts["record.ops"] - before == 10
+
+
+def test_sizes_follow_what_changes_them():
+    def program(device):
+        x = numbers(device, 4, 6)
+        seen = [tuple(x.shape)]
+        for change in (
+            lambda: x.t_(),
+            lambda: x.unsqueeze_(0),
+            lambda: x.transpose_(0, 2),
+            lambda: x.squeeze_(),
+            lambda: x.as_strided_((3, 4), (1, 6)),
+            lambda: x.resize_(2, 2),
+            lambda: x.set_(numbers(device, 5)),
+            lambda: setattr(x, "data", numbers(device, 2, 3)),
+        ):
+            change()
+            seen.append((tuple(x.shape), x.stride(), x.numel(), x.dim()))
+            seen.append((x + 1).sum().item())
+        return seen
+
+    assert [program("lazy") for _ in range(RUNS)] == [program("cpu")] * RUNS
+
+
+SHOWN_IN_PLACE = {
+    "a transposed one, smaller": lambda x: x.t_().resize_(2, 2),
+    "a column, as long": lambda x: x[:, 1].resize_(2, 2),
+    "a row, shorter": lambda x: x[1].resize_(2),
+    "smaller, and as it was": lambda x: x.resize_(3).resize_(4, 6),
+    "none, and as it was": lambda x: x.resize_(0).resize_(4, 6),
+    "larger": lambda x: x.resize_(5, 6)[:4],
+    "larger than its view": lambda x: x[0].resize_(2, 6),
+    "channels last": lambda x: x.resize_(1, 2, 2, 2, memory_format=torch.channels_last),
+    "strides of a transposed one": lambda x: x.t_().as_strided_((2, 2), (1, 6)),
+    "strides of a column": lambda x: x[:, 1].as_strided_((3,), (2,)),
+    "strides of a row": lambda x: x[1].as_strided_((2, 2), (1, 1), 6),
+}
+
+
+@pytest.mark.parametrize("show", SHOWN_IN_PLACE.values(), ids=SHOWN_IN_PLACE)
+def test_a_tensor_shows_other_places_of_its_storage(show):
+    def program(device):
+        x = numbers(device, 4, 6)
+        kept = x[:]
+        if show is SHOWN_IN_PLACE["larger"]:
+            kept = x.clone()
+        shown = show(x)
+        first = shown + 1
+        kept.add_(numbers(device, 4, 6))
+        shown.fill_(7)
+        return shown, first, kept, x.sum()
+
+    same(program)

@@ -1,4 +1,5 @@
 // RUN: ltc-opt %s --stop-after=optimize | FileCheck %s
+// RUN: ltc-opt %s --stop-after=optimize --without=reuse | FileCheck %s --check-prefix=OWN
 //
 // Temporaries are slices of one arena; one that is dead gives way to a later
 // one: three products of 256 bytes fit into 512.
@@ -12,6 +13,7 @@
 // CHECK-NEXT:    ltc.call "aten::mm"(self = %[[B]], {{.*}} outs(%[[A]]
 // CHECK-NEXT:    ltc.call "aten::mm"(self = %[[A]], {{.*}} outs(%[[OUT]]
 // CHECK-NOT:     memref.alloc
+// OWN:           memref<768xi8>
 func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %e = tensor.empty() : tensor<8x8xf32>
   %a = ltc.call "aten::mm"(self = %x, mat2 = %x) : (tensor<8x8xf32>, tensor<8x8xf32>) outs(%e : tensor<8x8xf32>)

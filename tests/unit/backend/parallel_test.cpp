@@ -10,7 +10,9 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -45,6 +47,7 @@ Visits &loop(Visits &visits, int64_t n, int64_t grain) {
 
 TEST(ParallelFor, VisitsEveryIndexOnce) {
   at::set_num_threads(4);
+  noteThreadCount();
   for (int64_t n : {1, 2, 3, 5, 7, 64, 1000, 1001})
     for (int64_t grain : {0, 1, 3, 64, 2000}) {
       Visits visits;
@@ -57,12 +60,118 @@ TEST(ParallelFor, VisitsEveryIndexOnce) {
   EXPECT_EQ(loop(none, 0, 1).pieces, 0);
 }
 
+/// Every thread that comes holds its piece until `wanted` have come: otherwise
+/// a fast one could leave nothing for the others.
+struct Gathering {
+  size_t wanted;
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::set<std::thread::id> threads;
+
+  static void wait(int64_t, int64_t, void *data) {
+    auto &all = *static_cast<Gathering *>(data);
+    std::unique_lock lock(all.mutex);
+    all.threads.insert(std::this_thread::get_id());
+    all.arrived.notify_all();
+    all.arrived.wait(lock, [&] { return all.threads.size() >= all.wanted; });
+  }
+};
+
+/// The threads that take part in a loop, which must be at least `wanted`.
+size_t threadsOfLoop(size_t wanted) {
+  Gathering all{wanted, {}, {}, {}};
+  parallelFor(300, 1, Gathering::wait, &all);
+  return all.threads.size();
+}
+
 TEST(ParallelFor, UsesAsManyThreadsAsTorchMay) {
   at::set_num_threads(3);
-  Visits three, one;
-  EXPECT_EQ(loop(three, 300, 1).threads.size(), 3u);
+  noteThreadCount();
+  EXPECT_EQ(threadsOfLoop(3), 3u);
   at::set_num_threads(1);
-  EXPECT_EQ(loop(one, 300, 1).threads.size(), 1u);
+  noteThreadCount();
+  EXPECT_EQ(threadsOfLoop(1), 1u);
+}
+
+TEST(ParallelFor, WaitsForNoThreadThatTookNothing) {
+  at::set_num_threads(2);
+  noteThreadCount();
+  // The first piece ends only when all others have: one thread does those.
+  struct Loop {
+    std::atomic<int64_t> others{0};
+    int64_t n = 0;
+  } loop;
+  for (loop.n = 2; loop.n <= 64; loop.n *= 2) {
+    loop.others = 0;
+    parallelFor(
+        loop.n, 1,
+        [](int64_t begin, int64_t end, void *data) {
+          auto &loop = *static_cast<Loop *>(data);
+          if (begin > 0)
+            loop.others += end - begin;
+          else
+            while (loop.others + end < loop.n)
+              std::this_thread::yield();
+        },
+        &loop);
+    EXPECT_EQ(loop.others + (loop.n + 15) / 16, loop.n);
+  }
+}
+
+TEST(ParallelFor, LoopsOfOneProgramSeeWhatTheOnesBeforeWrote) {
+  at::set_num_threads(4);
+  noteThreadCount();
+  constexpr int64_t n = 1000;
+  std::vector<int64_t> values(n, 0);
+  // Each loop reads what another thread may have written in the one before.
+  auto turn = [](int64_t begin, int64_t end, void *data) {
+    auto &values = *static_cast<std::vector<int64_t> *>(data);
+    for (int64_t i = begin; i < end; ++i)
+      values[i] = values[i] + 1;
+  };
+  auto mirror = [](int64_t begin, int64_t end, void *data) {
+    auto &values = *static_cast<std::vector<int64_t> *>(data);
+    for (int64_t i = begin; i < end; ++i)
+      std::swap(values[i], values[n - 1 - i]);
+  };
+  std::thread([&] {
+    stayAlone(false);
+    for (int round = 0; round < 2000; ++round) {
+      parallelFor(n, 1, turn, &values);
+      parallelFor(n / 2, 1, mirror, &values);
+      values[round % n] += 1; // the leader's own, between loops
+    }
+  }).join();
+  int64_t total = 0;
+  for (int64_t value : values)
+    total += value;
+  EXPECT_EQ(total, 2000 * n + 2000);
+  EXPECT_LE(*std::max_element(values.begin(), values.end()), 2005);
+}
+
+TEST(ParallelFor, LeavesItsThreadsToAten) {
+  at::set_num_threads(3);
+  noteThreadCount();
+  std::thread([] {
+    stayAlone(false);
+    EXPECT_EQ(threadsOfLoop(3), 3u);
+    prepareForAten();
+    EXPECT_FALSE(at::in_parallel_region());
+    EXPECT_EQ(at::get_num_threads(), 3);
+    EXPECT_EQ(threadsOfLoop(3), 3u);
+    stayAlone(true);
+    EXPECT_EQ(threadsOfLoop(1), 1u);
+    EXPECT_FALSE(at::in_parallel_region());
+    stayAlone(false);
+    EXPECT_EQ(threadsOfLoop(3), 3u);
+  }).join();
+}
+
+TEST(ParallelFor, LeavesNoRegionOpenOnAThreadThatRunsNoPrograms) {
+  at::set_num_threads(3);
+  noteThreadCount();
+  EXPECT_EQ(threadsOfLoop(3), 3u);
+  EXPECT_FALSE(at::in_parallel_region());
 }
 
 size_t threadsOfProcess() {
@@ -77,8 +186,8 @@ TEST(ParallelFor, SharesTheTeamOfAtensKernels) {
     at::Tensor x = at::ones({1 << 20});
     x.add_(x);
     ofAten = threadsOfProcess();
-    Visits visits;
-    used = loop(visits, 300, 1).threads.size();
+    noteThreadCount();
+    used = threadsOfLoop(3);
     x.add_(x);
     ofBoth = threadsOfProcess();
   }).join();
@@ -91,14 +200,12 @@ TEST(ParallelFor, AnotherThreadFollowsTheNumber) {
   noteThreadCount();
   size_t before = 0, after = 0;
   std::thread([&] {
-    Visits visits;
-    before = loop(visits, 300, 1).threads.size();
+    before = threadsOfLoop(2);
     std::thread([] {
       at::set_num_threads(3);
       noteThreadCount();
     }).join();
-    Visits more;
-    after = loop(more, 300, 1).threads.size();
+    after = threadsOfLoop(3);
   }).join();
   EXPECT_EQ(before, 2u);
   EXPECT_EQ(after, 3u);
@@ -106,6 +213,7 @@ TEST(ParallelFor, AnotherThreadFollowsTheNumber) {
 
 TEST(ParallelFor, NestedLoopsAreSerial) {
   at::set_num_threads(3);
+  noteThreadCount();
   std::atomic<int> wrong{0};
   parallelFor(
       3, 1,

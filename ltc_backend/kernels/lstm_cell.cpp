@@ -1,0 +1,94 @@
+//===- lstm_cell.cpp - The elementwise part of an LSTM --------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lstm_cell.h"
+
+#include <bit>
+
+// One body for each kind of vectors, chosen when the library is loaded.
+#if defined(__x86_64__)
+#define LTC_FOR_EACH_CPU                                                       \
+  __attribute__((                                                              \
+      target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define LTC_FOR_EACH_CPU
+#endif
+
+namespace ltc::backend {
+
+/// e^x - 1 within 2 ULP, for |x| < 88: 2^n e^r - 1 with |r| <= ln(2) / 2, after
+/// W. Cody and W. Waite, "Software Manual for the Elementary Functions" (1980).
+static inline float expMinusOne(float x) {
+  constexpr float kRound = 12582912.0f; // 1.5 * 2^23: adding it rounds
+  float shifted = x * 1.442695041f + kRound;
+  float n = shifted - kRound;
+  float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  float tail = 1.0f / 720 + r * (1.0f / 5040);
+  tail = 1.0f / 24 + r * (1.0f / 120 + r * tail);
+  tail = 0.5f + r * (1.0f / 6 + r * tail);
+  float small = r + r * r * tail;
+  float scale = std::bit_cast<float>((std::bit_cast<int32_t>(shifted) << 23) +
+                                     0x3f800000);
+  return small * scale + (scale - 1);
+}
+
+/// Compares so that a NaN stays one.
+static inline float clamp(float x, float bound) {
+  x = x > bound ? bound : x;
+  return x < -bound ? -bound : x;
+}
+
+static inline float sigmoid(float x) {
+  return 1 / (2 + expMinusOne(-clamp(x, 80.0f)));
+}
+
+static inline float hyperbolicTangent(float x) {
+  float e = expMinusOne(2 * clamp(x, 20.0f));
+  return e / (e + 2);
+}
+
+LTC_FOR_EACH_CPU
+void lstmCell(const LstmCell &at, float *gates, float *__restrict cell,
+              float *__restrict output) {
+  float *__restrict in = gates, *__restrict forget = in + at.gateStride,
+                   *__restrict candidate = forget + at.gateStride,
+                   *__restrict out = candidate + at.gateStride;
+  const float *__restrict before = at.cellBefore;
+  for (int64_t i = 0; i < at.units; ++i) {
+    in[i] = sigmoid(in[i]);
+    forget[i] = sigmoid(forget[i]);
+    candidate[i] = hyperbolicTangent(candidate[i]);
+    out[i] = sigmoid(out[i]);
+    cell[i] = forget[i] * before[i] + in[i] * candidate[i];
+    output[i] = out[i] * hyperbolicTangent(cell[i]);
+  }
+}
+
+LTC_FOR_EACH_CPU
+void lstmCellBackward(const LstmCell &at, const float *gates,
+                      const float *__restrict cell,
+                      const float *__restrict gradOutput,
+                      float *__restrict gradCell, float *gradGates) {
+  const float *__restrict in = gates, *__restrict forget = in + at.gateStride,
+                          *__restrict candidate = forget + at.gateStride,
+                          *__restrict out = candidate + at.gateStride;
+  const float *__restrict before = at.cellBefore;
+  float *__restrict gradIn = gradGates,
+                   *__restrict gradForget = gradIn + at.gateStride,
+                   *__restrict gradCandidate = gradForget + at.gateStride,
+                   *__restrict gradOut = gradCandidate + at.gateStride;
+  for (int64_t i = 0; i < at.units; ++i) {
+    float bent = hyperbolicTangent(cell[i]);
+    float grad = gradCell[i] + gradOutput[i] * out[i] * (1 - bent * bent);
+    gradOut[i] = gradOutput[i] * bent * out[i] * (1 - out[i]);
+    gradIn[i] = grad * candidate[i] * in[i] * (1 - in[i]);
+    gradForget[i] = grad * before[i] * forget[i] * (1 - forget[i]);
+    gradCandidate[i] = grad * in[i] * (1 - candidate[i] * candidate[i]);
+    gradCell[i] = grad * forget[i];
+  }
+}
+
+} // namespace ltc::backend

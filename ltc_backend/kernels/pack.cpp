@@ -1,0 +1,63 @@
+//===- pack.cpp - Blocks of matrices, copied ------------------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "pack.h"
+
+#include "for_ranges.h"
+
+#include <ATen/native/CPUBlas.h>
+#include <fbgemm/Utils.h>
+
+#include <cstring>
+
+namespace ltc::backend {
+
+void pack(const GemmOperand &from, int64_t row, int64_t col, int64_t rows,
+          int64_t cols, float *to, int64_t stride) {
+  const float *data = from.data + row * from.rowStride + col * from.colStride;
+  if (from.colStride != 1)
+    return fbgemm::transpose_simd<float>(cols, rows, data, from.colStride, to,
+                                         stride);
+  for (int64_t r = 0; r < rows; ++r)
+    std::memcpy(to + r * stride, data + r * from.rowStride,
+                cols * sizeof(float));
+}
+
+
+bool PackedMatrix::isSupported() {
+#if defined(__x86_64__)
+  static const bool answer = [] {
+    __builtin_cpu_init();
+    return bool(__builtin_cpu_supports("avx512f"));
+  }();
+  return answer;
+#else
+  return false;
+#endif
+}
+
+PackedMatrix::PackedMatrix(const GemmOperand &from)
+    : inner(from.rows), cols(from.cols), data(panels() * kCols * inner) {
+  forRanges(panels(), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p)
+      pack(from, 0, p * kCols, inner, panelWidth(p),
+           data.data() + p * kCols * inner, kCols);
+  });
+}
+
+void PackedMatrix::multiply(int64_t panel, const float *a, int64_t rows,
+                            int64_t aStride, bool accumulate, float *c,
+                            int64_t cStride) const {
+  constexpr int64_t kRows = 64; // a block of `a` stays in the second-level cache
+  for (int64_t row = 0; row < rows; row += kRows)
+    at::native::cpublas::brgemm(std::min(kRows, rows - row), panelWidth(panel),
+                                inner, aStride, kCols, cStride, accumulate,
+                                a + row * aStride,
+                                data.data() + panel * kCols * inner,
+                                c + row * cStride);
+}
+
+} // namespace ltc::backend

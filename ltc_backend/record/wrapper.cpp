@@ -1,0 +1,167 @@
+//===- record/wrapper.cpp - The tensors that programs hold ----------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/wrapper.h"
+
+#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/map_tensors.h"
+
+#include <span>
+
+namespace ltc::backend {
+namespace functional = at::functionalization;
+using at::FunctionalTensorWrapper;
+using c10::VariableVersion;
+
+namespace {
+class Wrapper final : public FunctionalTensorWrapper {
+public:
+  using FunctionalTensorWrapper::FunctionalTensorWrapper;
+
+  /// A copy, which shares the storage.
+  Wrapper(const FunctionalTensorWrapper &other, const VariableVersion &version)
+      : FunctionalTensorWrapper(other.value(), &other, anyMeta()) {
+    take(other, version);
+  }
+
+  /// Makes this view of `base` one of the base's present value.
+  void catchUp(const FunctionalTensorWrapper &base,
+               const std::shared_ptr<OwnViewMeta> &meta) {
+    meta->taken = value();
+    take(base, version_counter());
+    mutate_view_meta(meta);
+  }
+
+  at::IntArrayRef sizes_custom() const override {
+    return own().sizes_arrayref();
+  }
+  at::IntArrayRef strides_custom() const override {
+    return own().strides_arrayref();
+  }
+  c10::SymIntArrayRef sym_sizes_custom() const override {
+    return c10::fromIntArrayRefKnownNonNegative(sizes_custom());
+  }
+  c10::SymIntArrayRef sym_strides_custom() const override {
+    return c10::fromIntArrayRefKnownNonNegative(strides_custom());
+  }
+
+  c10::intrusive_ptr<c10::TensorImpl>
+  shallow_copy_and_detach(const VariableVersion &version,
+                          bool allowChange) const override {
+    if (key_set().has(c10::DispatchKey::Python))
+      return FunctionalTensorWrapper::shallow_copy_and_detach(version,
+                                                              allowChange);
+    return c10::make_intrusive<Wrapper>(*this, version);
+  }
+  c10::intrusive_ptr<c10::TensorImpl>
+  shallow_copy_and_detach(VariableVersion &&version,
+                          bool allowChange) const override {
+    return shallow_copy_and_detach(std::as_const(version), allowChange);
+  }
+
+private:
+  /// Stands for a view while the constructor runs that makes no new storage.
+  static const std::shared_ptr<functional::ViewMeta> &anyMeta() {
+    struct Meta final : functional::ViewMeta {
+      Meta() : ViewMeta(/*has_symbolic_inputs=*/false) {}
+      at::Tensor forward(const at::Tensor &base) override { return base; }
+      at::Tensor reverse(const at::Tensor &, const at::Tensor &view) override {
+        return view;
+      }
+    };
+    static const auto *meta =
+        new std::shared_ptr<functional::ViewMeta>(std::make_shared<Meta>());
+    return *meta;
+  }
+
+  void take(const FunctionalTensorWrapper &other,
+            const VariableVersion &version) {
+    copy_tensor_metadata(&other, this, version,
+                         /*allow_tensor_metadata_change=*/true);
+    refresh_numel();
+    refresh_contiguous();
+  }
+
+  /// The value's sizes and strides, in memory of this tensor's own.
+  const c10::impl::SizesAndStrides &own() const {
+    const c10::TensorImpl &inside = *value().unsafeGetTensorImpl();
+    at::IntArrayRef sizes = inside.sizes(), strides = inside.strides();
+    if (sizes_and_strides_.sizes_arrayref() != sizes ||
+        sizes_and_strides_.strides_arrayref() != strides) [[unlikely]]
+      const_cast<Wrapper *>(this)->set_sizes_and_strides(sizes, strides);
+    return sizes_and_strides_;
+  }
+};
+} // namespace
+
+at::Tensor makeWrapper(const at::Tensor &bare) {
+  return at::detail::make_tensor<Wrapper>(bare);
+}
+
+at::Tensor makeView(const at::Tensor &bare, const at::Tensor &self,
+                    const std::shared_ptr<OwnViewMeta> &meta) {
+  auto *base = functional::impl::unsafeGetFunctionalWrapper(self);
+  auto view = c10::make_intrusive<Wrapper>(bare, base, meta);
+  if (!view->is_up_to_date())
+    view->catchUp(*base, meta);
+  return at::Tensor(std::move(view));
+}
+
+static at::Tensor adopt(const at::Tensor &tensor) {
+  if (!tensor.defined() || !functional::impl::isFunctionalTensor(tensor) ||
+      !isLazy(tensor))
+    return tensor;
+  auto *stock = functional::impl::unsafeGetFunctionalWrapper(tensor);
+  if (dynamic_cast<Wrapper *>(stock))
+    return tensor;
+  return at::Tensor(
+      c10::make_intrusive<Wrapper>(*stock, stock->version_counter()));
+}
+
+static bool isWritten(const c10::Argument &result) {
+  return result.alias_info() && result.alias_info()->isWrite();
+}
+
+void callStock(const c10::SafeKernelFunction &stock,
+               const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+               torch::jit::Stack &stack) {
+  stock.callBoxed(op, keys, &stack);
+  const auto &results = op.schema().returns();
+  auto values = std::span(stack).last(results.size());
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!isWritten(results[i]))
+      values[i] = mapTensors(values[i], adopt);
+}
+
+namespace {
+struct WrappingKernel final : c10::OperatorKernel {
+  explicit WrappingKernel(const c10::OperatorHandle &op)
+      : stock(op.getComputedKernelForDispatchKey(
+            c10::DispatchKey::Functionalize)) {}
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    callStock(stock, op, keys, *stack);
+  }
+  c10::SafeKernelFunction stock;
+};
+} // namespace
+
+void registerWrappers(torch::Library &library) {
+  constexpr std::string_view prefix = "aten::";
+  auto &dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
+    auto op = dispatcher.findSchema(operatorName);
+    if (op && operatorName.name.starts_with(prefix) &&
+        op->hasKernelForDispatchKey(c10::DispatchKey::Lazy) &&
+        std::ranges::none_of(op->schema().arguments(),
+                             [](auto &a) { return a.alias_info(); }))
+      library.impl(c10::toString(operatorName).c_str() + prefix.size(),
+                   torch::CppFunction::makeFromBoxedFunctor(
+                       std::make_unique<WrappingKernel>(*op)));
+  }
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,54 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs so long that their entry point is compiled in parts."""
+
+import torch
+import torch.nn.functional as F
+import torch_ltc
+
+
+def train(device, layers):
+    """One step through layers with weights of their own, as one graph.
+
+    In f64: through so many layers f32 would keep few digits.
+    """
+    generator = torch.Generator().manual_seed(0)
+    weights = [torch.randn(6, 6, generator=generator).double() for _ in range(layers)]
+    weights = [(w / 2).to(device).requires_grad_() for w in weights]
+    start = torch.randn(3, 6, generator=generator).double().to(device)
+    x, sizes = start, []
+    for weight in weights:
+        x = F.layer_norm(x @ weight, (6,)).tanh() + x
+        sizes.append(x.detach().abs().max())
+    loss = (x * start).square().mean()
+    loss.backward()
+    with torch.no_grad():
+        for number, weight in enumerate(weights):
+            weight -= weight.grad * (0.1 / (number + 1))
+    # The first value again: what was made early is read late.
+    return [loss, torch.stack(sizes) * start.sum(), *weights]
+
+
+def test_a_step_of_hundreds_of_calls_gives_eagers_values(counts):
+    layers = 120
+    found = train("lazy", layers)
+    torch.lazy.mark_step()
+    for ours, wanted in zip(found, train("cpu", layers), strict=True):
+        torch.testing.assert_close(ours.cpu(), wanted, rtol=1e-9, atol=1e-9)
+    assert counts["execute.launches"] == counts["codegen.graphs"] == 1
+    assert counts["execute.kernels"] > 3 * 256
+
+
+def test_an_error_in_a_late_part_names_its_line():
+    x, table = torch.ones(2, 2).to("lazy"), torch.ones(4, 2).to("lazy")
+    weight = torch.eye(2).to("lazy")
+    for _ in range(600):
+        x = x @ weight
+    rows = torch.tensor([1, 9]).to("lazy")
+    picked = F.embedding(rows, table)
+    try:
+        (x + picked).cpu()
+    except torch_ltc.IndexOutOfRangeError as error:
+        found = error
+    assert found.op == "aten::embedding"
+    assert found.function == "test_an_error_in_a_late_part_names_its_line"

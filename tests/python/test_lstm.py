@@ -1,0 +1,146 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""LSTMs of every form: a float32 layer is one call, all others agree with eager too."""
+
+import pytest
+import torch
+from torch import nn
+
+FORMS = {
+    "plain": {},
+    "batch first, no bias": {"batch_first": True, "bias": False},
+    "two layers, both ways": {"num_layers": 2, "bidirectional": True},
+    "wide": {"hidden_size": 100, "batch_first": True},
+    "projected": {"proj_size": 3},
+    "float64": {"dtype": torch.float64},
+}
+
+
+def build(device, hidden_size=5, input_size=7, **form):
+    torch.manual_seed(0)
+    return nn.LSTM(input_size, hidden_size, **form).to(device)
+
+
+def inputs(device, *sizes, dtype=torch.float32):
+    numbers = torch.Generator().manual_seed(1)
+    x = torch.randn(sizes, generator=numbers, dtype=dtype).to(device)
+    return x.requires_grad_()
+
+
+def trained(device, sizes, **form):
+    """Return results and gradients that depend on each of the three results."""
+    model = build(device, **form)
+    x = inputs(device, *sizes, 7, dtype=form.get("dtype", torch.float32))
+    output, (h, c) = model(x)
+    (output.square().sum() + h.sin().sum() + c.square().mean()).backward()
+    gradients = [x.grad, *(p.grad for p in model.parameters())]
+    return output.stride(), [t.detach().cpu() for t in (output, h, c, *gradients)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("sizes", [(6, 3), (1, 1), (4, 70)])
+def test_results_and_gradients(form, sizes):
+    stride, wanted = trained("cpu", sizes, **FORMS[form])
+    found_stride, found = trained("lazy", sizes, **FORMS[form])
+    assert found_stride == stride
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_extreme_and_missing_numbers():
+    x = torch.tensor([0.0, -0.0, 1e-30, 1e4, -1e4, 3e38, float("inf"), float("nan")])
+    x = x.repeat(2, 7, 1)[:, :, :7].contiguous()
+    x[1] = x[0].roll(1)
+    wanted = build("cpu")(x)[0]
+    found = build("lazy")(x.to("lazy"))[0].cpu()
+    torch.testing.assert_close(found, wanted, equal_nan=True)
+
+
+def test_a_layer_is_one_call_however_many_times():
+    model = build("lazy", hidden_size=32)
+
+    def calls(times):
+        x = inputs("lazy", times, 2, 7)
+        torch.lazy.synchronize()
+        before = torch.lazy.metrics()["execute.kernels"]
+        model(x)[0].sum().backward()
+        torch.lazy.synchronize()
+        return torch.lazy.metrics()["execute.kernels"] - before
+
+    assert calls(40) == calls(20)
+
+
+def test_states_can_be_given():
+    found = []
+    for device in ("cpu", "lazy"):
+        states = inputs(device, 2, 1, 3, 5)
+        output, _ = build(device)(inputs(device, 6, 3, 7), tuple(states))
+        output.sum().backward()
+        found.append([output.detach().cpu(), states.grad.cpu()])
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_without_gradients_and_unbatched():
+    with torch.inference_mode():
+        found = build("lazy")(torch.ones(6, 7, device="lazy"))[0].cpu()
+        torch.testing.assert_close(found, build("cpu")(torch.ones(6, 7))[0])
+
+
+def test_packed_sequences():
+    found = []
+    for device in ("cpu", "lazy"):
+        x = inputs(device, 5, 3, 7)
+        packed = nn.utils.rnn.pack_padded_sequence(x, [5, 3, 2])
+        output, _ = nn.utils.rnn.pad_packed_sequence(build(device)(packed)[0])
+        output.sum().backward()
+        found.append([output.detach().cpu(), x.grad.cpu()])
+    torch.testing.assert_close(found[1], found[0])
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_gradients_of_gradients(both):
+    found = []
+    for device in ("cpu", "lazy"):
+        model = build(device, bidirectional=both)
+        x = inputs(device, 4, 2, 7)
+        (g,) = torch.autograd.grad(model(x)[0].square().sum(), x, create_graph=True)
+        second = torch.autograd.grad(g.square().sum(), [x, *model.parameters()])
+        found.append([t.cpu() for t in second])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
+def transformed(device, dtype):
+    """Return a gradient and a forward derivative by torch.func."""
+    model = build(device).to(dtype)
+    x = inputs(device, 4, 2, 7).detach().to(dtype)
+
+    def loss(x):
+        return model(x)[0].square().sum()
+
+    tangent = torch.func.jvp(loss, (x,), (torch.ones_like(x),))[1]
+    return [torch.func.grad(loss)(x).cpu(), tangent.detach().cpu()]
+
+
+def test_function_transforms():
+    # Eager's own float32 layer has no forward derivative.
+    wanted = [t.float() for t in transformed("cpu", torch.float64)]
+    found = transformed("lazy", torch.float32)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_bfloat16_autocast():
+    found = []
+    for device in ("cpu", "lazy"):
+        with torch.autocast(device, dtype=torch.bfloat16):
+            output, _ = build(device, batch_first=True)(inputs(device, 3, 6, 7))
+        found.append(output.detach().cpu())
+    assert found[0].dtype == found[1].dtype
+    torch.testing.assert_close(found[1], found[0], rtol=0.05, atol=0.02)
+
+
+def test_wrong_sizes_are_refused():
+    # Eager's own layer reads past the weight: the module checks, not the op.
+    states = [torch.zeros(1, 3, 5, device="lazy")] * 2
+    weights = [p.detach() for p in build("lazy").parameters()]
+    x = torch.zeros(6, 3, 8, device="lazy")  # 7 is what the weight takes
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        torch.lstm(x, states, weights, True, 1, 0.0, False, False, False)

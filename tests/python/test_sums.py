@@ -1,0 +1,173 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Long sums keep the digits that eager's keep, whichever way they run."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+SEEDS = 4
+
+
+def errors(program, shape, make=torch.randn):
+    """Root mean square errors of lazy and of eager, against float64."""
+    squares = {"lazy": [], "cpu": []}
+    for seed in range(SEEDS):
+        torch.manual_seed(seed)
+        x = make(shape)
+        exact = program(x.double())
+        for device, found in squares.items():
+            error = program(x.to(device)).cpu().double() - exact
+            found.append(error.square().mean())
+    return [torch.stack(squares[d]).mean().sqrt().item() for d in ("lazy", "cpu")]
+
+
+def check(program, shape, **options):
+    lazy, eager = errors(program, shape, **options)
+    # Both add up some tens of terms, then some tens of such sums, and so on; in
+    # which order decides about the rest.
+    assert lazy <= 2 * eager, (lazy, eager)
+
+
+@pytest.mark.parametrize("make", [torch.randn, torch.rand])
+@pytest.mark.parametrize(
+    ("shape", "dims"),
+    [
+        ((5000, 1024), 0),  # sums of columns in memory
+        ((5000, 300), 0),  # the last columns are no whole tile
+        ((20000, 40), 0),  # sums of columns in registers
+        ((30001, 3), 0),
+        ((64, 64, 300), (0, 1)),
+        ((4, 2048, 72), 1),
+        ((64, 16384), 1),  # sums of rows
+        ((3, 100003), 1),
+        ((16, 12, 28, 28), (0, 2, 3)),
+        ((300, 3, 50, 2), (0, 2)),
+        ((1 << 20,), 0),
+        ((2000003,), 0),  # parts, and a rest
+        ((1031, 1033), (0, 1)),
+    ],
+)
+def test_a_sum_of_many(shape, dims, make):
+    check(lambda x: x.sum(dims), shape, make=make)
+
+
+@pytest.mark.parametrize("dims", [0, 1, (0, 1)])
+def test_a_sum_of_float64(dims):
+    # Sums of these do not fit into a float64, but into an integer.
+    generator = torch.manual_seed(0)
+    x = torch.randint(-(1 << 52), 1 << 52, (200, 300), generator=generator)
+    x = x.repeat(1, 9)
+
+    def error(device):
+        found = x.double().to(device).sum(dims).cpu().long()
+        return (found - x.sum(dims)).double().square().mean().sqrt().item()
+
+    assert error("lazy") <= 2 * error("cpu"), (error("lazy"), error("cpu"))
+
+
+@pytest.mark.parametrize("dims", [0, 1, (0, 1)])
+def test_a_sum_of_a_transposed_tensor(dims):
+    check(lambda x: x.t().sum(dims), (3000, 1500))
+
+
+@pytest.mark.parametrize("dims", [0, 1, (0, 1)])
+def test_a_sum_of_every_other_element(dims):
+    check(lambda x: x[::2, 1::2].sum(dims), (6000, 800))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.mean((0, 2, 3)),
+        lambda x: x.flatten(2).mean(0),
+        lambda x: x.var((0, 2, 3)),
+        lambda x: x.flatten(1).std(1),
+        lambda x: x.flatten(1).norm(dim=1),
+        lambda x: torch.linalg.vector_norm(x, 3, dim=(1, 2, 3)),
+        lambda x: x.flatten(1).logsumexp(1),
+        lambda x: x.flatten(1).softmax(1),
+        lambda x: x.flatten(1).log_softmax(1),
+        lambda x: F.layer_norm(x, x.shape[1:]),
+        lambda x: F.group_norm(x, 4),
+        lambda x: F.batch_norm(x, None, None, training=True),
+        lambda x: F.mse_loss(x, x.flip(0)),
+    ],
+)
+def test_what_is_made_of_sums(program):
+    check(program, (64, 16, 32, 32), make=torch.rand)
+
+
+@pytest.mark.parametrize("inputs", [8, 1024])
+def test_the_gradient_of_a_bias(inputs):
+    def gradient(x):
+        bias = torch.zeros(x.shape[1], dtype=x.dtype, device=x.device)
+        bias.requires_grad_()
+        torch.tanh(x + bias).square().sum().backward()
+        return bias.grad
+
+    check(gradient, (3000, inputs))
+
+
+def test_sixteen_bits_are_added_up_in_thirty_two():
+    x = torch.ones(1 << 16, 20, dtype=torch.bfloat16)
+    assert x.to("lazy").sum(0).cpu().eq(1 << 16).all()
+    assert x.to("lazy").sum().item() == x.sum().item()
+
+
+def test_a_product_and_a_maximum_of_many():
+    x = torch.rand(4000, 50, generator=torch.manual_seed(0)) + 0.5
+    product = x.to("lazy").prod(0).cpu()
+    torch.testing.assert_close(product, x.prod(0), rtol=1e-3, atol=0)
+    assert torch.equal(x.to("lazy").amax((0, 1)).cpu(), x.amax((0, 1)))
+
+
+def test_a_sum_of_negative_zeros():
+    x = torch.full((2000, 300), -0.0)
+    for dims in (0, 1, (0, 1)):
+        assert not x.to("lazy").sum(dims).cpu().signbit().any()
+        assert not x.sum(dims).signbit().any()
+
+
+ON_THREADS = """
+import torch
+torch.manual_seed(0)
+x = torch.randn(1031, 2053).to("lazy")
+for found in (x.sum(), x.sum(0), x[:, :64].sum(0), x[:4].sum(1), x.std(), x.amax()):
+    print(found.cpu().double().reshape(-1)[:50].tolist())
+"""
+
+
+def test_the_number_of_threads_does_not_show(run_python):
+    one, three = (run_python(ON_THREADS, OMP_NUM_THREADS=n).stdout for n in "13")
+    assert one == three
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.sum(),  # 2045 * 1031 points
+        lambda x: x.t().sum(),
+        lambda x: (x - x[:1]).square().mean(),
+        lambda x: x.reshape(5, -1).sum(1),
+        lambda x: x.reshape(5, 409, 1031).sum((0, 2)),
+        lambda x: x.reshape(-1, 5).sum(0),
+        lambda x: x[:, 1:].reshape(409, 5, 1030).sum((0, 2)),
+        lambda x: x[::2].sum(),
+        lambda x: torch.stack(torch.var_mean(x)),
+        lambda x: x.norm(),
+        lambda x: x.logsumexp((0, 1)),
+        lambda x: torch.stack([x.amax(), x.amin(), x.argmax() + 0.0]),
+        lambda x: (x > 0).sum(),
+        lambda x: torch.stack([(x > -1).all(), (x > 3).any()]),
+        lambda x: (x * 8).to(torch.int32).sum(),
+        lambda x: x.to(torch.bfloat16).float().sum(),
+        lambda x: F.batch_norm(x.reshape(-1, 5), None, None, training=True),
+        lambda x: F.cross_entropy(x.reshape(-1, 5), x[:409].long().flatten() % 5),
+        lambda x: x[:0].sum(),
+    ],
+)
+def test_what_is_cut_into_parts(program):
+    x = torch.rand(2045, 1031, generator=torch.manual_seed(0)) * 2 - 0.5
+    lazy, exact = program(x.to("lazy")).cpu().double(), program(x.double()).double()
+    torch.testing.assert_close(lazy, exact, rtol=1e-6, atol=1e-6)

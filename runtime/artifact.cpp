@@ -38,6 +38,7 @@ public:
     for (int64_t dim : type.dims)
       number(uint64_t(dim));
   }
+  void formula(const Formula &formula) { string(formula.str()); }
   template <typename T, typename Write>
   void list(const std::vector<T> &items, Write write) {
     number(items.size());
@@ -73,6 +74,11 @@ public:
     rest.remove_prefix(size);
     return text;
   }
+  Formula formula() {
+    std::optional<Formula> formula = Formula::parse(string());
+    failed |= !formula;
+    return formula.value_or(Formula());
+  }
   TensorType type() {
     TensorType type;
     uint64_t dtype = number();
@@ -101,7 +107,7 @@ std::string payloadOf(const Artifact &artifact) {
   out.string(artifact.target);
   out.string(artifact.entry);
   out.string(artifact.code);
-  out.number(artifact.arenaBytes);
+  out.formula(artifact.arenaBytes);
   out.number(artifact.kernels);
   out.list(artifact.calls, [&](const Artifact::Call &call) {
     out.string(call.graph.str(SourceLines::Omit));
@@ -113,6 +119,9 @@ std::string payloadOf(const Artifact &artifact) {
     out.number(site.node);
     out.string(site.words);
   });
+  out.list(artifact.formulas,
+           [&](const Formula &formula) { out.formula(formula); });
+  out.number(artifact.symbols);
   out.list(artifact.inputs, [&](const ValueType &type) {
     out.number(type.isScalar);
     out.type(type.tensor);
@@ -160,7 +169,7 @@ Artifact readPayload(Reader &in) {
   artifact.target = in.string();
   artifact.entry = in.string();
   artifact.code = in.string();
-  artifact.arenaBytes = in.number();
+  artifact.arenaBytes = in.formula();
   artifact.kernels = uint32_t(in.number());
   artifact.calls = in.list<Artifact::Call>([&] {
     Result<Graph> graph = Graph::parse(in.string());
@@ -176,6 +185,8 @@ Artifact readPayload(Reader &in) {
     site.words = in.string();
     return site;
   });
+  artifact.formulas = in.list<Formula>([&] { return in.formula(); });
+  artifact.symbols = uint32_t(in.number());
   artifact.inputs = in.list<ValueType>([&] {
     bool isScalar = in.number() != 0;
     return ValueType{in.type(), isScalar};

@@ -65,7 +65,7 @@ bool isComplex(DType dtype) { return row(dtype).kind == Kind::Complex; }
 int64_t TensorType::elements() const {
   int64_t count = 1;
   for (int64_t dim : dims) {
-    assert(dim != kDynamic && "elements() of a dynamic type");
+    assert(!isSymbolic(dim) && "elements() of a symbolic type");
     count *= dim;
   }
   return count;
@@ -73,7 +73,7 @@ int64_t TensorType::elements() const {
 
 bool TensorType::isStatic() const {
   for (int64_t dim : dims)
-    if (dim == kDynamic)
+    if (isSymbolic(dim))
       return false;
   return true;
 }
@@ -84,7 +84,7 @@ std::string TensorType::str() const {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (i)
       text += ", ";
-    text += dims[i] == kDynamic ? "?" : std::to_string(dims[i]);
+    text += isSymbolic(dims[i]) ? "?" : std::to_string(dims[i]);
   }
   return text + ']';
 }

@@ -13,14 +13,17 @@ namespace ltc {
 /// A compiled graph, for one target. Plain data; equal input gives equal bytes:
 /// it names nodes of its graph, and no line of the program that recorded it.
 struct Artifact {
-  std::string compiler;  ///< Compiler::identity() of what made it
-  std::string target;    ///< Target::str() of what it was compiled for
-  std::string entry;     ///< symbol of the entry point in `code`, see below
-  std::string code;      ///< relocatable object, PTX, or what the driver loads
-  size_t arenaBytes = 0; ///< scratch memory for one run, 64-byte aligned
-  uint32_t kernels = 0;  ///< parallel loops and library calls in the code
+  std::string compiler; ///< Compiler::identity() of what made it
+  std::string target;   ///< Target::str() of what it was compiled for
+  std::string entry;    ///< symbol of the entry point in `code`, see below
+  std::string code;     ///< relocatable object, PTX, or what the driver loads
+  /// Scratch memory for one run, 64-byte aligned; constant for a static graph.
+  Formula arenaBytes;
+  uint32_t kernels = 0; ///< parallel loops and library calls in the code
   /// A library call: a one-node Graph whose inputs are the operands the code
-  /// passes, in order, and whose outputs are all of its results.
+  /// passes, in order, and whose outputs are all of its results. Of a dynamic
+  /// graph it has the same symbols, or none where its sizes are known:
+  /// Graph::instantiate() says what is called.
   struct Call {
     Graph graph;
     uint32_t node = kNoNode; ///< the first of the graph's that makes it
@@ -36,6 +39,10 @@ struct Artifact {
     bool operator==(const ErrorSite &) const = default;
   };
   std::vector<ErrorSite> errorSites;
+  /// Symbolic sizes in `inputs` and `results` are numbers of these formulas of
+  /// the graph's symbols; both are empty and 0 for a static graph.
+  std::vector<Formula> formulas;
+  uint32_t symbols = 0;
   std::vector<ValueType> inputs;
   std::vector<TensorType> results;
   /// For each result, the input whose memory it takes over.
@@ -61,6 +68,7 @@ struct Artifact {
 //   - after the inputs, for each result without a donated input: its
 //     descriptor; a donated result is written into its input;
 //   - then one pointer to the descriptor of the arena, memref<?xi8>;
+//   - then, if the graph has symbols, a pointer to their values, int64_t each;
 //   - last, a pointer to a pointer that the code hands back to the three
 //     functions below as `context`.
 // The code calls, by symbol:

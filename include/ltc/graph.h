@@ -18,13 +18,26 @@
 //     f32[16, 512] output %3 output %5 donates %0
 //   }
 //
+// A graph may leave sizes open. It then has symbols, and each size, a dimension
+// of a type or an integer in an attribute, is a number or a formula of them:
+//
+//   graph {
+//     symbol s0 = 32
+//     %0 = input f32[s0, 512]
+//     %1 = aten::view(self=%0, size=[2*s0, 256]) : f32[2*s0, 256]
+//     output %1
+//   }
+//
+// 32 is a hint, the size in the trace from which the graph was made: what the
+// code is made fast for. It is right for all values of the symbols for which
+// each ATen op, called so, gives the result types that stand there.
+//
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "ltc/error.h"
+#include "ltc/formula.h"
 #include "ltc/hash.h"
-
-#include <span>
 
 namespace ltc {
 
@@ -80,6 +93,12 @@ struct GraphOutput {
 enum class SourceLines : bool { Omit, Show };
 
 struct Graph {
+  /// The hint of each symbol.
+  std::vector<int64_t> symbols;
+  /// What the symbolic sizes (types.h) among dims, integer attributes and
+  /// integer lists stand for. Distinct and none constant: equal sizes are equal
+  /// numbers.
+  std::vector<Formula> formulas;
   std::vector<ValueType> inputs;
   std::vector<Node> nodes;
   std::vector<GraphOutput> outputs;
@@ -88,7 +107,8 @@ struct Graph {
   SourceId endedBy = 0;
 
   /// The key that memory and disk caches derive theirs from. Equal for equal
-  /// programs in every process; sources do not count.
+  /// programs in every process; sources do not count, hints do, and the order
+  /// of `formulas` does not.
   LTC_API Hash128 hash() const;
   /// Checks numbering, types of operands' values, donations.
   LTC_API Status verify() const;
@@ -96,6 +116,16 @@ struct Graph {
   LTC_API static Result<Graph> parse(std::string_view text);
   /// The type of any value. O(nodes); build a table for many look-ups.
   LTC_API ValueType typeOf(ValueId value) const;
+
+  bool isDynamic() const { return !symbols.empty(); }
+  /// A formula as a size that may stand in this graph: its number when it is
+  /// constant, else a symbolic one, noted among `formulas`.
+  LTC_API int64_t sizeOf(const Formula &formula);
+  /// What a size of this graph stands for.
+  LTC_API Formula formulaOf(int64_t size) const;
+  /// The graph for these values of its symbols, one each; without any.
+  /// Refuses a size that is negative or does not fit an int64_t.
+  LTC_API Result<Graph> instantiate(std::span<const int64_t> values) const;
 };
 
 /// Computes Graph::hash() piece by piece, for a recorder that has signatures

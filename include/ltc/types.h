@@ -55,20 +55,34 @@ LTC_API bool isFloat(DType dtype);
 LTC_API bool isInteger(DType dtype);
 LTC_API bool isComplex(DType dtype);
 
-/// A dimension whose size is known only at run time.
-inline constexpr int64_t kDynamic = INT64_MIN;
+/// A size that is known at run time only stands, where a size stands, as a
+/// number that says which formula of its graph gives it (Graph::formulas).
+/// These functions alone know which numbers: 2^20 of them that are no size and
+/// that no program has a use for.
+inline constexpr int64_t kFirstSymbolic = -0x6c74'6300'0000'0000;
+constexpr bool isSymbolic(int64_t size) {
+  return size >= kFirstSymbolic && size < kFirstSymbolic + (1 << 20);
+}
+/// The number of the formula; `size` must be symbolic.
+constexpr uint32_t formulaNumber(int64_t size) {
+  return uint32_t(size - kFirstSymbolic);
+}
+constexpr int64_t symbolicSize(uint32_t formulaNumber) {
+  return kFirstSymbolic + formulaNumber;
+}
 
 /// A dense row-major tensor. The rank is always known.
 struct TensorType {
   DType dtype = DType::F32;
   std::vector<int64_t> dims;
 
-  /// Product of the dimensions; every dimension must be static.
+  /// Product of the dimensions; none may be symbolic.
   LTC_API int64_t elements() const;
-  /// Bytes of the dense tensor; every dimension must be static.
+  /// Bytes of the dense tensor; no dimension may be symbolic.
   size_t bytes() const { return size_t(elements()) * byteSize(dtype); }
   LTC_API bool isStatic() const;
-  /// "f32[8, 512]", a dynamic dimension prints as "?".
+  /// "f32[8, 512]"; a symbolic dimension prints as "?", since only its graph
+  /// knows more.
   LTC_API std::string str() const;
   bool operator==(const TensorType &) const = default;
 };

@@ -58,7 +58,7 @@ Type elementType(MLIRContext *context, DType dtype) {
 RankedTensorType tensorType(MLIRContext *context, const TensorType &type) {
   SmallVector<int64_t> shape;
   for (int64_t dim : type.dims)
-    shape.push_back(dim == kDynamic ? ShapedType::kDynamic : dim);
+    shape.push_back(isSymbolic(dim) ? ShapedType::kDynamic : dim);
   return RankedTensorType::get(shape, memoryType(context, type.dtype));
 }
 
@@ -92,7 +92,7 @@ ValueType graphType(Type type, DType dtype) {
     return ValueType::scalar(dtype);
   TensorType tensor{dtype, {}};
   for (int64_t dim : shaped.getShape())
-    tensor.dims.push_back(ShapedType::isDynamic(dim) ? kDynamic : dim);
+    tensor.dims.push_back(dim);
   return {tensor, false};
 }
 

@@ -37,7 +37,8 @@ bool NestEmitter::readsWholeRows() {
   FailureOr<int64_t> columns = mostColumns();
   if (failed(columns) || reductions.size() != 1 || !isCheap())
     return false;
-  int64_t rows = nest.loops[reductions.back()].extent;
+  const Loop &loop = nest.loops[reductions.back()];
+  int64_t rows = loop.size ? INT64_MAX : loop.extent;
   return rows >= kRowsAtATime &&
          (*columns >= kManyColumns ||
           (*columns >= kSomeColumns && rows >= kManyPoints / *columns));
@@ -145,12 +146,13 @@ void NestEmitter::addStrips(ArrayRef<Strip> strips, Value from, Value to) {
 
 void NestEmitter::emitWholeRows() {
   unsigned loop = reductions.back();
-  int64_t height = nest.loops[loop].extent;
-  int64_t whole = height / kRowsAtATime * kRowsAtATime;
-  addStrips(cascade({{loop, whole, kRowsAtATime}}, rounds()), index(0),
-            index(whole));
-  if (whole < height)
-    forLoop(index(whole), index(height), 1, {}, [&](Value row, ValueRange) {
+  const Loop &rows = nest.loops[loop];
+  int64_t known = rows.size ? ShapedType::kDynamic
+                            : rows.extent / kRowsAtATime * kRowsAtATime;
+  Value whole = rows.size ? wholeTurns(loop, kRowsAtATime) : index(known);
+  addStrips(cascade({{loop, known, kRowsAtATime}}, rounds()), index(0), whole);
+  if (known != rows.extent || rows.size)
+    forLoop(whole, extentOf(loop), 1, {}, [&](Value row, ValueRange) {
       addRows(row, 1);
       return Values();
     });

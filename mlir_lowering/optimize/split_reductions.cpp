@@ -89,7 +89,7 @@ std::optional<Split> chooseSplit(GenericOp op) {
 bool maySplit(GenericOp op) {
   int64_t points = iterations(op);
   return op.getNumReductionLoops() != 0 && !op.hasIndexSemantics() &&
-         points > kFewPoints && points != INT64_MAX && largestInput(op) &&
+         points > kFewPoints && !op.hasDynamicShape() && largestInput(op) &&
          llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
            return map.isProjectedPermutation();
          });

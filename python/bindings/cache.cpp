@@ -37,7 +37,7 @@ py::dict read(const std::string &directory, const std::string &key) {
   fields["compiler"] = entry.compiler;
   fields["target"] = entry.target;
   fields["code_bytes"] = entry.code.size();
-  fields["arena_bytes"] = entry.arenaBytes;
+  fields["arena_bytes"] = entry.arenaBytes.constant();
   fields["kernels"] = entry.kernels;
   fields["library_calls"] = entry.calls.size();
   fields["inputs"] = entry.inputs.size();

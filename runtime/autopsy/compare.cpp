@@ -17,7 +17,7 @@ using runtime::Extra;
 using runtime::valueOf;
 
 std::string dimText(int64_t dim) {
-  return dim == kDynamic ? "?" : std::to_string(dim);
+  return isSymbolic(dim) ? "?" : std::to_string(dim);
 }
 
 /// A graph that is walked beside another: what each of its values comes from.

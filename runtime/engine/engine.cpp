@@ -29,7 +29,7 @@ bool fits(const TensorType &given, const TensorType &wanted) {
   if (given.dtype != wanted.dtype || given.dims.size() != wanted.dims.size())
     return false;
   for (size_t i = 0; i < given.dims.size(); ++i)
-    if (wanted.dims[i] != kDynamic && wanted.dims[i] != given.dims[i])
+    if (!isSymbolic(wanted.dims[i]) && wanted.dims[i] != given.dims[i])
       return false;
   return true;
 }

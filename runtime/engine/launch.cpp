@@ -145,7 +145,8 @@ Status Launch::execute() {
   const Artifact &artifact = program->artifact();
   if (Status status = allocateResults(); !status)
     return status;
-  Result<ltc_buffer *> arena = state.arena.reserve(device, artifact.arenaBytes);
+  Result<ltc_buffer *> arena =
+      state.arena.reserve(device, size_t(artifact.arenaBytes.constant()));
   if (!arena)
     return arena.takeError();
 

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/graph.h"
 
+#include <algorithm>
+
 namespace ltc {
 
 const Argument *Node::find(std::string_view name) const {
@@ -25,6 +27,84 @@ ValueType Graph::typeOf(ValueId value) const {
     index -= node.results.size();
   }
   return {};
+}
+
+int64_t Graph::sizeOf(const Formula &formula) {
+  if (formula.isConstant())
+    return formula.constant();
+  auto found = std::find(formulas.begin(), formulas.end(), formula);
+  if (found == formulas.end())
+    found = formulas.insert(found, formula);
+  return symbolicSize(uint32_t(found - formulas.begin()));
+}
+
+Formula Graph::formulaOf(int64_t size) const {
+  return isSymbolic(size) ? formulas[formulaNumber(size)] : Formula(size);
+}
+
+namespace {
+
+/// Puts numbers in place of symbolic sizes.
+class Instance {
+public:
+  Instance(const Graph &graph, std::span<const int64_t> values) {
+    for (const Formula &formula : graph.formulas)
+      sizes.push_back(formula.evaluate(values));
+  }
+
+  void replace(int64_t &size) {
+    if (!isSymbolic(size))
+      return;
+    const std::optional<int64_t> &value = sizes[formulaNumber(size)];
+    failed |= !value || isSymbolic(*value);
+    size = value.value_or(0);
+  }
+  void replace(TensorType &type) {
+    for (int64_t &dim : type.dims) {
+      replace(dim);
+      failed |= dim < 0;
+    }
+  }
+  void replace(Argument &argument) {
+    auto *attribute = std::get_if<Attribute>(&argument.value);
+    if (!attribute)
+      return;
+    if (auto *number = std::get_if<int64_t>(attribute))
+      replace(*number);
+    if (auto *list = std::get_if<std::vector<int64_t>>(attribute))
+      for (int64_t &number : *list)
+        replace(number);
+  }
+
+  bool failed = false;
+
+private:
+  std::vector<std::optional<int64_t>> sizes; ///< of each formula
+};
+
+} // namespace
+
+Result<Graph> Graph::instantiate(std::span<const int64_t> values) const {
+  Instance instance(*this, values);
+  Graph made = *this;
+  made.symbols.clear();
+  made.formulas.clear();
+  for (ValueType &type : made.inputs)
+    instance.replace(type.tensor);
+  for (Node &node : made.nodes) {
+    for (Argument &argument : node.arguments)
+      instance.replace(argument);
+    for (TensorType &type : node.results)
+      instance.replace(type);
+  }
+  if (instance.failed)
+    return Error{ErrorCode::InvalidArgument,
+                 Stage::Graph,
+                 "these values of a graph's symbols give no possible sizes",
+                 "",
+                 {},
+                 ""};
+  return made;
 }
 
 } // namespace ltc

@@ -156,14 +156,30 @@ private:
     return true;
   }
 
+  /// A number or a formula of symbols that stand before.
+  bool size(int64_t &value) {
+    std::string_view word = peekWord("*");
+    std::optional<Formula> formula;
+    if (!parseNumber(word, value)) {
+      formula = Formula::parse(word);
+      if (!formula || formula->symbolCount() > graph.symbols.size())
+        return false;
+      value = graph.sizeOf(*formula);
+    } else if (isSymbolic(value)) {
+      return false; // means something else than it says
+    }
+    rest.remove_prefix(word.size());
+    return true;
+  }
+
   bool tensorType(TensorType &type) {
     if (!dtype(type.dtype) || !expect("["))
       return false;
     if (accept("]"))
       return true;
     do {
-      int64_t dim = kDynamic;
-      if (!accept("?") && (!number(dim, "a dimension") || dim < 0))
+      int64_t dim = 0;
+      if (!size(dim) || (dim < 0 && !isSymbolic(dim)))
         return fail("a dimension");
       type.dims.push_back(dim);
     } while (accept(","));
@@ -184,15 +200,19 @@ private:
     skipSpace();
     if (rest.starts_with('"'))
       return string(value.emplace<std::string>());
-    std::string_view word = peekWord();
     int64_t integer;
+    if (size(integer)) {
+      value = integer;
+      return true;
+    }
+    std::string_view word = peekWord();
     double real;
+    if (parseNumber(word, integer)) // see size()
+      return fail("a value");
     if (word == "none")
       value = std::monostate();
     else if (word == "true" || word == "false")
       value = word == "true";
-    else if (parseNumber(word, integer))
-      value = integer;
     else if (parseNumber(word, real))
       value = real;
     else if (std::optional<DType> known = parseDType(word))
@@ -333,6 +353,22 @@ private:
     return valueType(graph.inputs.emplace_back());
   }
 
+  /// "symbol s0 = 32": the next symbol and its hint.
+  bool symbol() {
+    size_t number = graph.symbols.size();
+    std::string name = "s" + std::to_string(number);
+    if (next || !graph.outputs.empty() || number >= Formula::maxSymbols)
+      return fail("symbols before everything else");
+    return (acceptWord(name) || fail(name)) && expect("=") &&
+           this->number(graph.symbols.emplace_back(), "a hint");
+  }
+
+  bool statement() {
+    if (acceptWord("symbol"))
+      return symbol();
+    return acceptWord("output") ? output() : definition();
+  }
+
   bool output() {
     GraphOutput &output = graph.outputs.emplace_back();
     if (!valueId(output.value))
@@ -344,7 +380,7 @@ private:
     if (!expect("graph") || !expect("{"))
       return false;
     while (!accept("}"))
-      if (!(acceptWord("output") ? output() : definition()))
+      if (!statement())
         return false;
     skipSpace();
     return rest.empty() || fail("nothing after the graph");

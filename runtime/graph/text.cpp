@@ -68,18 +68,36 @@ void printList(std::string &out, std::string_view keyword,
   out += ']';
 }
 
+void printSize(std::string &out, const Graph &graph, int64_t size) {
+  if (isSymbolic(size) && formulaNumber(size) < graph.formulas.size())
+    out += graph.formulaOf(size).str();
+  else
+    out += std::to_string(size);
+}
+
+void printType(std::string &out, const Graph &graph, const ValueType &type) {
+  if (type.isScalar || type.tensor.isStatic()) {
+    out += type.str();
+    return;
+  }
+  out += name(type.tensor.dtype);
+  printList(out, "", type.tensor.dims,
+            [&](std::string &out, int64_t dim) { printSize(out, graph, dim); });
+}
+
 struct PrintAttribute {
   std::string &out;
+  const Graph &graph;
 
   void operator()(std::monostate) const { out += "none"; }
   void operator()(bool value) const { out += value ? "true" : "false"; }
-  void operator()(int64_t value) const { out += std::to_string(value); }
+  void operator()(int64_t value) const { printSize(out, graph, value); }
   void operator()(double value) const { printDouble(out, value); }
   void operator()(const std::string &value) const { printString(out, value); }
   void operator()(DType value) const { out += name(value); }
   void operator()(const std::vector<int64_t> &list) const {
-    printList(out, "", list, [](std::string &out, int64_t value) {
-      out += std::to_string(value);
+    printList(out, "", list, [&](std::string &out, int64_t value) {
+      printSize(out, graph, value);
     });
   }
   void operator()(const std::vector<double> &list) const {
@@ -92,11 +110,12 @@ struct PrintAttribute {
   }
 };
 
-void printArgument(std::string &out, const Argument &argument) {
+void printArgument(std::string &out, const Graph &graph,
+                   const Argument &argument) {
   out += argument.name;
   out += '=';
   if (auto *attribute = std::get_if<Attribute>(&argument.value))
-    std::visit(PrintAttribute{out}, *attribute);
+    std::visit(PrintAttribute{out, graph}, *attribute);
   else if (auto *value = std::get_if<ValueId>(&argument.value))
     printValue(out, *value);
   else
@@ -117,8 +136,8 @@ void printSource(std::string &out, SourceId id) {
   printString(out, source.function);
 }
 
-void printNode(std::string &out, const Node &node, ValueId first,
-               SourceLines lines) {
+void printNode(std::string &out, const Graph &graph, const Node &node,
+               ValueId first, SourceLines lines) {
   for (size_t i = 0; i < node.results.size(); ++i) {
     out += i ? ", " : "  ";
     printValue(out, first + ValueId(i));
@@ -127,11 +146,13 @@ void printNode(std::string &out, const Node &node, ValueId first,
   for (size_t i = 0; i < node.arguments.size(); ++i) {
     if (i)
       out += ", ";
-    printArgument(out, node.arguments[i]);
+    printArgument(out, graph, node.arguments[i]);
   }
   out += ')';
-  for (size_t i = 0; i < node.results.size(); ++i)
-    out += (i ? ", " : " : ") + node.results[i].str();
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    out += i ? ", " : " : ";
+    printType(out, graph, {node.results[i], false});
+  }
   if (lines == SourceLines::Show)
     printSource(out, node.source);
   out += '\n';
@@ -141,17 +162,24 @@ void printNode(std::string &out, const Node &node, ValueId first,
 
 std::string str(const Attribute &attribute) {
   std::string out;
-  std::visit(PrintAttribute{out}, attribute);
+  static const Graph none; // a number is all that is known of a symbolic size
+  std::visit(PrintAttribute{out, none}, attribute);
   return out;
 }
 
 std::string Graph::str(SourceLines lines) const {
   std::string out = "graph {\n";
+  for (size_t i = 0; i < symbols.size(); ++i)
+    out += "  symbol s" + std::to_string(i) + " = " +
+           std::to_string(symbols[i]) + '\n';
   ValueId next = 0;
-  for (const ValueType &type : inputs)
-    out += "  %" + std::to_string(next++) + " = input " + type.str() + '\n';
+  for (const ValueType &type : inputs) {
+    out += "  %" + std::to_string(next++) + " = input ";
+    printType(out, *this, type);
+    out += '\n';
+  }
   for (const Node &node : nodes) {
-    printNode(out, node, next, lines);
+    printNode(out, *this, node, next, lines);
     next += ValueId(node.results.size());
   }
   for (const GraphOutput &output : outputs) {

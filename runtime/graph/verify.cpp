@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/graph.h"
 
+#include <algorithm>
 #include <set>
 
 namespace ltc {
@@ -24,15 +25,13 @@ bool isWord(std::string_view text, std::string_view extra) {
   return true;
 }
 
-/// Every dimension known or dynamic, and the bytes fit an int64_t.
+/// No dimension negative, and the bytes fit an int64_t.
 bool isSane(const TensorType &type) {
   if (size_t(type.dtype) > size_t(DType::C32))
     return false;
   int64_t bytes = int64_t(byteSize(type.dtype));
   bool empty = false, overflow = false;
   for (int64_t dim : type.dims) {
-    if (dim == kDynamic)
-      continue;
     if (dim < 0)
       return false;
     empty |= dim == 0;
@@ -46,6 +45,8 @@ public:
   explicit Verifier(const Graph &graph) : graph(graph) {}
 
   Status run() {
+    if (Status status = checkSymbols(); !status)
+      return status;
     for (size_t i = 0; i < graph.inputs.size(); ++i)
       if (Status status = checkInput(i); !status)
         return status;
@@ -77,10 +78,59 @@ private:
     return error;
   }
 
+  /// Formulas are what Graph::sizeOf makes; the hints give possible sizes.
+  Status checkSymbols() const {
+    for (int64_t hint : graph.symbols)
+      if (hint < 0)
+        return invalid("a symbol has the hint " + std::to_string(hint));
+    for (size_t i = 0; i < graph.formulas.size(); ++i) {
+      const Formula &formula = graph.formulas[i];
+      auto earlier = graph.formulas.begin() + std::ptrdiff_t(i);
+      if (formula.isConstant() ||
+          formula.symbolCount() > graph.symbols.size() ||
+          std::find(graph.formulas.begin(), earlier, formula) != earlier)
+        return invalid("'" + formula.str() +
+                       "' is a number, not distinct, or of unknown symbols");
+      if (!formula.evaluate(graph.symbols))
+        return invalid("'" + formula.str() +
+                       "' does not fit a size for the hints");
+    }
+    return {};
+  }
+
+  bool isKnown(int64_t size) const {
+    return !isSymbolic(size) || formulaNumber(size) < graph.formulas.size();
+  }
+
+  /// isSane() at the hints.
+  bool isPossible(TensorType type) const {
+    for (int64_t &dim : type.dims) {
+      if (!isKnown(dim))
+        return false;
+      dim = *graph.formulaOf(dim).evaluate(graph.symbols);
+    }
+    return isSane(type);
+  }
+
+  Status checkAttribute(const Node &node, const Argument &argument) const {
+    auto *attribute = std::get_if<Attribute>(&argument.value);
+    auto *one = attribute ? std::get_if<int64_t>(attribute) : nullptr;
+    auto *list =
+        attribute ? std::get_if<std::vector<int64_t>>(attribute) : nullptr;
+    bool known = !one || isKnown(*one);
+    for (size_t i = 0; list && i < list->size(); ++i)
+      known &= isKnown((*list)[i]);
+    if (known)
+      return {};
+    return invalid("argument '" + argument.name + "' of node " +
+                       nodeNumber(node) + " is a formula that does not exist",
+                   &node);
+  }
+
   Status checkInput(size_t index) const {
     const ValueType &type = graph.inputs[index];
     std::string label = "input %" + std::to_string(index);
-    if (!isSane(type.tensor))
+    if (!isPossible(type.tensor))
       return invalid(label + " has no possible type");
     if (!type.isScalar)
       return {};
@@ -112,6 +162,8 @@ private:
       return invalid("node " + nodeNumber(node) + " has two arguments '" +
                          argument.name + "'",
                      &node);
+    if (Status status = checkAttribute(node, argument); !status)
+      return status;
     if (auto *value = std::get_if<ValueId>(&argument.value))
       return checkOperand(node, argument, *value);
     if (auto *list = std::get_if<std::vector<ValueId>>(&argument.value))
@@ -130,7 +182,7 @@ private:
     if (node.results.empty())
       return invalid("node " + nodeNumber(node) + " has no result", &node);
     for (const TensorType &type : node.results)
-      if (!isSane(type))
+      if (!isPossible(type))
         return invalid("a result of node " + nodeNumber(node) +
                            " has no possible type",
                        &node);

@@ -20,15 +20,18 @@ Artifact sample() {
   artifact.code = std::string("\x7f"
                               "ELF\0code",
                               9);
-  artifact.arenaBytes = 4096;
+  artifact.arenaBytes = Formula::symbol(0) * 256 + 4096;
   artifact.kernels = 7;
-  artifact.calls = {{*Graph::parse("graph {\n  %0 = input f32[?, 2]\n  %1 = "
+  artifact.calls = {{*Graph::parse("graph {\n  symbol s0 = 3\n  %0 = input "
+                                   "f32[4*s0, 2]\n  %1 = "
                                    "aten::mm(self=%0, k=[]) : f32[2, 2]\n  "
                                    "output %1\n}\n"),
                      7}};
   artifact.errorSites = {{"aten::embedding", "f32[5, 3]", 3, "no {index}"},
                          {"aten::gather", "", Artifact::kNoNode}};
-  artifact.inputs = {{TensorType{DType::BF16, {2, kDynamic}}, false},
+  artifact.formulas = {Formula::symbol(0) * 4};
+  artifact.symbols = 1;
+  artifact.inputs = {{TensorType{DType::BF16, {2, symbolicSize(0)}}, false},
                      ValueType::scalar(DType::I64)};
   artifact.results = {TensorType{DType::F32, {}}, TensorType{DType::C32, {0}}};
   artifact.donated = {std::nullopt, 0};
@@ -51,6 +54,8 @@ TEST(Artifact, RoundTrips) {
   EXPECT_EQ(again->calls[0].graph.str(), artifact.calls[0].graph.str());
   EXPECT_EQ(again->calls[0].node, 7u);
   EXPECT_EQ(again->errorSites, artifact.errorSites);
+  EXPECT_EQ(again->formulas, artifact.formulas);
+  EXPECT_EQ(again->symbols, 1u);
   EXPECT_EQ(again->inputs, artifact.inputs);
   EXPECT_EQ(again->results, artifact.results);
   EXPECT_EQ(again->donated, artifact.donated);

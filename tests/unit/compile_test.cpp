@@ -109,7 +109,10 @@ TEST_F(EngineTest, RefusesAnInvalidGraphBeforeTheCompiler) {
 }
 
 TEST_F(EngineTest, RefusesResultsOfDynamicShape) {
-  auto failed = engine->compile(graphOf("inc", 1, std::nullopt, kDynamic));
+  Graph graph = graphOf("inc", 1, std::nullopt, symbolicSize(0));
+  graph.symbols = {4};
+  graph.formulas = {Formula::symbol(0)};
+  auto failed = engine->compile(graph);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, ErrorCode::Unsupported);
 }

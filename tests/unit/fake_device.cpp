@@ -171,7 +171,7 @@ Result<Artifact> FakeCompiler::compile(const Graph &graph,
   artifact.target = options.target.str();
   artifact.entry = graph.nodes[0].op;
   artifact.code = std::string(1000, 'c');
-  artifact.arenaBytes = arenaBytes;
+  artifact.arenaBytes = Formula(int64_t(arenaBytes.load()));
   artifact.kernels = 3;
   artifact.inputs = graph.inputs;
   artifact.errorSites = {{"test::site", "f32[4]", 0}};

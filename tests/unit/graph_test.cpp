@@ -125,10 +125,10 @@ TEST(GraphText, OptionalListsAndEmptyListsRoundTrip) {
 }
 
 TEST(GraphText, CommentsAndSpacesDoNotCount) {
-  Graph graph = parse("graph{ // nothing here\n%0=input f32[ ? ,2]\n"
+  Graph graph = parse("graph{ // nothing here\n%0=input f32[ 3 ,2]\n"
                       "output %0 }  // end");
-  EXPECT_EQ(graph.typeOf(0).str(), "f32[?, 2]");
-  EXPECT_EQ(graph.str(), "graph {\n  %0 = input f32[?, 2]\n  output %0\n}\n");
+  EXPECT_EQ(graph.typeOf(0).str(), "f32[3, 2]");
+  EXPECT_EQ(graph.str(), "graph {\n  %0 = input f32[3, 2]\n  output %0\n}\n");
 }
 
 TEST(GraphText, ErrorsNameTheLineAndWhatWasWanted) {
@@ -269,7 +269,7 @@ TEST(Types, NamesRoundTrip) {
     EXPECT_EQ(parseDType(name(DType(i))), DType(i)) << name(DType(i));
   EXPECT_EQ(parseDType("float"), std::nullopt);
   EXPECT_EQ((TensorType{DType::C128, {2, 3}}.bytes()), 96u);
-  EXPECT_FALSE((TensorType{DType::F32, {2, kDynamic}}.isStatic()));
+  EXPECT_FALSE((TensorType{DType::F32, {2, symbolicSize(0)}}.isStatic()));
   EXPECT_TRUE(isFloat(DType::F8E5M2));
   EXPECT_TRUE(isInteger(DType::U64));
   EXPECT_FALSE(isInteger(DType::Bool));

@@ -130,7 +130,7 @@ Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
   program->donated = artifact->donated;
   for (const Artifact::ErrorSite &site : artifact->errorSites)
     program->siteWords.push_back(site.words);
-  program->arenaBytes = artifact->arenaBytes;
+  program->arenaBytes = size_t(artifact->arenaBytes.constant());
   return program;
 }
 
@@ -156,7 +156,7 @@ Status Program::check(std::span<const ltc_operand> operands,
       return wrong(i, "has another rank or element type than the program's");
     size_t bytes = byteSize(type.tensor.dtype);
     for (uint32_t d = 0; d < operands[i].rank; ++d) {
-      if (type.tensor.dims[d] != kDynamic &&
+      if (!isSymbolic(type.tensor.dims[d]) &&
           type.tensor.dims[d] != operands[i].sizes[d])
         return wrong(i, "has another shape than the program's");
       bytes *= size_t(operands[i].sizes[d]);

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 
 using namespace mlir;
 
@@ -36,13 +37,14 @@ static bool allowed(Operation *op, Stage after) {
   }
 }
 
-/// Shapes are part of the cache key: a graph that gets here is static.
-static LogicalResult checkStatic(Operation *op) {
-  for (Type type : op->getResultTypes())
-    if (auto tensor = dyn_cast<RankedTensorType>(type);
-        tensor && !tensor.hasStaticShape())
-      return op->emitOpError("has the dynamic type ")
-             << type << ", and code is generated for static shapes only";
+/// Every size is a number or a formula of the graph's symbols.
+static LogicalResult checkSizes(Operation *op) {
+  for (Value result : op->getResults())
+    if (auto tensor = dyn_cast<RankedTensorType>(result.getType());
+        tensor && !tensor.hasStaticShape() &&
+        llvm::any_of(sizesOf(result), ShapedType::isDynamic))
+      return op->emitOpError("has the type ")
+             << tensor << ", and nothing says what its sizes are";
   return success();
 }
 
@@ -52,7 +54,7 @@ LogicalResult checkContract(ModuleOp module, Stage after) {
       op->emitOpError("is left after the stage ") << StringRef(name(after));
       return WalkResult::interrupt();
     }
-    if (after == Stage::Lower && failed(checkStatic(op)))
+    if (after == Stage::Lower && failed(checkSizes(op)))
       return WalkResult::interrupt();
     return WalkResult::advance();
   });

@@ -196,6 +196,8 @@ Result<Artifact> compileGraph(const Graph &graph,
   artifact.compiler = compilerIdentity();
   artifact.target = target.str();
   artifact.entry = kEntry.str();
+  artifact.formulas = graph.formulas;
+  artifact.symbols = uint32_t(graph.symbols.size());
   for (const ValueType &input : graph.inputs)
     artifact.inputs.push_back(input);
   for (const GraphOutput &output : graph.outputs) {

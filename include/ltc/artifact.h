@@ -22,7 +22,8 @@ struct Artifact {
   uint32_t kernels = 0; ///< parallel loops and library calls in the code
   /// A library call: a one-node Graph whose inputs are the operands the code
   /// passes, in order, and whose outputs are all of its results. Of a dynamic
-  /// graph, it has the same symbols: Graph::instantiate() says what is called.
+  /// graph it has the same symbols, or none where its sizes are known:
+  /// Graph::instantiate() says what is called.
   struct Call {
     Graph graph;
     uint32_t node = kNoNode; ///< the first of the graph's that makes it

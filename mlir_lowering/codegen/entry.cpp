@@ -5,13 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
+#include "mlir_lowering/codegen/symbols.h"
 #include "mlir_lowering/codegen/words.h"
 #include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/optimize/optimize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -45,6 +48,8 @@ public:
         copyDense(copy);
       }
     }
+    if (symbols)
+      lowerSizes(main, symbols);
     main.setName(kEntry);
     main.setPublic();
     allocateWords();
@@ -87,19 +92,34 @@ private:
       BlockArgument argument = body.getArgument(i);
       Type type = argument.getType();
       if (i + 1 == count)
-        artifact.arenaBytes = Formula(cast<MemRefType>(type).getDimSize(0));
+        artifact.arenaBytes = arenaOf(cast<MemRefType>(type));
       if (argument.use_empty())
         continue;
       Value place = argumentAt(i);
       auto memref = dyn_cast<MemRefType>(type);
       argument.replaceAllUsesWith(
-          memref ? memrefAt(b, firstElement(place, memref), memref)
+          memref ? memrefAt(
+                       b, firstElement(place, memref), memref,
+                       main.getArgAttrOfType<ArrayAttr>(i, LtcDialect::kSizes))
                  : loadWord(b, place, 0, type));
     }
-    Value place = argumentAt(count);
+    bool isDynamic = module->hasAttr(LtcDialect::kSymbols);
+    Value place = argumentAt(count + isDynamic);
     context = LLVM::LoadOp::create(b, pointer, place);
+    if (isDynamic) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(&body);
+      symbols = argumentAt(count);
+    }
     body.eraseArguments(0, count);
+    main->removeAttr(main.getArgAttrsAttrName());
     main.setType(b.getFunctionType({pointer}, {}));
+  }
+
+  Formula arenaOf(MemRefType arena) {
+    auto formula = main->getAttrOfType<StringAttr>(attr::kArena);
+    return formula ? *Formula::parse(std::string_view(formula.getValue()))
+                   : Formula(arena.getDimSize(0));
   }
 
   Value firstElement(Value descriptor, MemRefType type) {
@@ -136,18 +156,23 @@ private:
 
   void launch(func::CallOp call) {
     auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
-    Value array = words(call.getNumOperands());
+    bool usesSymbols = kernel->hasAttr("ltc.symbols");
+    Value array = words(call.getNumOperands() + usesSymbols);
     for (auto [i, operand] : llvm::enumerate(call.getOperands()))
       storeWord(b, array, i, operand);
+    if (usesSymbols)
+      storeWord(b, array, call.getNumOperands(), symbols);
     int64_t iterations =
         kernel->getAttrOfType<IntegerAttr>("ltc.iterations").getInt();
     int64_t work = kernel->getAttrOfType<IntegerAttr>(attr::kWork).getInt();
-    Value count = constant(iterations);
-    if (work < kParallelWork || iterations < 2) {
+    auto trips = kernel->getAttrOfType<ArrayAttr>("ltc.trips");
+    Value count = trips ? product(trips) : constant(iterations);
+    if (!trips && (work < kParallelWork || iterations < 2)) {
       func::CallOp::create(b, call.getCallee(), TypeRange(),
                            ValueRange{constant(0), count, array});
     } else {
-      int64_t each = std::max<int64_t>(1, work / iterations);
+      int64_t each =
+          std::max<int64_t>(1, work / std::max<int64_t>(1, iterations));
       int64_t grain = std::max<int64_t>(1, kParallelWork / 2 / each);
       Value function = func::ConstantOp::create(b, kernel.getFunctionType(),
                                                 call.getCalleeAttr());
@@ -161,6 +186,20 @@ private:
     call.erase();
   }
 
+  /// The number of iterations of a kernel over symbolic ranges.
+  Value product(ArrayAttr trips) {
+    SmallVector<int64_t> numbers = sizesIn(trips);
+    Value total;
+    for (size_t i = 0; i < numbers.size(); i += 2) {
+      Value length = getValueOrCreateConstantIndexOp(
+          b, b.getLoc(), sizeValue(b, b.getLoc(), numbers[i]));
+      Value step = arith::ConstantIndexOp::create(b, numbers[i + 1]);
+      Value steps = b.createOrFold<arith::CeilDivUIOp>(length, step);
+      total = total ? b.createOrFold<arith::MulIOp>(total, steps) : steps;
+    }
+    return arith::IndexCastOp::create(b, b.getI64Type(), total);
+  }
+
   /// Operands, then results: each tensor its address, sizes and strides.
   void callLibrary(CallOp call) {
     SmallVector<Value> values;
@@ -172,10 +211,16 @@ private:
       }
       values.push_back(addressOf(b, operand));
       auto [strides, offset] = type.getStridesAndOffset();
-      for (ArrayRef<int64_t> list :
-           {type.getShape(), ArrayRef<int64_t>(strides)})
-        for (int64_t value : list)
-          values.push_back(constant(value));
+      memref::ExtractStridedMetadataOp metadata;
+      if (!type.hasStaticShape())
+        metadata = memref::ExtractStridedMetadataOp::create(b, operand);
+      auto add = [&](ArrayRef<int64_t> known, auto open) {
+        for (auto [i, value] : llvm::enumerate(known))
+          values.push_back(ShapedType::isDynamic(value) ? Value(open()[i])
+                                                        : constant(value));
+      };
+      add(type.getShape(), [&] { return metadata.getSizes(); });
+      add(strides, [&] { return metadata.getStrides(); });
     }
     Value array = words(values.size());
     for (auto [i, value] : llvm::enumerate(values))
@@ -198,13 +243,26 @@ private:
 
   void copyDense(memref::CopyOp copy) {
     auto type = cast<MemRefType>(copy.getTarget().getType());
-    int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
+    int64_t known = elementBytes(type.getElementType());
+    Value open;
+    for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+      if (!ShapedType::isDynamic(size)) {
+        known *= size;
+        continue;
+      }
+      Value more = arith::IndexCastOp::create(
+          b, b.getI64Type(), memref::DimOp::create(b, copy.getTarget(), dim));
+      open = open ? LLVM::MulOp::create(b, open, more).getResult() : more;
+    }
+    Value bytes = constant(known);
+    if (open)
+      bytes = LLVM::MulOp::create(b, open, bytes);
     auto address = [&](Value memref) {
       return LLVM::IntToPtrOp::create(b, pointer, addressOf(b, memref))
           .getResult();
     };
     Value to = address(copy.getTarget()), from = address(copy.getSource());
-    LLVM::MemmoveOp::create(b, to, from, constant(bytes), /*isVolatile=*/false);
+    LLVM::MemmoveOp::create(b, to, from, bytes, /*isVolatile=*/false);
     copy.erase();
   }
 
@@ -213,7 +271,7 @@ private:
   func::FuncOp main;
   ImplicitLocOpBuilder b;
   LLVM::LLVMPointerType pointer;
-  Value context;
+  Value context, symbols;
   LLVM::AllocaOp wordArray;
   int64_t wordCount = 1;
   std::map<Hash128, int64_t> numbers;

@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
+#include "mlir_lowering/codegen/symbols.h"
 #include "mlir_lowering/codegen/words.h"
+#include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/optimize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,30 +22,61 @@ using namespace mlir;
 namespace ltc::compiler {
 namespace {
 
-/// Replaces the forall by a loop over [begin, end) of its linear iterations;
-/// returns their number.
-int64_t toRange(scf::ForallOp forall, Value begin, Value end) {
-  ImplicitLocOpBuilder b(forall.getLoc(), forall);
-  SmallVector<int64_t> trips;
-  int64_t total = 1;
-  for (auto [low, high, step] :
-       llvm::zip_equal(forall.getStaticLowerBound(),
-                       forall.getStaticUpperBound(), forall.getStaticStep())) {
-    trips.push_back(llvm::divideCeil(high - low, step));
-    total *= trips.back();
+/// How many steps of `step` it takes to `size`.
+int64_t stepsTo(int64_t size, int64_t step) {
+  return llvm::divideCeil(size, step);
+}
+
+/// One dimension of a forall: from 0 to a size, or from one number to another.
+struct Range {
+  int64_t low, high, step;
+  Value highValue; ///< of a symbolic one
+
+  /// The number of its iterations.
+  Value trips(ImplicitLocOpBuilder &b) const {
+    if (!highValue)
+      return arith::ConstantIndexOp::create(b, stepsTo(high - low, step));
+    if (step == 1)
+      return highValue;
+    Value by = arith::ConstantIndexOp::create(b, step);
+    return arith::CeilDivUIOp::create(b, highValue, by);
   }
+};
+
+FailureOr<SmallVector<Range>> rangesOf(scf::ForallOp forall) {
+  SmallVector<Range> ranges;
+  for (auto [low, high, step] :
+       llvm::zip_equal(forall.getMixedLowerBound(), forall.getMixedUpperBound(),
+                       forall.getMixedStep())) {
+    Range range{sizeOf(low), sizeOf(high), sizeOf(step), dyn_cast<Value>(high)};
+    if (ShapedType::isDynamic(range.high) ||
+        (isSymbolic(range.high) && range.low))
+      return forall.emitError("a parallel loop of unknown length");
+    ranges.push_back(range);
+  }
+  return ranges;
+}
+
+/// Replaces the forall by a loop over [begin, end) of its linear iterations.
+void toRange(scf::ForallOp forall, ArrayRef<Range> ranges, Value begin,
+             Value end) {
+  ImplicitLocOpBuilder b(forall.getLoc(), forall);
+  // Worked out in front of the loop where that is work.
+  SmallVector<Value> open(ranges.size());
+  for (size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].highValue)
+      open[i] = ranges[i].trips(b);
   Value one = arith::ConstantIndexOp::create(b, 1);
   auto loop = scf::ForOp::create(b, begin, end, one);
   b.setInsertionPointToStart(loop.getBody());
   IRMapping map;
   Value rest = loop.getInductionVar();
-  for (size_t i = trips.size(); i-- > 0;) {
-    Value step = arith::ConstantIndexOp::create(b, forall.getStaticStep()[i]);
-    Value low =
-        arith::ConstantIndexOp::create(b, forall.getStaticLowerBound()[i]);
+  for (size_t i = ranges.size(); i-- > 0;) {
+    Value step = arith::ConstantIndexOp::create(b, ranges[i].step);
+    Value low = arith::ConstantIndexOp::create(b, ranges[i].low);
     Value number = rest;
     if (i > 0) {
-      Value trip = arith::ConstantIndexOp::create(b, trips[i]);
+      Value trip = open[i] ? open[i] : ranges[i].trips(b);
       number = arith::RemUIOp::create(b, rest, trip);
       rest = arith::DivUIOp::create(b, rest, trip);
     }
@@ -53,7 +87,25 @@ int64_t toRange(scf::ForallOp forall, Value begin, Value end) {
   for (Operation &op : forall.getBody()->without_terminator())
     b.clone(op, map);
   forall.erase();
-  return total;
+}
+
+/// Says on the kernel how often its loop runs: as a number, which for symbolic
+/// ranges is that of the hints, and then also as pairs of a size and a step.
+void noteIterations(func::FuncOp kernel, ArrayRef<Range> ranges) {
+  Builder b(kernel.getContext());
+  SizeTable &table = sizeTable(kernel.getContext());
+  int64_t usual = 1;
+  bool isOpen = false;
+  SmallVector<int64_t> trips;
+  for (const Range &range : ranges) {
+    isOpen |= bool(range.highValue);
+    usual *= stepsTo(table.hint(range.high) - range.low, range.step);
+    int64_t length = range.highValue ? range.high : range.high - range.low;
+    trips.append({length, range.step});
+  }
+  kernel->setAttr("ltc.iterations", b.getI64IntegerAttr(usual));
+  if (isOpen)
+    kernel->setAttr("ltc.trips", sizesAttr(b, trips));
 }
 
 LogicalResult lowerKernel(func::FuncOp kernel) {
@@ -67,19 +119,34 @@ LogicalResult lowerKernel(func::FuncOp kernel) {
   Value words = body.addArgument(pointer, kernel.getLoc());
   for (unsigned i = 0; i < count; ++i) {
     Type type = body.getArgument(i).getType();
-    body.getArgument(i).replaceAllUsesWith(loadWord(b, words, i, type));
+    auto sizes = kernel.getArgAttrOfType<ArrayAttr>(i, LtcDialect::kSizes);
+    body.getArgument(i).replaceAllUsesWith(loadWord(b, words, i, type, sizes));
   }
   Value from = arith::IndexCastOp::create(b, b.getIndexType(), begin);
   Value to = arith::IndexCastOp::create(b, b.getIndexType(), end);
   body.eraseArguments(0, count);
+  kernel->removeAttr(kernel.getArgAttrsAttrName());
   kernel.setType(
       b.getFunctionType({b.getI64Type(), b.getI64Type(), pointer}, {}));
 
   auto loops = llvm::to_vector(kernel.getOps<scf::ForallOp>());
   if (loops.size() > 1)
     return kernel.emitError("a kernel has one parallel loop");
-  int64_t iterations = loops.empty() ? 1 : toRange(loops.front(), from, to);
-  kernel->setAttr("ltc.iterations", b.getI64IntegerAttr(iterations));
+  SmallVector<Range> ranges;
+  if (!loops.empty()) {
+    FailureOr<SmallVector<Range>> found = rangesOf(loops.front());
+    if (failed(found))
+      return failure();
+    ranges = *found;
+    toRange(loops.front(), ranges, from, to);
+  }
+  noteIterations(kernel, ranges);
+  if (usesSymbols(kernel)) {
+    // Behind all others is the word that points to the symbols.
+    kernel->setAttr("ltc.symbols", b.getUnitAttr());
+    b.setInsertionPointToStart(&body);
+    lowerSizes(kernel, loadWord(b, words, count, pointer));
+  }
   // A stack slot in a loop would grow the stack and never live in registers.
   SmallVector<memref::AllocaOp> slots;
   kernel.walk([&](memref::AllocaOp slot) { slots.push_back(slot); });

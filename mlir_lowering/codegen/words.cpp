@@ -7,6 +7,7 @@
 #include "mlir_lowering/codegen/words.h"
 
 #include "mlir_lowering/dialect/element_type.h"
+#include "mlir_lowering/dialect/sizes.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -41,11 +42,38 @@ Value addressOf(ImplicitLocOpBuilder &b, Value memref) {
   return arith::IndexCastOp::create(b, b.getI64Type(), address);
 }
 
-Value memrefAt(ImplicitLocOpBuilder &b, Value pointer, Type type) {
+/// The descriptor of dense memory of symbolic sizes.
+static Value describe(ImplicitLocOpBuilder &b, Value pointer, MemRefType type,
+                      ArrayRef<int64_t> sizes) {
+  LLVMTypeConverter converter(b.getContext());
+  Location loc = b.getLoc();
+  auto made = MemRefDescriptor::poison(b, loc, converter.convertType(type));
+  made.setAllocatedPtr(b, loc, pointer);
+  made.setAlignedPtr(b, loc, pointer);
+  made.setConstantOffset(b, loc, 0);
+  auto word = [&](int64_t size) -> Value {
+    OpFoldResult value = sizeValue(b, loc, size);
+    if (auto known = dyn_cast<Value>(value))
+      return arith::IndexCastOp::create(b, b.getI64Type(), known);
+    return LLVM::ConstantOp::create(b, b.getI64Type(), size);
+  };
+  int64_t stride = 1;
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    made.setSize(b, loc, dim, word(sizes[dim]));
+    made.setStride(b, loc, dim, word(stride));
+    stride = productOf(b.getContext(), {stride, sizes[dim]});
+  }
+  return made;
+}
+
+Value memrefAt(ImplicitLocOpBuilder &b, Value pointer, Type type,
+               ArrayAttr sizes) {
   auto memref = cast<MemRefType>(type);
   LLVMTypeConverter converter(b.getContext());
   Value descriptor;
-  if (memref.hasStaticShape()) {
+  if (sizes) {
+    descriptor = describe(b, pointer, memref, sizesIn(sizes));
+  } else if (memref.hasStaticShape()) {
     descriptor = MemRefDescriptor::fromStaticShape(b, b.getLoc(), converter,
                                                    memref, pointer);
   } else {
@@ -75,11 +103,12 @@ void storeWord(ImplicitLocOpBuilder &b, Value words, int64_t index,
   LLVM::StoreOp::create(b, value, wordAt(b, words, index));
 }
 
-Value loadWord(ImplicitLocOpBuilder &b, Value words, int64_t index, Type type) {
+Value loadWord(ImplicitLocOpBuilder &b, Value words, int64_t index, Type type,
+               ArrayAttr sizes) {
   Value place = wordAt(b, words, index);
   if (isa<MemRefType>(type)) {
     Value pointer = LLVM::LoadOp::create(b, words.getType(), place);
-    return memrefAt(b, pointer, type);
+    return memrefAt(b, pointer, type, sizes);
   }
   if (type.isIndex() || type.isInteger(1)) {
     Value word = LLVM::LoadOp::create(b, b.getI64Type(), place);

@@ -113,6 +113,25 @@ LogicalResult CallOp::verify() {
                      "destination");
 }
 
+static bool isFormula(StringRef text) {
+  auto formula = Formula::parse(std::string_view(text));
+  return formula && !formula->isConstant() && formula->str() == text;
+}
+
+LogicalResult SizeAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               StringRef formula) {
+  return isFormula(formula)
+             ? success()
+             : emitError() << "'" << formula << "' is no formula of symbols";
+}
+
+LogicalResult SizeOp::verify() {
+  return isFormula(getFormula()) ? success()
+                                 : emitOpError()
+                                       << "'" << getFormula()
+                                       << "' is no formula of symbols";
+}
+
 bool CallOp::readsViews(StringRef callee) {
   static const llvm::StringSet<> kernels = {
       "aten::mm",

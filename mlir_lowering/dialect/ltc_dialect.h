@@ -19,6 +19,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir_lowering/dialect/size_table.h"
 
 namespace ltc::compiler {
 /// The device's note that a launch has failed.

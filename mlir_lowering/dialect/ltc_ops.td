@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Three ops: one ATen op as recorded, one library call, one index check.
+// One ATen op as recorded, one library call, two checks, one symbolic size.
 // Tensors have the element type they have in memory (element_type.h: bool is
 // i8, integers are signless), so that no conversion stands between stages;
 // the ltc::DType of every operand and result is kept beside the types.
@@ -30,6 +30,11 @@ def Ltc_Dialect : Dialect {
     static constexpr llvm::StringLiteral kDType = "ltc.dtype";
     /// On a function result: number of the argument whose memory it takes.
     static constexpr llvm::StringLiteral kDonates = "ltc.donates";
+    /// On a function's argument: its sizes. On an op: those of each result.
+    static constexpr llvm::StringLiteral kSizes = "ltc.sizes";
+    /// On a module: the hint of each symbol of its graph.
+    static constexpr llvm::StringLiteral kSymbols = "ltc.symbols";
+    SizeTable sizes;
   }];
 }
 
@@ -54,6 +59,13 @@ def Ltc_OperandListAttr : Ltc_Attr<"OperandList", "operands"> {
   let assemblyFormat = "(`<` $present^ `>`)?";
 }
 
+def Ltc_SizeAttr : Ltc_Attr<"Size", "size"> {
+  let summary = "a formula of the graph's symbols, as Formula::str() writes it";
+  let parameters = (ins StringRefParameter<>:$formula);
+  let assemblyFormat = "`<` $formula `>`";
+  let genVerifyDecl = 1;
+}
+
 class Ltc_Op<string mnemonic, list<Trait> traits = []>
     : Op<Ltc_Dialect, mnemonic, traits>;
 
@@ -64,6 +76,8 @@ class Ltc_Op<string mnemonic, list<Trait> traits = []>
 //   true, 1 : i64, 1.0 : f64, "s"    bool, int, float, string
 //   #ltc.dtype<f32>                  a dtype
 //   array<i64: ..>, <f64>, <i1>      lists of these
+//   #ltc.size<"2*s0">, [8, #ltc.size<"s0">]
+//                                    an int, a list of them, with symbols
 // Dtypes are the numbers of ltc::DType. `node` is the node's number in its
 // graph, and the site that run-time errors report.
 defvar Ltc_NodeArguments = (ins
@@ -165,6 +179,19 @@ def Ltc_CheckDivisorOp
   let arguments = (ins AnySignlessInteger:$divisor, I64Attr:$site);
   let results = (outs AnySignlessInteger:$result);
   let assemblyFormat = "$divisor attr-dict `:` type($divisor)";
+}
+
+def Ltc_SizeOp : Ltc_Op<"size", [Pure]> {
+  let summary = "a size that depends on the graph's symbols";
+  let description = [{
+    ```mlir
+    %n = ltc.size "4*s0*s1+3"
+    ```
+  }];
+  let arguments = (ins StrAttr:$formula);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$formula attr-dict";
+  let hasVerifier = 1;
 }
 
 #endif // LTC_OPS

@@ -8,6 +8,7 @@
 
 #include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 
 using namespace mlir;
 
@@ -18,6 +19,12 @@ static Attribute exportAttribute(mlir::Attribute attribute) {
     return x.getValue();
   if (auto x = dyn_cast<IntegerAttr>(attribute))
     return x.getInt();
+  if (auto x = dyn_cast<SizeAttr>(attribute))
+    return sizeOf(OpFoldResult(attribute));
+  if (auto x = dyn_cast<ArrayAttr>(attribute)) {
+    SmallVector<int64_t> sizes = sizesIn(x);
+    return std::vector<int64_t>(sizes.begin(), sizes.end());
+  }
   if (auto x = dyn_cast<FloatAttr>(attribute))
     return x.getValueAsDouble();
   if (auto x = dyn_cast<StringAttr>(attribute))
@@ -50,6 +57,37 @@ Source sourceAt(Location location) {
   return {};
 }
 
+/// The sizes of a call's operand that are symbolic too, if it has such.
+static void nameSizes(CallOp call, unsigned operand, TensorType &type) {
+  auto sizes = call->getAttrOfType<ArrayAttr>(LtcDialect::kSizes);
+  if (!sizes)
+    return;
+  SmallVector<int64_t> dims = sizesIn(cast<ArrayAttr>(sizes[operand]));
+  type.dims.assign(dims.begin(), dims.end());
+}
+
+/// Sizes of the context as sizes of the graph.
+static void takeFormulas(Graph &graph, const SizeTable &table) {
+  auto own = [&](int64_t &size) {
+    if (isSymbolic(size))
+      size = graph.sizeOf(table.formula(size));
+  };
+  for (ValueType &type : graph.inputs)
+    llvm::for_each(type.tensor.dims, own);
+  for (TensorType &type : graph.nodes[0].results)
+    llvm::for_each(type.dims, own);
+  for (Argument &argument : graph.nodes[0].arguments) {
+    auto *attribute = std::get_if<Attribute>(&argument.value);
+    if (auto *one = attribute ? std::get_if<int64_t>(attribute) : nullptr)
+      own(*one);
+    if (auto *list =
+            attribute ? std::get_if<std::vector<int64_t>>(attribute) : nullptr)
+      llvm::for_each(*list, own);
+  }
+  if (!graph.formulas.empty())
+    graph.symbols = table.symbols();
+}
+
 Graph exportCall(CallOp call) {
   Graph graph;
   for (auto [index, input] : llvm::enumerate(call.getInputs())) {
@@ -58,6 +96,7 @@ Graph exportCall(CallOp call) {
     std::vector<int64_t> dims = type.tensor.dims;
     for (auto [to, from] : llvm::enumerate(call.permutationOf(index)))
       type.tensor.dims[to] = dims[from];
+    nameSizes(call, index, type.tensor);
     graph.inputs.push_back(std::move(type));
   }
   Node &node = graph.nodes.emplace_back();
@@ -80,9 +119,12 @@ Graph exportCall(CallOp call) {
   ValueId next = graph.inputs.size();
   for (auto [out, dtype] :
        llvm::zip_equal(call.getOuts(), call.getResultDtypes())) {
-    node.results.push_back(graphType(out.getType(), DType(dtype)).tensor);
+    TensorType type = graphType(out.getType(), DType(dtype)).tensor;
+    nameSizes(call, next, type);
+    node.results.push_back(std::move(type));
     graph.outputs.push_back({next++, std::nullopt});
   }
+  takeFormulas(graph, sizeTable(call.getContext()));
   Source source = sourceAt(call.getLoc());
   node.source = source.empty() ? 0 : internSource(source);
   return graph;

@@ -8,6 +8,7 @@
 
 #include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -26,6 +27,16 @@ public:
 private:
   void importNode(const Node &node, size_t number);
   mlir::Attribute importAttribute(const Attribute &attribute);
+  /// A size of the graph as one of this context.
+  int64_t importSize(int64_t size) {
+    return sizeTable(b.getContext()).size(graph.formulaOf(size));
+  }
+  ArrayAttr importSizes(ArrayRef<int64_t> sizes) {
+    SmallVector<int64_t> here;
+    for (int64_t size : sizes)
+      here.push_back(importSize(size));
+    return sizesAttr(b, here);
+  }
   Location locationOf(SourceId id);
   /// Notes the dtype where the type alone would be read as another.
   void noteDType(SmallVectorImpl<NamedAttribute> &notes, Type type,
@@ -53,6 +64,11 @@ Location Importer::locationOf(SourceId id) {
 }
 
 mlir::Attribute Importer::importAttribute(const Attribute &attribute) {
+  if (auto *x = std::get_if<int64_t>(&attribute); x && isSymbolic(*x))
+    return sizeAttr(b, importSize(*x));
+  if (auto *x = std::get_if<std::vector<int64_t>>(&attribute);
+      x && llvm::any_of(*x, isSymbolic))
+    return importSizes(*x);
   struct Visitor {
     OpBuilder &b;
     mlir::Attribute operator()(std::monostate) { return b.getUnitAttr(); }
@@ -104,8 +120,12 @@ void Importer::importNode(const Node &node, size_t number) {
     }
   }
   SmallVector<Type> types;
+  SmallVector<mlir::Attribute> sizes;
+  bool isStatic = true;
   for (const TensorType &type : node.results) {
     types.push_back(tensorType(b.getContext(), type));
+    sizes.push_back(importSizes(type.dims));
+    isStatic &= type.isStatic();
     resultDTypes.push_back(int8_t(type.dtype));
     dtypes.push_back(type.dtype);
   }
@@ -114,12 +134,17 @@ void Importer::importNode(const Node &node, size_t number) {
       b.getArrayAttr(names), b.getArrayAttr(attributes),
       b.getDenseI8ArrayAttr(inputDTypes), b.getDenseI8ArrayAttr(resultDTypes),
       b.getI64IntegerAttr(number), inputs);
+  if (!isStatic)
+    op->setAttr(LtcDialect::kSizes, b.getArrayAttr(sizes));
   llvm::append_range(values, op.getResults());
 }
 
 OwningOpRef<ModuleOp> Importer::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(b.getUnknownLoc());
   b.setInsertionPointToEnd(module->getBody());
+  if (graph.isDynamic())
+    module.get()->setAttr(LtcDialect::kSymbols,
+                          b.getDenseI64ArrayAttr(graph.symbols));
   SmallVector<Type> inputs;
   for (const ValueType &type : graph.inputs)
     inputs.push_back(valueType(b.getContext(), type));
@@ -132,6 +157,9 @@ OwningOpRef<ModuleOp> Importer::run() {
     dtypes.push_back(type.tensor.dtype);
     SmallVector<NamedAttribute> notes;
     noteDType(notes, inputs[index], type.tensor.dtype);
+    if (!type.tensor.isStatic())
+      notes.push_back(
+          b.getNamedAttr(LtcDialect::kSizes, importSizes(type.tensor.dims)));
     main.setArgAttrs(index, notes);
   }
   for (auto [number, node] : llvm::enumerate(graph.nodes))

@@ -7,6 +7,7 @@
 #include "mlir_lowering/lower/accumulate.h"
 
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -23,7 +24,10 @@ static bool isPlainSum(OpOp add) {
   auto alpha = dyn_cast<IntegerAttr>(add.getValues().getValue().back());
   return alpha && alpha.getInt() == 1 && (element.isF32() || element.isF64()) &&
          llvm::all_equal(llvm::concat<const Type>(add.getInputs().getTypes(),
-                                                  ArrayRef<Type>(type)));
+                                                  ArrayRef<Type>(type))) &&
+         llvm::all_of(add.getInputs(), [&](Value input) {
+           return sizesOf(input) == sizesOf(add.getResult(0));
+         });
 }
 
 static OpOp productOnlyFor(OpOp add, unsigned input) {
@@ -47,6 +51,7 @@ static void replace(OpOp add, unsigned input, OpOp product) {
       b.getArrayAttr({operand, operand, operand, one, one}),
       b.getDenseI8ArrayAttr(dtypes), add.getResultDtypesAttr(),
       product.getNodeAttr(), inputs);
+  both->setDiscardableAttrs(add->getDiscardableAttrDictionary());
   add->replaceAllUsesWith(both);
   add->erase();
   product->erase();

@@ -7,6 +7,7 @@
 #include "mlir_lowering/lower/lower.h"
 
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/lower/accumulate.h"
 #include "mlir_lowering/lower/foreach.h"
 #include "mlir_lowering/lower/user_lowering.h"
@@ -53,14 +54,15 @@ static FailureOr<SmallVector<mlir::Value>> lowerToCall(ImplicitLocOpBuilder &b,
     permutations.push_back(b.getDenseI64ArrayAttr(order));
     permutes |= !order.empty();
   }
-  for (Type type : op.getResultTypes()) {
-    auto tensor = cast<RankedTensorType>(type);
-    if (!tensor.hasStaticShape())
+  for (mlir::Value result : op.getResults()) {
+    auto tensor = cast<RankedTensorType>(result.getType());
+    SmallVector<int64_t> sizes = sizesOf(result);
+    if (llvm::any_of(sizes, ShapedType::isDynamic))
       return op.emitError() << op.getCallee()
                             << " is a library call, and the size of its result "
                             << tensor << " is not known";
-    outs.push_back(
-        tensor::EmptyOp::create(b, tensor.getShape(), tensor.getElementType()));
+    outs.push_back(tensor::EmptyOp::create(b, sizeValues(b, b.getLoc(), sizes),
+                                           tensor.getElementType()));
   }
   auto call = CallOp::create(
       b, op.getResultTypes(), op.getCalleeAttr(), op.getNamesAttr(),
@@ -78,8 +80,12 @@ static FailureOr<mlir::Value> fitResult(ImplicitLocOpBuilder &b, OpOp op,
     return op.emitError() << "the row of " << op.getCallee() << " gives "
                           << StringRef(name(value.dtype())) << ", recorded was "
                           << StringRef(name(wanted.dtype));
-  if (type == wanted.type)
+  if (type == wanted.type && value.sizes() == wanted.sizes)
     return value.ir();
+  if (type == wanted.type)
+    return op.emitError() << "not for dynamic sizes: the row of "
+                          << op.getCallee()
+                          << " gives other sizes than were recorded";
   if (!tensor::CastOp::areCastCompatible(type, wanted.type))
     return op.emitError() << "the row of " << op.getCallee() << " gives "
                           << type << ", recorded was " << wanted.type;
@@ -96,9 +102,13 @@ static FailureOr<SmallVector<mlir::Value>> lowerOp(ImplicitLocOpBuilder &b,
   Values values;
   if (const Row *row = table.match(call)) {
     values = row->lower(emit, call);
+    if (emit.isRefused())
+      return failure();
   } else {
     for (const ForeachItem &item : splitForeach(call, table))
       llvm::append_range(values, item.row->lower(emit, item.call));
+    if (emit.isRefused())
+      return failure();
     if (values.empty())
       return lowerToCall(b, op);
   }
@@ -127,6 +137,9 @@ static void eraseDead(Operation *root) {
 }
 
 LogicalResult lowerOps(Operation *root) {
+  if (auto hints = root->getAttrOfType<DenseI64ArrayAttr>(LtcDialect::kSymbols))
+    sizeTable(root->getContext())
+        .setHints(std::vector<int64_t>(hints.asArrayRef()));
   eraseDead(root);
   accumulateProducts(root);
   SmallVector<OpOp> ops;

@@ -133,7 +133,7 @@ static Value gluBackward(Emit &e, const OpCall &op) {
 }
 
 static bool hasStaticSplit(const OpCall &op) {
-  return op["self"].tensorType().hasStaticShape();
+  return !isSymbolic(op["self"].size(op.dim("dim", -1, op["self"])));
 }
 
 static Values preluBackward(Emit &e, const OpCall &op) {
@@ -174,7 +174,7 @@ static void addRelus(OpTable &t) {
   t.pointwise("aten::_prelu_kernel", [](Scalar s, Value x, Value weight) {
     return s.select(s.gt(x, 0.0), x, s.mul(weight, x));
   });
-  t.structured("aten::_prelu_kernel_backward", preluBackward);
+  t.structured("aten::_prelu_kernel_backward", preluBackward).anySize();
   t.pointwise("aten::elu", [](Scalar s, const Elements &x) {
     Value self = x["self"];
     Value scale = x["scale"] ? x["scale"] : Value(1.0);
@@ -249,8 +249,10 @@ static void addSmooth(OpTable &t) {
   });
   t.structured("aten::log_sigmoid_forward", logSigmoid)
       .when([](const OpCall &op) {
-        return op.result(0).type == op.result(1).type;
-      });
+        return op.result(0).type == op.result(1).type &&
+               op.result(0).sizes == op.result(1).sizes;
+      })
+      .anySize();
   t.pointwise(
       "aten::log_sigmoid_backward", [](Scalar s, Value grad, Value x, Value z) {
         Value negative = s.lt(x, 0.0);
@@ -294,13 +296,16 @@ void addActivationOps(OpTable &t) {
   addRelus(t);
   addSmooth(t);
   addHardAndShrink(t);
-  t.structured("aten::glu", glu).when(hasStaticSplit);
-  t.structured("aten::glu_backward", gluBackward).when(hasStaticSplit);
-  t.structured("aten::_softmax", softmax);
-  t.structured("aten::_safe_softmax", safeSoftmax);
-  t.structured("aten::_log_softmax", logSoftmax);
-  t.structured("aten::_softmax_backward_data", softmaxBackward);
-  t.structured("aten::_log_softmax_backward_data", logSoftmaxBackward);
+  t.structured("aten::glu", glu).when(hasStaticSplit).anySize();
+  t.structured("aten::glu_backward", gluBackward)
+      .when(hasStaticSplit)
+      .anySize();
+  t.structured("aten::_softmax", softmax).anySize();
+  t.structured("aten::_safe_softmax", safeSoftmax).anySize();
+  t.structured("aten::_log_softmax", logSoftmax).anySize();
+  t.structured("aten::_softmax_backward_data", softmaxBackward).anySize();
+  t.structured("aten::_log_softmax_backward_data", logSoftmaxBackward)
+      .anySize();
 }
 
 } // namespace ltc::compiler

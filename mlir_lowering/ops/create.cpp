@@ -61,21 +61,17 @@ static Value eye(Emit &e, const OpCall &op) {
 static void addTriangle(OpTable &t, const char *name, bool lower) {
   // Keeps column j of row i where j - i is at most (at least) the diagonal.
   t.structured(name, [lower](Emit &e, const OpCall &op) {
-    Value x = op["self"];
-    int64_t diagonal = op.integer("diagonal");
-    Value y = e.generate(e.shape(x), [&](Scalar s, llvm::ArrayRef<Value> at) {
-      Value row = at[at.size() - 2], column = at.back();
-      Value offset = s.sub(column, row);
-      Value keep = lower ? s.le(offset, diagonal) : s.ge(offset, diagonal);
-      Value element = s.load(x, at);
-      return s.select(keep, element, s.number(0, element.dtype()));
-    });
-    return e.narrow(y, op.result());
-  });
-}
-
-static bool isStaticResult(const OpCall &op) {
-  return op.result().type.hasStaticShape();
+     Value x = op["self"];
+     int64_t diagonal = op.integer("diagonal");
+     Value y = e.generate(e.shape(x), [&](Scalar s, llvm::ArrayRef<Value> at) {
+       Value row = at[at.size() - 2], column = at.back();
+       Value offset = s.sub(column, row);
+       Value keep = lower ? s.le(offset, diagonal) : s.ge(offset, diagonal);
+       Value element = s.load(x, at);
+       return s.select(keep, element, s.number(0, element.dtype()));
+     });
+     return e.narrow(y, op.result());
+   }).anySize();
 }
 
 void addCreateOps(OpTable &t) {
@@ -85,31 +81,32 @@ void addCreateOps(OpTable &t) {
          return filled(e, op,
                        op.has("fill_value") ? op["fill_value"] : op["value"]);
        })
-      .when(isStaticResult);
+      .anySize();
   t.structured(
        {"aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::zero"},
        [](Emit &e, const OpCall &op) { return filled(e, op, 0); })
-      .when(isStaticResult);
+      .anySize();
   t.structured({"aten::ones", "aten::ones_like", "aten::new_ones"},
                [](Emit &e, const OpCall &op) { return filled(e, op, 1); })
-      .when(isStaticResult);
+      .anySize();
   t.structured("aten::scalar_tensor", [](Emit &e, const OpCall &op) {
-    return filled(e, op, op["s"]);
-  });
+     return filled(e, op, op["s"]);
+   }).anySize();
   t.structured("aten::fill.Tensor", [](Emit &e, const OpCall &op) {
-    return e.expand(e.narrow(op["value"], op.result()), e.shape(op["self"]));
-  });
+     return e.expand(e.narrow(op["value"], op.result()), e.shape(op["self"]));
+   }).anySize();
   t.structured(
-      {"aten::arange", "aten::arange.start", "aten::arange.start_step"},
-      arange);
+       {"aten::arange", "aten::arange.start", "aten::arange.start_step"},
+       arange)
+      .anySize();
   t.structured("aten::linspace", linspace).when([](const OpCall &op) {
     return isFloat(op.result().dtype);
   });
-  t.structured({"aten::eye", "aten::eye.m"}, eye);
+  t.structured({"aten::eye", "aten::eye.m"}, eye).anySize();
   // In-place copies: the values of one, the dtype and shape of the other.
   t.structured("aten::copy", [](Emit &e, const OpCall &op) {
-    return e.expand(e.narrow(op["src"], op.result()), e.shape(op["self"]));
-  });
+     return e.expand(e.narrow(op["src"], op.result()), e.shape(op["self"]));
+   }).anySize();
   addTriangle(t, "aten::tril", /*lower=*/true);
   addTriangle(t, "aten::triu", /*lower=*/false);
 }

@@ -9,9 +9,11 @@
 // later stages fuse: rows never allocate, loop or think about memory.
 //
 // Values from arithmetic are wide (f32 for the 16-bit floats) until narrow().
-// A dynamic dimension is never 1: front ends keep 0 and 1 static. No loop runs
-// over a dimension of size 1: maps and reductions are made without, and
-// reshaped, so that keepdim and batches of one cost and hide nothing.
+// A size is an int64_t: a number or symbolic, and equal sizes are equal. Where
+// rows broadcast, a symbolic size meets only itself or 1: another is refused.
+// No loop runs over a dimension of size 1: maps and reductions are made
+// without, and reshaped, so that keepdim and batches of one cost and hide
+// nothing.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -21,7 +23,7 @@
 
 namespace ltc::compiler {
 
-using Shape = llvm::SmallVector<mlir::OpFoldResult>;
+using Shape = llvm::SmallVector<int64_t>;
 using Dims = llvm::ArrayRef<int64_t>;
 
 class Emit {
@@ -30,16 +32,19 @@ public:
       : b(builder), site(site) {}
 
   // Shapes.
-  Shape shape(Value x);
-  /// Of a type whose dimensions are static.
-  Shape shape(ResultType type);
-  Shape shape(Dims sizes);
+  Shape shape(Value x) { return x.sizes(); }
+  Shape shape(ResultType type) { return type.sizes; }
+  /// Sums and products of sizes.
+  int64_t sum(Dims sizes) { return compiler::sumOf(b.getContext(), sizes); }
+  int64_t product(Dims sizes) {
+    return compiler::productOf(b.getContext(), sizes);
+  }
+  /// -size.
+  int64_t minus(int64_t size) { return product({-1, size}); }
   /// Right-aligned broadcast of all tensors among `values`.
   Shape broadcastShape(llvm::ArrayRef<Value> values);
-  /// Number of elements over `dims`: a literal when static, else a host scalar.
+  /// Number of elements over `dims`, as a literal.
   Value count(Value x, Dims dims);
-  /// Size of a dimension: a literal when static, else a host scalar.
-  Value size(Value x, int64_t dim);
 
   // Dtypes.
   Value cast(Value x, DType dtype);
@@ -133,19 +138,17 @@ public:
   Value permute(Value x, Dims order);
   Value transpose(Value x, int64_t dim0, int64_t dim1);
   Value expand(Value x, const Shape &shape);
-  /// Row-major order stays; at most one target dimension may be dynamic where
-  /// the dimensions do not match up one by one.
+  /// Row-major order stays, and so does the number of elements.
   Value reshape(Value x, Dims sizes);
-  Value reshape(Value x, ResultType to) {
-    return reshape(x, to.type.getShape());
-  }
+  Value reshape(Value x, ResultType to) { return reshape(x, to.sizes); }
   /// All in one dimension.
-  Value flatten(Value x) { return reshape(x, {mlir::ShapedType::kDynamic}); }
+  Value flatten(Value x) { return reshape(x, {product(shape(x))}); }
   /// New dimensions of size 1 at these positions of the result.
   Value unsqueeze(Value x, Dims dims);
   /// Removes those of `dims` that have size 1.
   Value squeeze(Value x, Dims dims);
-  /// Python's x[start:stop:step] along dim; bounds as Python clamps them.
+  /// Python's x[start:stop:step] along dim. Bounds as Python clamps them, but
+  /// where a size is symbolic they must be in range, and step 1.
   Value slice(Value x, int64_t dim, int64_t start, int64_t stop,
               int64_t step = 1);
   /// x with x[start:stop:step] along dim replaced.
@@ -159,7 +162,13 @@ public:
   Value full(const Shape &shape, DType dtype, Value value);
   Value empty(const Shape &shape, DType dtype);
 
+  /// Ends the lowering of this op with an error: "not for dynamic sizes".
+  void refuse(const llvm::Twine &why);
+  bool isRefused() const { return refused; }
+
   mlir::ImplicitLocOpBuilder &builder() { return b; }
+  /// For MLIR's ops to take.
+  llvm::SmallVector<mlir::OpFoldResult> values(Dims sizes);
 
 private:
   struct Access {
@@ -183,6 +192,7 @@ private:
 
   mlir::ImplicitLocOpBuilder &b;
   int64_t site;
+  bool refused = false;
 };
 
 } // namespace ltc::compiler

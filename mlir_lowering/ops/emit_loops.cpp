@@ -20,8 +20,8 @@ using namespace mlir;
 /// Loops over a shape, none over its dimensions of size 1.
 struct Emit::LoopNest {
   LoopNest(const Shape &shape) {
-    for (OpFoldResult size : shape) {
-      bool unit = isOneInteger(size);
+    for (int64_t size : shape) {
+      bool unit = size == 1;
       isUnit.push_back(unit);
       loopOf.push_back(unit ? -1 : int64_t(sizes.size()));
       if (!unit)
@@ -45,6 +45,12 @@ Emit::Access Emit::access(Value x, const LoopNest &nest) {
   ReassociationIndices leading;
   for (int64_t dim = 0; dim < rank; ++dim) {
     if (x.size(dim) != 1) {
+      int64_t loop = nest.loopOf[dim + shift];
+      int64_t length = loop < 0 ? 1 : nest.sizes[loop];
+      // One that is 1 in some run would be broadcast there, and not here.
+      if (length != x.size(dim) &&
+          (isSymbolic(length) || isSymbolic(x.size(dim))))
+        refuse("different sizes meet in dimension " + Twine(dim + shift));
       exprs.push_back(b.getAffineDimExpr(nest.loopOf[dim + shift]));
       kept.push_back(x.size(dim));
       groups.push_back({dim});
@@ -63,7 +69,7 @@ Emit::Access Emit::access(Value x, const LoopNest &nest) {
     return {x.ir(), map};
   // The source of a reshape that only added units, else a reshape.
   if (auto expanded = x.ir().getDefiningOp<tensor::ExpandShapeOp>())
-    if (expanded.getSrcType().getShape() == ArrayRef(kept))
+    if (sizesOf(expanded.getSrc()) == kept)
       return {expanded.getSrc(), map};
   return {tensor::CollapseShapeOp::create(b, x.ir(), groups), map};
 }
@@ -112,7 +118,7 @@ Values Emit::mapMany(const Shape &shape, ArrayRef<Value> operands, Body body) {
       output = s.number(output, output.isReal() ? DType::F32 : output.dtype());
     yields.push_back(s.toMemory(output, output.dtype()));
     Type element = yields.back().getType();
-    inits.push_back(tensor::EmptyOp::create(b, nest.sizes, element));
+    inits.push_back(tensor::EmptyOp::create(b, values(nest.sizes), element));
     types.push_back(inits.back().getType());
     maps.push_back(b.getMultiDimIdentityMap(nest.sizes.size()));
     block->addArgument(element, b.getLoc());

@@ -15,57 +15,46 @@ namespace ltc::compiler {
 
 using namespace mlir;
 
-static constexpr int64_t kUnknown = ShapedType::kDynamic;
-
-Shape Emit::shape(Value x) {
-  return tensor::getMixedSizes(b, b.getLoc(), x.ir());
+void Emit::refuse(const Twine &why) {
+  if (!refused)
+    mlir::emitError(b.getLoc()) << "not for dynamic sizes: " << why;
+  refused = true;
 }
-Shape Emit::shape(ResultType type) { return shape(type.type.getShape()); }
-Shape Emit::shape(Dims sizes) {
-  assert(!llvm::is_contained(sizes, kUnknown) && "sizes must be static");
-  return getAsIndexOpFoldResult(b.getContext(), sizes);
+
+SmallVector<OpFoldResult> Emit::values(Dims sizes) {
+  Shape known(sizes);
+  for (int64_t &size : known)
+    if (ShapedType::isDynamic(size)) {
+      refuse("nothing says what a size of an operand is");
+      size = 1;
+    }
+  return sizeValues(b, b.getLoc(), known);
 }
 
 Shape Emit::broadcastShape(ArrayRef<Value> values) {
   int64_t rank = 0;
   for (Value value : values)
     rank = std::max(rank, value.rank());
-  Shape common(rank, b.getIndexAttr(1));
+  Shape common(rank, 1);
   for (Value value : values) {
-    if (!value.isTensor() || value.rank() == 0)
+    if (!value.isTensor())
       continue;
     Shape sizes = shape(value);
     for (int64_t dim = 0; dim < value.rank(); ++dim) {
-      OpFoldResult &slot = common[dim + rank - value.rank()];
-      // Static beats dynamic: both are the same size, as neither is 1.
-      if (value.size(dim) != 1 &&
-          (isOneInteger(slot) || !getConstantIntValue(slot)))
+      int64_t &slot = common[dim + rank - value.rank()];
+      if (slot == 1)
         slot = sizes[dim];
     }
   }
   return common;
 }
 
-Value Emit::size(Value x, int64_t dim) { return count(x, {dim}); }
-
 Value Emit::count(Value x, Dims dims) {
-  int64_t known = 1;
-  mlir::Value unknown;
-  for (int64_t dim : dims) {
-    if (dim >= x.rank()) // a scalar's dimension 0
-      continue;
-    if (x.size(dim) != kUnknown) {
-      known *= x.size(dim);
-      continue;
-    }
-    mlir::Value size = arith::IndexCastOp::create(
-        b, b.getI64Type(), tensor::DimOp::create(b, x.ir(), dim));
-    unknown = unknown ? arith::MulIOp::create(b, unknown, size) : size;
-  }
-  if (!unknown)
-    return known;
-  mlir::Value factor = arith::ConstantOp::create(b, b.getI64IntegerAttr(known));
-  return Value::host(arith::MulIOp::create(b, unknown, factor), DType::I64);
+  Shape sizes;
+  for (int64_t dim : dims)
+    if (dim < x.rank()) // a scalar has a dimension 0
+      sizes.push_back(x.size(dim));
+  return product(sizes);
 }
 
 Value Emit::permute(Value x, Dims order) {
@@ -97,10 +86,11 @@ Value Emit::expandUnits(Value x, ArrayRef<bool> isUnit) {
           .push_back(dim);
     sizes.push_back(unit ? 1 : x.size(from++));
   }
-  auto type = RankedTensorType::get(sizes, x.tensorType().getElementType());
-  if (type == x.tensorType())
+  auto type = shapedAs(sizes, x.tensorType().getElementType());
+  if (type == x.tensorType()) // there is no unit
     return x;
-  return {tensor::ExpandShapeOp::create(b, type, x.ir(), groups), x.dtype()};
+  return {tensor::ExpandShapeOp::create(b, type, x.ir(), groups, values(sizes)),
+          x.dtype()};
 }
 
 Value Emit::unsqueeze(Value x, Dims dims) {
@@ -118,72 +108,91 @@ Value Emit::squeeze(Value x, Dims dims) {
   return reshape(x, sizes);
 }
 
-/// Splits both shapes into runs of equal size, as short as possible.
-static bool matchRuns(Dims from, Dims to,
-                      SmallVectorImpl<ReassociationIndices> &fromRuns,
-                      SmallVectorImpl<ReassociationIndices> &toRuns) {
-  size_t i = 0, j = 0;
-  while (i < from.size() && j < to.size()) {
-    ReassociationIndices &left = fromRuns.emplace_back();
-    ReassociationIndices &right = toRuns.emplace_back();
-    int64_t a = from[i], c = to[j];
-    left.push_back(i++);
-    right.push_back(j++);
-    while (a != c) {
-      if (a < c ? i == from.size() : j == to.size())
-        return false;
-      if (a < c)
-        a *= from[i], left.push_back(i++);
-      else
-        c *= to[j], right.push_back(j++);
+namespace {
+/// Two shapes of as many elements, split into runs of equal size, as short as
+/// possible. Products of symbolic sizes are compared as formulas; which side a
+/// run is too short on is told by their hints.
+class MatchedRuns {
+public:
+  MatchedRuns(SizeTable &table, Dims from, Dims to) : table(table) {
+    if (!match(from, to)) {
+      fromRuns.assign(1,
+                      llvm::to_vector<2>(llvm::seq<int64_t>(0, from.size())));
+      toRuns.assign(1, llvm::to_vector<2>(llvm::seq<int64_t>(0, to.size())));
     }
   }
-  // What remains has size 1.
-  for (; i < from.size(); ++i)
-    fromRuns.back().push_back(i);
-  for (; j < to.size(); ++j)
-    toRuns.back().push_back(j);
-  return true;
-}
 
-Value Emit::reshape(Value x, Dims sizes) {
-  RankedTensorType from = x.tensorType();
-  SmallVector<int64_t> to(sizes);
-  if (from.hasStaticShape() && llvm::count(to, kUnknown) == 1) {
-    int64_t rest = 1;
-    for (int64_t size : to)
-      rest *= size == kUnknown ? 1 : size;
-    *llvm::find(to, kUnknown) = rest ? from.getNumElements() / rest : 0;
+  SmallVector<ReassociationIndices> fromRuns, toRuns;
+
+private:
+  bool match(Dims from, Dims to) {
+    size_t i = 0, j = 0;
+    while (i < from.size() && j < to.size()) {
+      ReassociationIndices &left = fromRuns.emplace_back();
+      ReassociationIndices &right = toRuns.emplace_back();
+      Formula a(1), c(1);
+      auto growLeft = [&] {
+        left.push_back(i);
+        a = a * table.formula(from[i++]);
+      };
+      auto growRight = [&] {
+        right.push_back(j);
+        c = c * table.formula(to[j++]);
+      };
+      growLeft();
+      growRight();
+      while (a != c) {
+        bool leftIsShort = table.hint(a) < table.hint(c);
+        if (leftIsShort ? i == from.size() : j == to.size())
+          return false;
+        leftIsShort ? growLeft() : growRight();
+      }
+    }
+    if (fromRuns.empty())
+      return false;
+    // What remains has size 1.
+    for (; i < from.size(); ++i)
+      fromRuns.back().push_back(i);
+    for (; j < to.size(); ++j)
+      toRuns.back().push_back(j);
+    return true;
   }
-  Type element = from.getElementType();
-  auto target = RankedTensorType::get(to, element);
-  if (target == from)
+
+  SizeTable &table;
+};
+} // namespace
+
+Value Emit::reshape(Value x, Dims to) {
+  Shape from = shape(x);
+  if (from == Shape(to))
     return x;
-  if (target.hasStaticShape() && target.getNumElements() == 0)
+  if (product(from) != product(to)) {
+    refuse("a reshape that no formula shows to keep the number of elements");
+    return x;
+  }
+  if (llvm::is_contained(to, 0))
     // Computed, so that it has a place where a library call reads it; complex
     // numbers have no arithmetic to compute it with.
-    return hasArithmetic(x.dtype()) ? full(shape(to), x.dtype(), 0)
-                                    : empty(shape(to), x.dtype());
+    return hasArithmetic(x.dtype()) ? full(Shape(to), x.dtype(), 0)
+                                    : empty(Shape(to), x.dtype());
+  Type element = x.tensorType().getElementType();
+  auto target = shapedAs(to, element);
   auto result = [&](mlir::Value ir) { return Value(ir, x.dtype()); };
-  if (auto groups = getReassociationIndicesForReshape(from, target)) {
-    if (from.getRank() > target.getRank())
-      return result(
-          tensor::CollapseShapeOp::create(b, target, x.ir(), *groups));
-    return result(tensor::ExpandShapeOp::create(b, target, x.ir(), *groups));
-  }
-  SmallVector<ReassociationIndices> fromRuns, toRuns;
-  bool isStatic = from.hasStaticShape() && target.hasStaticShape();
-  if (!isStatic || !from.getRank() || !target.getRank() ||
-      !matchRuns(from.getShape(), to, fromRuns, toRuns)) {
-    fromRuns.assign(1,
-                    llvm::to_vector<2>(llvm::seq<int64_t>(0, from.getRank())));
-    toRuns.assign(1, llvm::to_vector<2>(llvm::seq<int64_t>(0, to.size())));
-  }
+  bool isStatic = x.tensorType().hasStaticShape() && target.hasStaticShape();
+  if (isStatic)
+    if (auto groups =
+            getReassociationIndicesForReshape(x.tensorType(), target)) {
+      if (from.size() > to.size())
+        return result(
+            tensor::CollapseShapeOp::create(b, target, x.ir(), *groups));
+      return result(tensor::ExpandShapeOp::create(b, target, x.ir(), *groups));
+    }
+  MatchedRuns runs(sizeTable(b.getContext()), from, to);
   mlir::Value ir = x.ir();
-  if (fromRuns.size() != size_t(from.getRank()))
-    ir = tensor::CollapseShapeOp::create(b, ir, fromRuns);
-  if (toRuns.size() != to.size())
-    ir = tensor::ExpandShapeOp::create(b, target, ir, toRuns);
+  if (runs.fromRuns.size() != from.size())
+    ir = tensor::CollapseShapeOp::create(b, ir, runs.fromRuns);
+  if (runs.toRuns.size() != to.size())
+    ir = tensor::ExpandShapeOp::create(b, target, ir, runs.toRuns, values(to));
   return result(ir);
 }
 

@@ -7,7 +7,6 @@
 #include "mlir_lowering/ops/emit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir_lowering/dialect/element_type.h"
@@ -26,10 +25,7 @@ static int64_t clampSlice(int64_t size, int64_t &start, int64_t stop,
   return std::max<int64_t>(0, (clamp(stop) - start + step - 1) / step);
 }
 
-static bool isEmpty(const Shape &shape) {
-  return llvm::any_of(
-      shape, [](OpFoldResult size) { return getConstantIntValue(size) == 0; });
-}
+static bool isEmpty(Dims sizes) { return llvm::is_contained(sizes, 0); }
 
 struct SliceBounds {
   Shape offsets, sizes, strides;
@@ -38,33 +34,25 @@ struct SliceBounds {
 /// Where x[start:stop:step] along dim lies.
 static SliceBounds sliceBounds(Emit &e, Value x, int64_t dim, int64_t start,
                                int64_t stop, int64_t step) {
-  ImplicitLocOpBuilder &b = e.builder();
-  SliceBounds at{Shape(x.rank(), b.getIndexAttr(0)), e.shape(x),
-                 Shape(x.rank(), b.getIndexAttr(1))};
-  at.strides[dim] = b.getIndexAttr(step);
-  if (!ShapedType::isDynamic(x.size(dim))) {
-    int64_t length = clampSlice(x.size(dim), start, stop, step);
-    at.offsets[dim] = b.getIndexAttr(start);
-    at.sizes[dim] = b.getIndexAttr(length);
+  SliceBounds at{Shape(x.rank(), 0), e.shape(x), Shape(x.rank(), 1)};
+  int64_t size = x.size(dim);
+  at.strides[dim] = step;
+  if (!isSymbolic(size) && !isSymbolic(start) && !isSymbolic(stop)) {
+    at.sizes[dim] = clampSlice(size, start, stop, step);
+    at.offsets[dim] = start;
     return at;
   }
-  mlir::Value size = tensor::DimOp::create(b, x.ir(), dim);
-  mlir::Value zero = arith::ConstantIndexOp::create(b, 0);
-  auto clamp = [&](int64_t bound) -> mlir::Value {
-    mlir::Value at = arith::ConstantIndexOp::create(b, bound);
-    if (bound < 0)
-      at = arith::AddIOp::create(b, at, size);
-    return arith::MinSIOp::create(
-        b, arith::MaxSIOp::create(b, at, zero).getResult(), size);
+  // The length shows in the type of the result, which is known to be right:
+  // if it is stop - start, neither was clamped.
+  auto counted = [&](int64_t bound) {
+    return bound < 0 && !isSymbolic(bound) ? e.sum({bound, size}) : bound;
   };
-  mlir::Value first = clamp(start), last = clamp(stop);
-  mlir::Value length = arith::MaxSIOp::create(
-      b, arith::SubIOp::create(b, last, first).getResult(), zero);
+  start = counted(start);
+  stop = stop == INT64_MAX ? size : counted(stop);
   if (step != 1)
-    length = arith::CeilDivUIOp::create(
-        b, length, arith::ConstantIndexOp::create(b, step).getResult());
-  at.offsets[dim] = getAsOpFoldResult(first);
-  at.sizes[dim] = getAsOpFoldResult(length);
+    e.refuse("a slice with a step");
+  at.offsets[dim] = start;
+  at.sizes[dim] = e.sum({stop, e.minus(start)});
   return at;
 }
 
@@ -75,8 +63,8 @@ Value Emit::slice(Value x, int64_t dim, int64_t start, int64_t stop,
     return x;
   if (isEmpty(at.sizes)) // MLIR allows no slice at the very end
     return empty(at.sizes, x.dtype());
-  return {tensor::ExtractSliceOp::create(b, x.ir(), at.offsets, at.sizes,
-                                         at.strides),
+  return {tensor::ExtractSliceOp::create(b, x.ir(), values(at.offsets),
+                                         values(at.sizes), values(at.strides)),
           x.dtype()};
 }
 
@@ -84,12 +72,17 @@ Value Emit::insertSlice(Value x, Value part, int64_t dim, int64_t start,
                         int64_t stop, int64_t step) {
   SliceBounds at = sliceBounds(*this, x, dim, start, stop, step);
   part = cast(part, x.dtype());
+  if (part.sizes() != at.sizes) {
+    refuse("a slice whose length no formula shows");
+    return x;
+  }
   if (at.sizes == shape(x))
     return part;
   if (isEmpty(at.sizes))
     return x;
-  return {tensor::InsertSliceOp::create(b, part.ir(), x.ir(), at.offsets,
-                                        at.sizes, at.strides),
+  return {tensor::InsertSliceOp::create(b, part.ir(), x.ir(),
+                                        values(at.offsets), values(at.sizes),
+                                        values(at.strides)),
           x.dtype()};
 }
 
@@ -97,30 +90,23 @@ Value Emit::concat(ArrayRef<Value> parts, int64_t dim) {
   if (parts.size() == 1)
     return parts[0];
   Shape total = shape(parts[0]);
-  SmallVector<OpFoldResult> ends;
-  OpFoldResult end = b.getIndexAttr(0);
+  SmallVector<int64_t> starts;
+  int64_t end = 0;
   for (Value part : parts) {
-    OpFoldResult size = shape(part)[dim];
-    auto known = getConstantIntValue(end), more = getConstantIntValue(size);
-    if (known && more)
-      end = b.getIndexAttr(*known + *more);
-    else
-      end = arith::AddIOp::create(
-                b, getValueOrCreateConstantIndexOp(b, b.getLoc(), end),
-                getValueOrCreateConstantIndexOp(b, b.getLoc(), size))
-                .getResult();
-    ends.push_back(end);
+    starts.push_back(end);
+    end = sum({end, part.size(dim)});
   }
   total[dim] = end;
   Value joined = empty(total, parts[0].dtype());
-  Shape offsets(total.size(), b.getIndexAttr(0));
-  Shape strides(total.size(), b.getIndexAttr(1));
-  for (auto [index, part] : llvm::enumerate(parts)) {
-    if (isEmpty(shape(part)))
+  Shape offsets(total.size(), 0), strides(total.size(), 1);
+  for (auto [start, part] : llvm::zip_equal(starts, parts)) {
+    Shape sizes = shape(part);
+    if (isEmpty(sizes))
       continue;
-    offsets[dim] = index ? ends[index - 1] : OpFoldResult(b.getIndexAttr(0));
-    joined = {tensor::InsertSliceOp::create(b, part.ir(), joined.ir(), offsets,
-                                            shape(part), strides),
+    offsets[dim] = start;
+    joined = {tensor::InsertSliceOp::create(b, part.ir(), joined.ir(),
+                                            values(offsets), values(sizes),
+                                            values(strides)),
               joined.dtype()};
   }
   return joined;
@@ -133,29 +119,24 @@ Value Emit::pad(Value x, Dims low, Dims high, Value value) {
       inner = slice(inner, dim, std::max<int64_t>(0, -low[dim]),
                     high[dim] < 0 ? high[dim] : INT64_MAX);
   Shape offsets, total = shape(inner);
-  Shape strides(total.size(), b.getIndexAttr(1));
   for (auto [dim, size] : llvm::enumerate(total)) {
     int64_t before = std::max<int64_t>(0, low[dim]);
-    int64_t more = before + std::max<int64_t>(0, high[dim]);
-    offsets.push_back(b.getIndexAttr(before));
-    if (auto known = getConstantIntValue(size))
-      size = b.getIndexAttr(*known + more);
-    else if (more)
-      size = arith::AddIOp::create(
-                 b, llvm::cast<mlir::Value>(size),
-                 arith::ConstantIndexOp::create(b, more).getResult())
-                 .getResult();
+    offsets.push_back(before);
+    size = sum({size, before + std::max<int64_t>(0, high[dim])});
   }
   Value around = full(total, x.dtype(), value);
   if (isEmpty(shape(inner)))
     return around;
-  return {tensor::InsertSliceOp::create(b, inner.ir(), around.ir(), offsets,
-                                        shape(inner), strides),
+  Shape strides(total.size(), 1);
+  return {tensor::InsertSliceOp::create(b, inner.ir(), around.ir(),
+                                        values(offsets), values(shape(inner)),
+                                        values(strides)),
           x.dtype()};
 }
 
 Value Emit::empty(const Shape &shape, DType dtype) {
-  return {tensor::EmptyOp::create(b, shape, memoryType(b.getContext(), dtype)),
+  return {tensor::EmptyOp::create(b, values(shape),
+                                  memoryType(b.getContext(), dtype)),
           dtype};
 }
 

@@ -121,6 +121,18 @@ static bool hasIntegerIndices(const OpCall &op) {
   return any;
 }
 
+/// Whether indices broadcast to one shape whatever their symbolic sizes are.
+static bool haveOneShape(const Values &indices) {
+  for (Value a : indices)
+    for (Value b : indices)
+      for (int64_t i = 1; a && b && i <= std::min(a.rank(), b.rank()); ++i) {
+        int64_t x = a.size(a.rank() - i), y = b.size(b.rank() - i);
+        if ((isSymbolic(x) || isSymbolic(y)) && x != y && x != 1 && y != 1)
+          return false;
+      }
+  return true;
+}
+
 static Value take(Emit &e, const OpCall &op) {
   Value x = e.flatten(op["self"]), index = op["index"];
   Value picked =
@@ -132,17 +144,22 @@ static Value take(Emit &e, const OpCall &op) {
 }
 
 void addIndexOps(OpTable &t) {
-  t.structured("aten::embedding", embedding);
-  t.structured("aten::gather", gather).when([](const OpCall &op) {
-    // A scalar stands for a vector of one element, on either side.
-    return op["self"].rank() > 0 && op["index"].rank() == op["self"].rank();
-  });
-  t.structured("aten::index_select", indexSelect).when([](const OpCall &op) {
-    return op["self"].rank() > 0;
-  });
+  t.structured("aten::embedding", embedding).anySize();
+  t.structured("aten::gather", gather)
+      .when([](const OpCall &op) {
+        // A scalar stands for a vector of one element, on either side.
+        return op["self"].rank() > 0 && op["index"].rank() == op["self"].rank();
+      })
+      .anySize();
+  t.structured("aten::index_select", indexSelect)
+      .when([](const OpCall &op) { return op["self"].rank() > 0; })
+      .anySize();
   t.structured({"aten::index.Tensor", "aten::_unsafe_index.Tensor"}, index)
-      .when(hasIntegerIndices);
-  t.structured("aten::take", take);
+      .when([](const OpCall &op) {
+        return hasIntegerIndices(op) && haveOneShape(op.list("indices"));
+      })
+      .anySize();
+  t.structured("aten::take", take).anySize();
 }
 
 } // namespace ltc::compiler

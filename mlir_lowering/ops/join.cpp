@@ -98,9 +98,11 @@ static bool hasElements(const OpCall &op) {
 }
 
 void addJoinOps(OpTable &t) {
-  t.structured("aten::cat", cat);
-  t.structured({"aten::stack", "aten::_stack"}, stack);
-  t.structured("aten::constant_pad_nd", constantPad);
+  t.structured("aten::cat", cat).anySize();
+  t.structured({"aten::stack", "aten::_stack"}, stack).anySize();
+  t.structured("aten::constant_pad_nd", constantPad)
+      .when([](const OpCall &op) { return !op.hasSymbolicArgument(); })
+      .anySize();
   t.structured({"aten::reflection_pad1d", "aten::reflection_pad2d",
                 "aten::reflection_pad3d"},
                reflectionPad)

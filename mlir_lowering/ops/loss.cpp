@@ -35,21 +35,21 @@ template <typename Loss, typename Slope>
 static void addLoss(OpTable &t, const char *name, const char *backward,
                     Loss loss, Slope slope) {
   t.structured(name, [loss](Emit &e, const OpCall &op) {
-    Value losses =
-        e.map(e.widen(op["self"]), e.widen(op["target"]),
-              [&](Scalar s, Value x, Value y) { return loss(s, op, x, y); });
-    return reduced(e, op, losses);
-  });
+     Value losses =
+         e.map(e.widen(op["self"]), e.widen(op["target"]),
+               [&](Scalar s, Value x, Value y) { return loss(s, op, x, y); });
+     return reduced(e, op, losses);
+   }).anySize();
   t.structured(backward, [slope](Emit &e, const OpCall &op) {
-    Value x = e.widen(op["self"]), y = e.widen(op["target"]);
-    Value grad = e.widen(op["grad_output"]);
-    Value dx = e.map(x, y, grad, [&](Scalar s, Value x, Value y, Value g) {
-      return s.mul(slope(s, op, x, y), g);
-    });
-    if (op.integer("reduction", Mean) == Mean)
-      dx = e.div(dx, e.count(dx, allDims(dx)));
-    return e.narrow(dx, op.result());
-  });
+     Value x = e.widen(op["self"]), y = e.widen(op["target"]);
+     Value grad = e.widen(op["grad_output"]);
+     Value dx = e.map(x, y, grad, [&](Scalar s, Value x, Value y, Value g) {
+       return s.mul(slope(s, op, x, y), g);
+     });
+     if (op.integer("reduction", Mean) == Mean)
+       dx = e.div(dx, e.count(dx, allDims(dx)));
+     return e.narrow(dx, op.result());
+   }).anySize();
 }
 
 namespace {
@@ -231,14 +231,18 @@ void addLossOps(OpTable &t) {
           smoothL1Slope);
   addLoss(t, "aten::huber_loss", "aten::huber_loss_backward", huber,
           huberSlope);
-  t.structured({"aten::nll_loss_forward", "aten::nll_loss2d_forward"}, nllLoss);
+  t.structured({"aten::nll_loss_forward", "aten::nll_loss2d_forward"}, nllLoss)
+      .anySize();
   t.structured({"aten::nll_loss_backward", "aten::nll_loss2d_backward"},
-               nllLossBackward);
-  t.structured("aten::binary_cross_entropy", binaryCrossEntropy);
+               nllLossBackward)
+      .anySize();
+  t.structured("aten::binary_cross_entropy", binaryCrossEntropy).anySize();
   t.structured("aten::binary_cross_entropy_backward",
-               binaryCrossEntropyBackward);
+               binaryCrossEntropyBackward)
+      .anySize();
   t.structured("aten::binary_cross_entropy_with_logits",
-               binaryCrossEntropyWithLogits);
+               binaryCrossEntropyWithLogits)
+      .anySize();
 }
 
 } // namespace ltc::compiler

@@ -272,14 +272,15 @@ static Values groupNormBackward(Emit &e, const OpCall &op) {
 }
 
 void addNormalizeOps(OpTable &t) {
-  t.structured("aten::native_layer_norm", layerNorm);
-  t.structured("aten::native_layer_norm_backward", layerNormBackward);
+  t.structured("aten::native_layer_norm", layerNorm).anySize();
+  t.structured("aten::native_layer_norm_backward", layerNormBackward).anySize();
   t.structured({"aten::native_batch_norm",
                 "aten::_native_batch_norm_legit_functional",
                 "aten::_native_batch_norm_legit.no_stats",
                 "aten::_native_batch_norm_legit_no_training"},
-               batchNorm);
-  t.structured("aten::native_batch_norm_backward", batchNormBackward);
+               batchNorm)
+      .anySize();
+  t.structured("aten::native_batch_norm_backward", batchNormBackward).anySize();
   t.structured("aten::native_group_norm", groupNorm);
   t.structured("aten::native_group_norm_backward", groupNormBackward);
 }

@@ -7,6 +7,7 @@
 #include "mlir_lowering/ops/op_call.h"
 
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 
 using namespace mlir;
 
@@ -15,8 +16,8 @@ namespace ltc::compiler {
 static Value literalOf(Attribute attribute) {
   if (auto flag = dyn_cast<BoolAttr>(attribute))
     return flag.getValue();
-  if (auto integer = dyn_cast<IntegerAttr>(attribute))
-    return integer.getInt();
+  if (isa<IntegerAttr, SizeAttr>(attribute))
+    return sizeOf(OpFoldResult(attribute));
   if (auto real = dyn_cast<FloatAttr>(attribute))
     return real.getValueAsDouble();
   return {};
@@ -46,9 +47,10 @@ OpCall::OpCall(OpOp call) : op(call.getCallee().str()) {
       to.value = literalOf(from.value);
     }
   }
-  for (auto [type, dtype] :
-       llvm::zip_equal(call.getResultTypes(), call.getResultDtypes()))
-    results.push_back({cast<RankedTensorType>(type), DType(dtype)});
+  for (auto [result, dtype] :
+       llvm::zip_equal(call.getResults(), call.getResultDtypes()))
+    results.push_back({cast<RankedTensorType>(result.getType()), DType(dtype),
+                       sizesOf(result)});
 }
 
 const OpCall::Argument *OpCall::find(StringRef name) const {
@@ -104,6 +106,8 @@ std::optional<DType> OpCall::dtype(StringRef name) const {
 SmallVector<int64_t> OpCall::integers(StringRef name) const {
   if (auto list = attributeOr<DenseI64ArrayAttr>(find(name)))
     return SmallVector<int64_t>(list.asArrayRef());
+  if (auto list = attributeOr<ArrayAttr>(find(name)))
+    return sizesIn(list);
   // A schema may take one int for a list.
   Value value = (*this)[name];
   return value.isLiteral() ? SmallVector<int64_t>{value.asInteger()}
@@ -116,6 +120,28 @@ SmallVector<double> OpCall::reals(StringRef name) const {
 SmallVector<bool> OpCall::flags(StringRef name) const {
   auto list = attributeOr<DenseBoolArrayAttr>(find(name));
   return list ? SmallVector<bool>(list.asArrayRef()) : SmallVector<bool>();
+}
+
+bool OpCall::hasSymbolicSize() const {
+  auto isOpen = [](Value value) {
+    return value.isTensor() && !value.tensorType().hasStaticShape();
+  };
+  return llvm::any_of(arguments,
+                      [&](const Argument &argument) {
+                        return isOpen(argument.value) ||
+                               llvm::any_of(argument.list, isOpen);
+                      }) ||
+         llvm::any_of(results, [](const ResultType &result) {
+           return !result.type.hasStaticShape();
+         });
+}
+
+bool OpCall::hasSymbolicArgument() const {
+  return llvm::any_of(arguments, [](const Argument &argument) {
+    auto list = dyn_cast_if_present<ArrayAttr>(argument.attribute);
+    return isa_and_present<SizeAttr>(argument.attribute) ||
+           (list && llvm::any_of(list, llvm::IsaPred<SizeAttr>));
+  });
 }
 
 Value OpCall::self() const {

@@ -18,6 +18,9 @@ class OpOp;
 struct ResultType {
   mlir::RankedTensorType type;
   DType dtype;
+  llvm::SmallVector<int64_t> sizes; ///< numbers or symbolic (sizes.h)
+
+  int64_t rank() const { return type.getRank(); }
 };
 
 /// One ATen call: its arguments by schema name, its results' types. Asking for
@@ -62,6 +65,11 @@ public:
 
   size_t resultCount() const { return results.size(); }
   ResultType result(size_t index = 0) const { return results[index]; }
+
+  /// Whether a tensor, or a result, has a symbolic size.
+  bool hasSymbolicSize() const;
+  /// Whether an integer argument is a formula.
+  bool hasSymbolicArgument() const;
 
   std::string op;                  ///< "aten::add.Tensor"
   std::vector<Argument> arguments; ///< in schema order

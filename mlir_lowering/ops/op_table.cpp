@@ -62,6 +62,9 @@ bool Row::accepts(const OpCall &op) const {
       if (!hasArithmetic(result.dtype))
         return false;
   }
+  if (!takesAnySize && (op.hasSymbolicArgument() ||
+                        (kind == Kind::Structured && op.hasSymbolicSize())))
+    return false;
   return !condition || condition(op);
 }
 

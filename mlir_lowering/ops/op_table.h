@@ -46,6 +46,7 @@ struct Row {
   Lowering lower;
   Condition condition;
   bool takesAnyDType = false;
+  bool takesAnySize = false;
 
   /// Takes the call only if this holds too; else it is a library call.
   Row &when(Condition holds) {
@@ -55,6 +56,13 @@ struct Row {
   /// For data movement: complex and 8-bit floats as well.
   Row &anyDType() {
     takesAnyDType = true;
+    return *this;
+  }
+  /// For a structured row that only compares and passes on sizes and integer
+  /// arguments, or computes with them through Emit: they may be symbolic.
+  /// Another row leaves a call with a symbolic size to the library.
+  Row &anySize() {
+    takesAnySize = true;
     return *this;
   }
   /// Whether this row lowers the call.
@@ -89,6 +97,7 @@ public:
     return add(names, {Row::Kind::Pointwise,
                        pointwiseLowering(elementwise(f), operands),
                        {},
+                       false,
                        false});
   }
   /// `Value` or `Values f(Emit &, const OpCall &)`: one value for each result.
@@ -102,6 +111,7 @@ public:
                     return f(e, op);
                 },
                 {},
+                false,
                 false});
   }
 

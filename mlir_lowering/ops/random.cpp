@@ -18,7 +18,7 @@ namespace ltc::compiler {
 /// The row-major number of the element at a position.
 static Value counterAt(Scalar s, llvm::ArrayRef<Value> at, ResultType type) {
   Value number = s.number(0, DType::I64);
-  for (auto [index, size] : llvm::zip_equal(at, type.type.getShape()))
+  for (auto [index, size] : llvm::zip_equal(at, type.sizes))
     number = s.add(s.mul(number, size), index);
   return number;
 }
@@ -108,24 +108,21 @@ static Values dropout(Emit &e, const OpCall &op) {
   return {e.narrow(parts[0], op.result(0)), parts[1]};
 }
 
-static bool isStaticResult(const OpCall &op) {
-  return op.result().type.hasStaticShape();
-}
-
-static bool isStaticFloat(const OpCall &op) {
-  return isStaticResult(op) && isFloat(op.result().dtype);
+static bool isFloatResult(const OpCall &op) {
+  return isFloat(op.result().dtype);
 }
 
 void addRandomOps(OpTable &t) {
   t.structured({"aten::uniform", "aten::rand", "aten::rand_like"}, uniform)
-      .when(isStaticFloat);
+      .when(isFloatResult)
+      .anySize();
   t.structured({"aten::normal_functional", "aten::randn", "aten::randn_like"},
                normal)
-      .when(isStaticFloat);
-  t.structured("aten::exponential", exponential).when(isStaticFloat);
-  t.structured({"aten::bernoulli", "aten::bernoulli.p"}, bernoulli)
-      .when(isStaticResult);
-  t.structured("aten::native_dropout", dropout).when(isStaticResult);
+      .when(isFloatResult)
+      .anySize();
+  t.structured("aten::exponential", exponential).when(isFloatResult).anySize();
+  t.structured({"aten::bernoulli", "aten::bernoulli.p"}, bernoulli).anySize();
+  t.structured("aten::native_dropout", dropout).anySize();
   t.pointwise("aten::native_dropout_backward",
               [](Scalar s, Value grad, Value mask, Value scale) {
                 return s.select(mask, s.mul(grad, scale), 0.0);

@@ -54,30 +54,35 @@ static Value prod(Emit &e, const OpCall &op) {
 static void addExtreme(OpTable &t, RowNames names,
                        Value (Emit::*reduce)(Value, Dims, bool)) {
   t.structured(names, [reduce](Emit &e, const OpCall &op) {
-    Value y = (e.*reduce)(op["self"], reducedDims(op), op.flag("keepdim"));
-    return e.narrow(y, op.result());
-  });
+     Value y = (e.*reduce)(op["self"], reducedDims(op), op.flag("keepdim"));
+     return e.narrow(y, op.result());
+   }).anySize();
 }
 
 static void addExtremeWithIndex(OpTable &t, const char *name, bool max) {
-  t.structured(name, [max](Emit &e, const OpCall &op) -> Values {
-     bool keepdim = op.flag("keepdim");
-     auto best = max ? e.reduceArgMax(op["self"], op.dim("dim"), keepdim)
-                     : e.reduceArgMin(op["self"], op.dim("dim"), keepdim);
-     return {e.narrow(best.value, op.result(0)), best.index};
-   }).when([](const OpCall &op) { return op["self"].rank() > 0; });
+  t.structured(name,
+               [max](Emit &e, const OpCall &op) -> Values {
+                 bool keepdim = op.flag("keepdim");
+                 auto best =
+                     max ? e.reduceArgMax(op["self"], op.dim("dim"), keepdim)
+                         : e.reduceArgMin(op["self"], op.dim("dim"), keepdim);
+                 return {e.narrow(best.value, op.result(0)), best.index};
+               })
+      .when([](const OpCall &op) { return op["self"].rank() > 0; })
+      .anySize();
 }
 
 static void addArgExtreme(OpTable &t, const char *name, bool max) {
-  t.structured(name, [max](Emit &e, const OpCall &op) {
-     Value x = op.has("dim") ? op["self"] : e.flatten(op["self"]);
-     int64_t dim = op.has("dim") ? op.dim("dim") : 0;
-     auto best = max ? e.reduceArgMax(x, dim, /*keepdim=*/false)
-                     : e.reduceArgMin(x, dim, /*keepdim=*/false);
-     return e.reshape(best.index, op.result());
-   }).when([](const OpCall &op) {
-    return op["self"].rank() > 0 && op.result().type.hasStaticShape();
-  });
+  t.structured(name,
+               [max](Emit &e, const OpCall &op) {
+                 Value x = op.has("dim") ? op["self"] : e.flatten(op["self"]);
+                 int64_t dim = op.has("dim") ? op.dim("dim") : 0;
+                 auto best = max ? e.reduceArgMax(x, dim, /*keepdim=*/false)
+                                 : e.reduceArgMin(x, dim, /*keepdim=*/false);
+                 return e.reshape(best.index, op.result());
+               })
+      .when([](const OpCall &op) { return op["self"].rank() > 0; })
+      .anySize();
 }
 
 static Values minMax(Emit &e, const OpCall &op) {
@@ -113,24 +118,26 @@ static Value root(Emit &e, Value x) { return e.sqrt(x); }
 
 static void addMoments(OpTable &t) {
   t.structured("aten::var.correction", [](Emit &e, const OpCall &op) {
-    return e.narrow(moments(e, op, op.flag("keepdim")).variance, op.result());
-  });
+     return e.narrow(moments(e, op, op.flag("keepdim")).variance, op.result());
+   }).anySize();
   t.structured("aten::std.correction", [](Emit &e, const OpCall &op) {
-    auto m = moments(e, op, op.flag("keepdim"));
-    return e.narrow(root(e, m.variance), op.result());
-  });
+     auto m = moments(e, op, op.flag("keepdim"));
+     return e.narrow(root(e, m.variance), op.result());
+   }).anySize();
   t.structured("aten::var_mean.correction",
                [](Emit &e, const OpCall &op) -> Values {
                  auto m = moments(e, op, op.flag("keepdim"));
                  return {e.narrow(m.variance, op.result(0)),
                          e.narrow(m.mean, op.result(1))};
-               });
+               })
+      .anySize();
   t.structured("aten::std_mean.correction",
                [](Emit &e, const OpCall &op) -> Values {
                  auto m = moments(e, op, op.flag("keepdim"));
                  return {e.narrow(root(e, m.variance), op.result(0)),
                          e.narrow(m.mean, op.result(1))};
-               });
+               })
+      .anySize();
 }
 
 /// (sum |x|^p)^(1/p), with the limits at 0 and +-infinity.
@@ -214,10 +221,10 @@ static bool countsIntegers(const OpCall &op) {
 }
 
 void addReduceOps(OpTable &t) {
-  t.structured({"aten::sum", "aten::sum.dim_IntList"}, sum);
-  t.structured("aten::nansum", nanSum);
-  t.structured({"aten::mean", "aten::mean.dim"}, mean);
-  t.structured({"aten::prod", "aten::prod.dim_int"}, prod);
+  t.structured({"aten::sum", "aten::sum.dim_IntList"}, sum).anySize();
+  t.structured("aten::nansum", nanSum).anySize();
+  t.structured({"aten::mean", "aten::mean.dim"}, mean).anySize();
+  t.structured({"aten::prod", "aten::prod.dim_int"}, prod).anySize();
   addExtreme(t, {"aten::amax", "aten::max"}, &Emit::reduceMax);
   addExtreme(t, {"aten::amin", "aten::min"}, &Emit::reduceMin);
   addExtreme(t, {"aten::any", "aten::any.dim", "aten::any.dims"},
@@ -228,13 +235,14 @@ void addReduceOps(OpTable &t) {
   addExtremeWithIndex(t, "aten::min.dim", /*max=*/false);
   addArgExtreme(t, "aten::argmax", /*max=*/true);
   addArgExtreme(t, "aten::argmin", /*max=*/false);
-  t.structured("aten::aminmax", minMax);
+  t.structured("aten::aminmax", minMax).anySize();
   addMoments(t);
   t.structured({"aten::linalg_vector_norm", "aten::norm.Scalar",
                 "aten::norm.ScalarOpt_dim"},
                vectorNorm)
-      .when(isFloatNorm);
-  t.structured("aten::logsumexp", logSumExp).when(isNotEmpty);
+      .when(isFloatNorm)
+      .anySize();
+  t.structured("aten::logsumexp", logSumExp).when(isNotEmpty).anySize();
   t.structured("aten::histc", histogram).when(countsIntegers);
 }
 

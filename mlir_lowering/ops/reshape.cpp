@@ -39,19 +39,30 @@ static Value expand(Emit &e, const OpCall &op) {
   return e.expand(op["self"], e.shape(op.result()));
 }
 
+/// The end of a slice of `length` from `start`: an end behind the last element
+/// stands for that, which of symbolic sizes only the length tells.
+static int64_t endOf(Emit &e, const OpCall &op, int64_t size, int64_t length) {
+  int64_t start = op.integer("start"), end = op.integer("end", kEnd);
+  bool counts = isSymbolic(start) || start >= 0;
+  return counts && isSymbolic(size) && e.sum({start, length}) == size ? kEnd
+                                                                      : end;
+}
+
 static Value slice(Emit &e, const OpCall &op) {
-  return e.slice(op["self"], op.dim("dim"), op.integer("start"),
-                 op.integer("end", kEnd), op.integer("step", 1));
+  Value x = op["self"];
+  int64_t dim = op.dim("dim");
+  return e.slice(x, dim, op.integer("start"),
+                 endOf(e, op, x.size(dim), op.result().sizes[dim]),
+                 op.integer("step", 1));
 }
 
 static Value sliceScatter(Emit &e, const OpCall &op) {
-  return e.insertSlice(
-      op["self"],
-      e.expand(op["src"], e.shape(e.slice(
-                              op["self"], op.dim("dim"), op.integer("start"),
-                              op.integer("end", kEnd), op.integer("step", 1)))),
-      op.dim("dim"), op.integer("start"), op.integer("end", kEnd),
-      op.integer("step", 1));
+  Value x = op["self"], src = op["src"];
+  int64_t dim = op.dim("dim"), start = op.integer("start");
+  int64_t end = endOf(e, op, x.size(dim), src.rank() ? src.size(dim) : 1);
+  int64_t step = op.integer("step", 1);
+  Shape part = e.shape(e.slice(x, dim, start, end, step));
+  return e.insertSlice(x, e.expand(src, part), dim, start, end, step);
 }
 
 /// A zero tensor of the recorded type.
@@ -66,15 +77,17 @@ static int64_t resultDim(const OpCall &op) {
 }
 
 static Value sliceBackward(Emit &e, const OpCall &op) {
-  return e.insertSlice(zeros(e, op), op["grad_output"], resultDim(op),
-                       op.integer("start"), op.integer("end", kEnd),
+  Value grad = op["grad_output"];
+  int64_t dim = resultDim(op);
+  int64_t end = endOf(e, op, op.result().sizes[dim], grad.size(dim));
+  return e.insertSlice(zeros(e, op), grad, dim, op.integer("start"), end,
                        op.integer("step", 1));
 }
 
 /// The index of a select in a dimension of that size, counted from 0.
-static int64_t selected(const OpCall &op, int64_t size) {
+static int64_t selected(Emit &e, const OpCall &op, int64_t size) {
   int64_t index = op.integer("index");
-  return index < 0 ? index + size : index;
+  return index < 0 && !isSymbolic(index) ? e.sum({index, size}) : index;
 }
 
 static bool hasStaticDim(const OpCall &op) {
@@ -83,21 +96,22 @@ static bool hasStaticDim(const OpCall &op) {
 
 static Value select(Emit &e, const OpCall &op) {
   Value x = op["self"];
-  int64_t dim = op.dim("dim"), index = selected(op, x.size(dim));
-  return e.squeeze(e.slice(x, dim, index, index + 1), {dim});
+  int64_t dim = op.dim("dim"), index = selected(e, op, x.size(dim));
+  return e.squeeze(e.slice(x, dim, index, e.sum({index, 1})), {dim});
 }
 
 static Value selectScatter(Emit &e, const OpCall &op) {
   Value x = op["self"];
-  int64_t dim = op.dim("dim"), index = selected(op, x.size(dim));
-  return e.insertSlice(x, e.unsqueeze(op["src"], {dim}), dim, index, index + 1);
+  int64_t dim = op.dim("dim"), index = selected(e, op, x.size(dim));
+  return e.insertSlice(x, e.unsqueeze(op["src"], {dim}), dim, index,
+                       e.sum({index, 1}));
 }
 
 static Value selectBackward(Emit &e, const OpCall &op) {
   int64_t dim = resultDim(op);
-  int64_t index = selected(op, op.result().type.getDimSize(dim));
+  int64_t index = selected(e, op, op.result().sizes[dim]);
   return e.insertSlice(zeros(e, op), e.unsqueeze(op["grad_output"], {dim}), dim,
-                       index, index + 1);
+                       index, e.sum({index, 1}));
 }
 
 /// Consecutive pieces along a dimension, as long as the results are.
@@ -105,9 +119,9 @@ static Values split(Emit &e, const OpCall &op) {
   int64_t dim = op.dim("dim"), start = 0;
   Values parts;
   for (const ResultType &part : op.results) {
-    int64_t size = part.type.getDimSize(dim);
-    parts.push_back(e.slice(op["self"], dim, start, start + size));
-    start += size;
+    int64_t end = e.sum({start, part.sizes[dim]});
+    parts.push_back(e.slice(op["self"], dim, start, end));
+    start = end;
   }
   return parts;
 }
@@ -261,22 +275,23 @@ static bool hasElements(const OpCall &op) {
 
 static void addSlices(OpTable &t) {
   t.structured({"aten::slice.Tensor", "aten::slice_copy.Tensor"}, slice)
+      .anySize()
       .anyDType();
-  t.structured("aten::slice_scatter", sliceScatter);
-  t.structured("aten::slice_backward", sliceBackward);
+  t.structured("aten::slice_scatter", sliceScatter).anySize();
+  t.structured("aten::slice_backward", sliceBackward).anySize();
   t.structured({"aten::select.int", "aten::select_copy.int"}, select)
-      .when(hasStaticDim)
+      .anySize()
       .anyDType();
-  t.structured("aten::select_scatter", selectScatter).when(hasStaticDim);
-  t.structured("aten::select_backward", selectBackward);
+  t.structured("aten::select_scatter", selectScatter).anySize();
+  t.structured("aten::select_backward", selectBackward).anySize();
   t.structured({"aten::split.Tensor", "aten::split_copy.Tensor",
                 "aten::split_with_sizes", "aten::split_with_sizes_copy",
                 "aten::unsafe_split.Tensor", "aten::unsafe_split_with_sizes"},
                split)
-      .when(hasStaticDim)
+      .anySize()
       .anyDType();
   t.structured({"aten::unbind.int", "aten::unbind_copy.int"}, unbind)
-      .when(hasStaticDim)
+      .anySize()
       .anyDType();
 }
 
@@ -289,12 +304,20 @@ void addReshapeOps(OpTable &t) {
                 "aten::squeeze.dims", "aten::squeeze_copy.dims", "aten::alias",
                 "aten::alias_copy", "aten::detach", "aten::detach_copy"},
                reshape)
+      .anySize()
       .anyDType();
   t.structured({"aten::transpose.int", "aten::transpose_copy.int"}, transpose)
+      .anySize()
       .anyDType();
-  t.structured({"aten::t", "aten::t_copy"}, matrixTranspose).anyDType();
-  t.structured({"aten::permute", "aten::permute_copy"}, permute).anyDType();
-  t.structured({"aten::expand", "aten::expand_copy"}, expand).anyDType();
+  t.structured({"aten::t", "aten::t_copy"}, matrixTranspose)
+      .anySize()
+      .anyDType();
+  t.structured({"aten::permute", "aten::permute_copy"}, permute)
+      .anySize()
+      .anyDType();
+  t.structured({"aten::expand", "aten::expand_copy"}, expand)
+      .anySize()
+      .anyDType();
   t.structured({"aten::diagonal", "aten::diagonal_copy"}, diagonal)
       .when(hasStaticDim);
   t.structured("aten::diag_embed", diagonalEmbed).when(hasElements);

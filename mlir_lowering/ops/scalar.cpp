@@ -16,6 +16,12 @@ namespace ltc::compiler {
 using namespace mlir::arith;
 
 Value Scalar::number(Value literal, DType dtype) {
+  if (!literal.isReal() && isSymbolic(literal.asInteger())) {
+    mlir::Value size =
+        mlir::cast<mlir::Value>(sizeValue(b, b.getLoc(), literal.asInteger()));
+    return cast({IndexCastOp::create(b, b.getI64Type(), size), DType::I64},
+                dtype);
+  }
   mlir::Type type = elementType(b.getContext(), dtype);
   mlir::TypedAttr attribute;
   if (isFloat(dtype))
@@ -220,6 +226,8 @@ Value Scalar::pow(Value x, Value y) {
 }
 
 Value Scalar::neg(Value x) {
+  if (!x.isReal() && x.isLiteral() && isSymbolic(x.asInteger()))
+    x = number(x, DType::I64);
   if (x.isLiteral())
     return x.isReal() ? Value(-x.asReal()) : Value(-x.asInteger());
   if (isFloat(x.dtype()))

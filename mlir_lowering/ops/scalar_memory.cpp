@@ -7,6 +7,7 @@
 #include "mlir_lowering/ops/scalar.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir_lowering/dialect/element_type.h"
@@ -35,7 +36,8 @@ mlir::Value Scalar::toMemory(Value x, DType dtype) {
 
 mlir::Value Scalar::toIndex(Value x) {
   if (x.isLiteral())
-    return arith::ConstantIndexOp::create(b, x.asInteger());
+    return getValueOrCreateConstantIndexOp(
+        b, b.getLoc(), sizeValue(b, b.getLoc(), x.asInteger()));
   if (x.ir().getType().isIndex())
     return x.ir();
   if (isUnsigned(x.dtype()))

@@ -9,6 +9,7 @@
 #include "ltc/types.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
+#include "mlir_lowering/dialect/sizes.h"
 
 #include <cassert>
 
@@ -77,8 +78,10 @@ public:
                    : mlir::RankedTensorType();
   }
   int64_t rank() const { return tensorType() ? tensorType().getRank() : 0; }
-  /// Size of a dimension, ShapedType::kDynamic when unknown.
-  int64_t size(int64_t dim) const { return tensorType().getDimSize(dim); }
+  /// Size of a dimension: a number, symbolic (sizes.h), or
+  /// ShapedType::kDynamic when unknown. Only compare it; Emit computes.
+  int64_t size(int64_t dim) const { return sizeOf(irValue, dim); }
+  llvm::SmallVector<int64_t> sizes() const { return sizesOf(irValue); }
 
 private:
   enum class Kind : uint8_t { Absent, Real, Integer, Flag, Ir };

@@ -40,4 +40,71 @@ int64_t packArena(llvm::MutableArrayRef<Lifetime> lifetimes) {
   return llvm::alignTo(total, kArenaAlignment);
 }
 
+static Formula monomial(const Formula::Term &term, int64_t coefficient) {
+  Formula product(coefficient);
+  for (uint32_t symbol : term.symbols)
+    product = product * Formula::symbol(symbol);
+  return product;
+}
+
+static int64_t coefficientOf(const Formula &formula,
+                             const Formula::Term &like) {
+  for (const Formula::Term &term : formula.terms())
+    if (term.symbols == like.symbols)
+      return term.coefficient;
+  return 0;
+}
+
+Formula largest(const Formula &a, const Formula &b) {
+  Formula most;
+  for (const Formula::Term &term : a.terms())
+    most = most +
+           monomial(term, std::max(term.coefficient, coefficientOf(b, term)));
+  for (const Formula::Term &term : b.terms())
+    if (!coefficientOf(a, term) && term.coefficient > 0)
+      most = most + monomial(term, term.coefficient);
+  return most;
+}
+
+llvm::SmallVector<Formula>
+shareSlots(llvm::MutableArrayRef<OpenLifetime> lifetimes,
+           llvm::function_ref<int64_t(const Formula &)> usual) {
+  struct Slot {
+    Formula bytes;
+    llvm::SmallVector<OpenLifetime *> tenants;
+  };
+  llvm::SmallVector<Slot> slots;
+  llvm::SmallVector<OpenLifetime *> bySize;
+  for (OpenLifetime &lifetime : lifetimes)
+    bySize.push_back(&lifetime);
+  llvm::stable_sort(bySize, [&](OpenLifetime *a, OpenLifetime *b) {
+    return usual(a->bytes) > usual(b->bytes);
+  });
+  for (OpenLifetime *one : bySize) {
+    // A new slot costs all of it.
+    int64_t least = usual(one->bytes);
+    one->slot = slots.size();
+    for (auto [number, slot] : llvm::enumerate(slots)) {
+      int64_t growth =
+          usual(largest(slot.bytes, one->bytes)) - usual(slot.bytes);
+      bool isFree = llvm::all_of(slot.tenants, [&](OpenLifetime *other) {
+        return other->last < one->first || one->last < other->first;
+      });
+      if (isFree && growth < least) {
+        least = growth;
+        one->slot = number;
+      }
+    }
+    if (one->slot == slots.size())
+      slots.emplace_back();
+    Slot &slot = slots[one->slot];
+    slot.bytes = largest(slot.bytes, one->bytes);
+    slot.tenants.push_back(one);
+  }
+  llvm::SmallVector<Formula> sizes;
+  for (Slot &slot : slots)
+    sizes.push_back(std::move(slot.bytes));
+  return sizes;
+}
+
 } // namespace ltc::compiler

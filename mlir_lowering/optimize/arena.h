@@ -6,7 +6,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/formula.h"
+
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 
 namespace ltc::compiler {
@@ -24,5 +28,22 @@ struct Lifetime {
 /// memory; returns the bytes needed. Largest first, each at the lowest offset
 /// that is free: within a few percent of the most that is ever alive.
 int64_t packArena(llvm::MutableArrayRef<Lifetime> lifetimes);
+
+/// The least polynomial that is at least either, coefficient by coefficient:
+/// it is so for all symbols, none of which is negative.
+Formula largest(const Formula &a, const Formula &b);
+
+/// Memory of a size that is known at run time only.
+struct OpenLifetime {
+  Formula bytes;
+  int64_t first = 0, last = 0;
+  unsigned slot = 0; ///< filled in by shareSlots
+};
+
+/// Gives every lifetime a slot such that none that meet in time share one;
+/// returns the slots' sizes. `usual` says what a size is for the hints.
+llvm::SmallVector<Formula>
+shareSlots(llvm::MutableArrayRef<OpenLifetime> lifetimes,
+           llvm::function_ref<int64_t(const Formula &)> usual);
 
 } // namespace ltc::compiler

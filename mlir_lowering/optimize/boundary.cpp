@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
+#include "mlir_lowering/optimize/arena.h"
 #include "mlir_lowering/optimize/optimize.h"
 #include "mlir_lowering/optimize/plan.h"
 
@@ -47,12 +49,20 @@ public:
     Block *old = &main.getBody().front();
     Operation *ret = old->getTerminator();
     SmallVector<Type> types;
-    for (Type type : main.getArgumentTypes())
-      types.push_back(bufferType(type));
-    for (auto [i, type] : llvm::enumerate(main.getResultTypes()))
-      if (!main.getResultAttr(i, LtcDialect::kDonates))
-        types.push_back(bufferType(type));
-    types.push_back(MemRefType::get({plan.arenaBytes}, b.getI8Type()));
+    SmallVector<Attribute> sizes; // of each argument
+    auto addArgument = [&](Value tensor) {
+      types.push_back(bufferType(tensor.getType()));
+      sizes.push_back(hasSymbolicSize(tensor) ? sizesAttr(b, sizesOf(tensor))
+                                              : ArrayAttr());
+    };
+    for (BlockArgument argument : old->getArguments())
+      addArgument(argument);
+    for (OpOperand &result : ret->getOpOperands())
+      if (!main.getResultAttr(result.getOperandNumber(), LtcDialect::kDonates))
+        addArgument(result.get());
+    types.push_back(MemRefType::get(
+        {plan.slots.empty() ? plan.arenaBytes : ShapedType::kDynamic},
+        b.getI8Type()));
 
     entry = new Block;
     entry->addArguments(types,
@@ -60,6 +70,7 @@ public:
     b.setInsertionPointToStart(entry);
     map.map(old->getArguments(),
             entry->getArguments().take_front(old->getNumArguments()));
+    placeSlots();
     for (Operation &op : old->without_terminator())
       if (failed(rewrite(&op)))
         return failure();
@@ -75,33 +86,78 @@ public:
     main->removeAttr(main.getResAttrsAttrName());
     main->removeAttr(main.getArgAttrsAttrName());
     main.setType(b.getFunctionType(types, {}));
+    for (auto [i, list] : llvm::enumerate(sizes))
+      if (list)
+        main.setArgAttr(i, LtcDialect::kSizes, list);
     return success();
   }
 
 private:
+  /// Works out where each slot starts, and what the arena needs for all: a
+  /// slot starts at the next multiple of the alignment.
+  void placeSlots() {
+    Formula bytes(plan.arenaBytes);
+    Location loc = main.getLoc();
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
+    Value at = constant(plan.arenaBytes);
+    for (const Formula &slot : plan.slots) {
+      slotOffsets.push_back(at);
+      bytes = bytes + slot + kArenaAlignment;
+      int64_t size = sizeTable(b.getContext()).size(slot);
+      at = arith::AddIOp::create(b, loc, at,
+                                 cast<Value>(sizeValue(b, loc, size)));
+      at = arith::AddIOp::create(b, loc, at, constant(kArenaAlignment - 1));
+      at = arith::AndIOp::create(b, loc, at, constant(-kArenaAlignment));
+    }
+    if (!plan.slots.empty())
+      main->setAttr(attr::kArena, b.getStringAttr(bytes.str()));
+  }
+
   /// The memory of a value that a kernel or a library call defines.
   Value memoryOf(Value value) {
     const Storage &storage = plan.of(value);
     auto type = cast<MemRefType>(bufferType(value.getType()));
-    if (storage.place == Storage::Arena) {
-      Value offset =
-          arith::ConstantIndexOp::create(b, value.getLoc(), storage.offset);
-      return memref::ViewOp::create(b, value.getLoc(), type,
-                                    entry->getArguments().back(), offset,
-                                    ValueRange());
-    }
-    return reshaped(entry->getArgument(storage.argument), type);
+    if (storage.place != Storage::Arena)
+      return reshaped(entry->getArgument(storage.argument), value);
+    Value offset =
+        storage.bytes.isConstant()
+            ? arith::ConstantIndexOp::create(b, value.getLoc(), storage.offset)
+                  .getResult()
+            : slotOffsets[storage.slot];
+    return memref::ViewOp::create(b, value.getLoc(), type,
+                                  entry->getArguments().back(), offset,
+                                  openSizes(value));
   }
 
-  /// Dense memory in another shape.
-  Value reshaped(Value memory, MemRefType type) {
-    if (memory.getType() == type)
+  /// The symbolic ones of a tensor's sizes.
+  SmallVector<Value> openSizes(Value tensor) {
+    SmallVector<Value> open;
+    for (int64_t size : sizesOf(tensor))
+      if (isSymbolic(size))
+        open.push_back(cast<Value>(sizeValue(b, tensor.getLoc(), size)));
+    return open;
+  }
+
+  /// Dense memory in the shape of a tensor.
+  Value reshaped(Value memory, Value tensor) {
+    auto type = cast<MemRefType>(bufferType(tensor.getType()));
+    if (memory.getType() == type && type.hasStaticShape())
       return memory;
-    // Not getStridesAndOffset, which calls some strides of an empty tensor
-    // dynamic.
+    if (type.hasStaticShape())
+      // Not getStridesAndOffset, which calls some strides of an empty tensor
+      // dynamic.
+      return memref::ReinterpretCastOp::create(
+          b, memory.getLoc(), type, memory, /*offset=*/0, type.getShape(),
+          computeSuffixProduct(type.getShape()));
+    SmallVector<int64_t> sizes = sizesOf(tensor), strides(sizes.size(), 1);
+    for (size_t dim = sizes.size(); dim-- > 1;)
+      strides[dim - 1] = productOf(b.getContext(), {strides[dim], sizes[dim]});
+    Location loc = memory.getLoc();
     return memref::ReinterpretCastOp::create(
-        b, memory.getLoc(), type, memory, /*offset=*/0, type.getShape(),
-        computeSuffixProduct(type.getShape()));
+        b, loc, type, memory, b.getIndexAttr(0), sizeValues(b, loc, sizes),
+        sizeValues(b, loc, strides));
   }
 
   LogicalResult rewrite(Operation *op) {
@@ -112,9 +168,7 @@ private:
         .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>([&](auto view) {
           // Nothing is known of a view that nobody reads.
           if (Value source = map.lookupOrNull(view.getSrc()))
-            map.map(
-                view.getResult(),
-                reshaped(source, cast<MemRefType>(bufferType(view.getType()))));
+            map.map(view.getResult(), reshaped(source, view.getResult()));
           return success();
         })
         .Case<tensor::ExtractSliceOp>(
@@ -208,11 +262,31 @@ private:
       map.map(result, memory);
       outs.push_back(memory);
     }
-    CallOp::create(b, call.getLoc(), TypeRange(), call.getCalleeAttr(),
-                   call.getNamesAttr(), call.getValuesAttr(),
-                   call.getOperandDtypesAttr(), call.getResultDtypesAttr(),
-                   call.getNodeAttr(), ArrayAttr(), inputs, outs);
+    auto onMemory =
+        CallOp::create(b, call.getLoc(), TypeRange(), call.getCalleeAttr(),
+                       call.getNamesAttr(), call.getValuesAttr(),
+                       call.getOperandDtypesAttr(), call.getResultDtypesAttr(),
+                       call.getNodeAttr(), ArrayAttr(), inputs, outs);
+    if (llvm::any_of(call->getOperands(), hasSymbolicSize))
+      onMemory->setAttr(LtcDialect::kSizes, operandSizes(call));
     return success();
+  }
+
+  /// The sizes of a call's inputs, as it sees them, and destinations.
+  ArrayAttr operandSizes(CallOp call) {
+    SmallVector<Attribute> all;
+    for (auto [i, operand] : llvm::enumerate(call->getOperands())) {
+      if (!isa<ShapedType>(operand.getType())) {
+        all.push_back(b.getArrayAttr({}));
+        continue;
+      }
+      SmallVector<int64_t> sizes = sizesOf(operand);
+      if (i < call.getInputs().size())
+        if (ArrayRef<int64_t> order = call.permutationOf(i); !order.empty())
+          sizes = applyPermutation(ArrayRef<int64_t>(sizes), order);
+      all.push_back(sizesAttr(b, sizes));
+    }
+    return b.getArrayAttr(all);
   }
 
   func::FuncOp main;
@@ -220,6 +294,7 @@ private:
   OpBuilder b;
   Block *entry = nullptr;
   IRMapping map;
+  SmallVector<Value> slotOffsets;
 };
 
 /// (tensors) -> tensors becomes (memrefs, result memrefs); the body stays on
@@ -230,7 +305,10 @@ void rewriteKernel(func::FuncOp kernel) {
   OpBuilder b = OpBuilder::atBlockBegin(&body);
   auto updates = updatesOf(kernel);
   SmallVector<Type> types;
+  SmallVector<Attribute> sizes; // of each argument
   for (BlockArgument argument : body.getArguments()) {
+    sizes.push_back(
+        kernel.getArgAttr(argument.getArgNumber(), LtcDialect::kSizes));
     auto tensor = dyn_cast<RankedTensorType>(argument.getType());
     if (tensor) {
       argument.setType(cast<MemRefType>(bufferType(tensor)));
@@ -251,6 +329,9 @@ void rewriteKernel(func::FuncOp kernel) {
                        : Value(body.addArgument(type, kernel.getLoc()));
     if (update == updates.end()) {
       types.push_back(type);
+      sizes.push_back(hasSymbolicSize(result.get())
+                          ? sizesAttr(b, sizesOf(result.get()))
+                          : ArrayAttr());
       // The parallel loop writes its results where they are wanted.
       auto forall = result.get().getDefiningOp<scf::ForallOp>();
       if (forall) {
@@ -267,7 +348,11 @@ void rewriteKernel(func::FuncOp kernel) {
     store.setWritable(true);
   }
   ret->setOperands({});
+  kernel->removeAttr(kernel.getArgAttrsAttrName());
   kernel.setType(b.getFunctionType(types, {}));
+  for (auto [i, list] : llvm::enumerate(sizes))
+    if (list)
+      kernel.setArgAttr(i, LtcDialect::kSizes, list);
 }
 
 } // namespace

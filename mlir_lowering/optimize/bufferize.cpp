@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/dialect/element_type.h"
+#include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/arena.h"
 #include "mlir_lowering/optimize/optimize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
@@ -27,20 +29,41 @@ constexpr int64_t kStackBytes = 256 * 1024;
 
 /// How many bytes a temporary takes: of a tile cut short by the edge, as many
 /// as of a whole one.
-FailureOr<int64_t> bytesOf(memref::AllocOp alloc) {
+FailureOr<Formula> bytesOf(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
-  int64_t bytes = elementBytes(type.getElementType());
+  SizeTable &table = sizeTable(alloc.getContext());
+  Formula bytes(elementBytes(type.getElementType()));
+  unsigned open = 0;
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     FailureOr<int64_t> most = size;
-    if (ShapedType::isDynamic(size))
+    if (ShapedType::isDynamic(size)) {
       most = ValueBoundsConstraintSet::computeConstantBound(
           presburger::BoundType::UB, {alloc.getMemref(), int64_t(dim)},
           /*stopCondition=*/nullptr, /*closedUB=*/true);
-    if (failed(most))
+      Value given = alloc.getDynamicSizes()[open++];
+      if (failed(most))
+        most = sizeOf(OpFoldResult(given));
+    }
+    if (failed(most) || ShapedType::isDynamic(*most))
       return alloc.emitError("a temporary of unknown size");
-    bytes *= *most;
+    bytes = bytes * table.formula(*most);
   }
-  return int64_t(llvm::alignTo(bytes, kArenaAlignment));
+  if (bytes.isConstant())
+    return Formula(int64_t(llvm::alignTo(bytes.constant(), kArenaAlignment)));
+  return bytes;
+}
+
+/// A multiple of the alignment that is no less for any sizes.
+Formula aligned(const Formula &bytes) {
+  Formula whole;
+  for (const Formula::Term &term : bytes.terms()) {
+    Formula product(int64_t(llvm::alignTo(
+        std::max<int64_t>(term.coefficient, 0), kArenaAlignment)));
+    for (uint32_t symbol : term.symbols)
+      product = product * Formula::symbol(symbol);
+    whole = whole + product;
+  }
+  return whole;
 }
 
 /// Memory on the stack of the kernel for a temporary of a loop's tile.
@@ -59,26 +82,46 @@ Value placeOnStack(memref::AllocOp alloc, int64_t bytes, Block &entry) {
                                 alloc.getDynamicSizes());
 }
 
+/// Memory from the heap, while the kernel runs over its share of a loop, for a
+/// temporary of a tile that has no largest size.
+Value placeOnHeap(memref::AllocOp alloc, const Formula &bytes, Block &entry) {
+  OpBuilder b = OpBuilder::atBlockBegin(&entry);
+  Location loc = alloc.getLoc();
+  int64_t size = sizeTable(b.getContext()).size(bytes);
+  Value memory = memref::AllocOp::create(
+      b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
+      cast<Value>(sizeValue(b, loc, size)),
+      b.getI64IntegerAttr(kArenaAlignment));
+  b.setInsertionPoint(entry.getTerminator());
+  memref::DeallocOp::create(b, loc, memory);
+  b.setInsertionPoint(alloc);
+  Value start = arith::ConstantIndexOp::create(b, loc, 0);
+  return memref::ViewOp::create(b, loc, alloc.getType(), memory, start,
+                                alloc.getDynamicSizes());
+}
+
 /// Temporaries go on the stack; what is too large for it becomes an argument
 /// that @main takes from the arena (`scratch` bytes of it).
-LogicalResult placeTemporaries(func::FuncOp kernel, int64_t &scratch) {
+LogicalResult placeTemporaries(func::FuncOp kernel, Formula &scratch) {
   Block &entry = kernel.getBody().front();
   int64_t stack = 0;
-  scratch = 0;
+  scratch = Formula();
   Value memory;
   SmallVector<memref::AllocOp> allocs;
   kernel.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
   // All sizes first: one may be that of another temporary.
-  SmallVector<int64_t> sizes;
+  SmallVector<Formula> sizes;
   for (memref::AllocOp alloc : allocs) {
-    FailureOr<int64_t> bytes = bytesOf(alloc);
+    FailureOr<Formula> bytes = bytesOf(alloc);
     if (failed(bytes))
       return failure();
     sizes.push_back(*bytes);
   }
-  for (auto [alloc, bytes] : llvm::zip_equal(allocs, sizes)) {
+  SizeTable &table = sizeTable(kernel.getContext());
+  for (auto [alloc, size] : llvm::zip_equal(allocs, sizes)) {
     Value place;
-    if (stack + bytes <= kStackBytes) {
+    int64_t bytes = size.isConstant() ? size.constant() : INT64_MAX;
+    if (bytes <= kStackBytes - stack) {
       stack += bytes;
       place = placeOnStack(alloc, bytes, entry);
     } else if (!alloc->getParentOfType<scf::ForallOp>()) {
@@ -87,44 +130,71 @@ LogicalResult placeTemporaries(func::FuncOp kernel, int64_t &scratch) {
         memory = entry.addArgument(
             MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
             alloc.getLoc());
-      Value offset = arith::ConstantIndexOp::create(b, alloc.getLoc(), scratch);
+      Value offset = getValueOrCreateConstantIndexOp(
+          b, alloc.getLoc(), sizeValue(b, alloc.getLoc(), table.size(scratch)));
+      if (!size.isConstant())
+        b.setInsertionPoint(alloc); // where its sizes are known
       place = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(), memory,
-                                     offset, ValueRange());
-      scratch += bytes;
+                                     offset, alloc.getDynamicSizes());
+      scratch = scratch + aligned(size);
+    } else if (!size.isConstant()) {
+      place = placeOnHeap(alloc, size, entry);
     } else {
       return alloc.emitError("a temporary of a parallel loop is too large");
     }
     alloc.getResult().replaceAllUsesWith(place);
     alloc.erase();
   }
-  if (memory)
+  if (memory) {
+    SmallVector<DictionaryAttr> attributes;
+    kernel.getAllArgAttrs(attributes);
+    attributes.push_back(DictionaryAttr::get(kernel.getContext()));
     kernel.setType(
         FunctionType::get(kernel.getContext(), entry.getArgumentTypes(), {}));
+    kernel.setAllArgAttrs(attributes);
+  }
   return success();
 }
 
 /// Kernels run one after the other, so one block behind the planned arena
 /// serves all of them.
-void passScratch(func::FuncOp main, llvm::DenseMap<StringRef, int64_t> &needs) {
-  int64_t most = 0;
-  for (auto [name, bytes] : needs)
-    most = std::max(most, bytes);
-  if (most == 0)
+void passScratch(func::FuncOp main, const llvm::StringMap<Formula> &needs) {
+  Formula most;
+  for (const auto &need : needs)
+    most = largest(most, need.second);
+  if (most == Formula())
     return;
   Block &entry = main.getBody().front();
   BlockArgument arena = entry.getArguments().back();
-  int64_t planned = cast<MemRefType>(arena.getType()).getDimSize(0);
   OpBuilder b = OpBuilder::atBlockBegin(&entry);
-  arena.setType(MemRefType::get({planned + most}, b.getI8Type()));
-  Value offset = arith::ConstantIndexOp::create(b, main.getLoc(), planned);
-  auto type = MemRefType::get({most}, b.getI8Type());
-  Value view = memref::ViewOp::create(b, main.getLoc(), type, arena, offset,
-                                      ValueRange());
-  Value scratch = memref::CastOp::create(
-      b, main.getLoc(), MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
-      view);
+  SizeTable &table = sizeTable(b.getContext());
+  auto size = [&](const Formula &bytes) {
+    return sizeValue(b, main.getLoc(), table.size(bytes));
+  };
+  auto attribute = main->getAttrOfType<StringAttr>(attr::kArena);
+  Formula planned =
+      attribute ? aligned(*Formula::parse(attribute.getValue()))
+                : Formula(cast<MemRefType>(arena.getType()).getDimSize(0));
+  Formula total = planned + most;
+  Value offset =
+      getValueOrCreateConstantIndexOp(b, main.getLoc(), size(planned));
+  auto open = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
+  Value scratch;
+  if (total.isConstant()) {
+    arena.setType(MemRefType::get({total.constant()}, b.getI8Type()));
+    auto type = MemRefType::get({most.constant()}, b.getI8Type());
+    Value view = memref::ViewOp::create(b, main.getLoc(), type, arena, offset,
+                                        ValueRange());
+    scratch = memref::CastOp::create(b, main.getLoc(), open, view);
+  } else {
+    arena.setType(open);
+    main->setAttr(attr::kArena, b.getStringAttr(total.str()));
+    scratch = memref::ViewOp::create(
+        b, main.getLoc(), open, arena, offset,
+        getValueOrCreateConstantIndexOp(b, main.getLoc(), size(most)));
+  }
   for (auto call : main.getOps<func::CallOp>())
-    if (needs.lookup(call.getCallee()))
+    if (needs.contains(call.getCallee()))
       call.getOperandsMutable().append(scratch);
   main.setType(b.getFunctionType(entry.getArgumentTypes(), {}));
 }
@@ -135,18 +205,18 @@ LogicalResult bufferizeKernels(ModuleOp module) {
   bufferization::OneShotBufferizationOptions options;
   options.allowReturnAllocsFromLoops = true;
   options.bufferAlignment = kArenaAlignment;
-  llvm::DenseMap<StringRef, int64_t> scratch;
+  llvm::StringMap<Formula> scratch;
   IRRewriter rewriter(module.getContext());
   for (auto kernel : module.getOps<func::FuncOp>()) {
     if (!kernel->hasAttr(attr::kKind))
       continue;
     bufferization::BufferizationState state;
-    int64_t bytes = 0;
+    Formula bytes;
     if (failed(bufferization::eliminateEmptyTensors(rewriter, kernel)) ||
         failed(bufferization::runOneShotBufferize(kernel, options, state)) ||
         failed(placeTemporaries(kernel, bytes)))
       return failure();
-    if (bytes)
+    if (bytes != Formula())
       scratch[kernel.getName()] = bytes;
   }
   passScratch(module.lookupSymbol<func::FuncOp>("main"), scratch);

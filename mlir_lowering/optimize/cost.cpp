@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/cost.h"
 
+#include "mlir_lowering/dialect/sizes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -39,23 +41,47 @@ int64_t pointCost(linalg::LinalgOp op) {
   return cost;
 }
 
+SmallVector<int64_t> loopSizes(linalg::LinalgOp op) {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  for (auto [dim, size] : llvm::enumerate(sizes)) {
+    auto expr = getAffineDimExpr(dim, op.getContext());
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!ShapedType::isDynamic(size))
+        break;
+      if (!isa<ShapedType>(operand.get().getType()))
+        continue;
+      AffineMap map = op.getMatchingIndexingMap(&operand);
+      if (auto position = map.getResultPosition(expr))
+        size = sizeOf(operand.get(), *position);
+    }
+  }
+  return sizes;
+}
+
+static SmallVector<int64_t> usual(MLIRContext *context,
+                                  SmallVector<int64_t> sizes) {
+  for (int64_t &size : sizes)
+    size = sizeTable(context).hint(size);
+  return sizes;
+}
+
+SmallVector<int64_t> usualLoopSizes(linalg::LinalgOp op) {
+  return usual(op.getContext(), loopSizes(op));
+}
+
 static int64_t product(ArrayRef<int64_t> sizes) {
   int64_t total = 1;
-  for (int64_t size : sizes) {
-    if (ShapedType::isDynamic(size))
-      return INT64_MAX;
+  for (int64_t size : sizes)
     total *= size;
-  }
   return total;
 }
 
-int64_t iterations(linalg::LinalgOp op) {
-  return product(op.getStaticLoopRanges());
-}
+int64_t iterations(linalg::LinalgOp op) { return product(usualLoopSizes(op)); }
 
-int64_t elementCount(Type type) {
-  auto shaped = dyn_cast<ShapedType>(type);
-  return shaped ? product(shaped.getShape()) : 1;
+int64_t elementCount(Value value) {
+  if (!isa<ShapedType>(value.getType()))
+    return 1;
+  return product(usual(value.getContext(), sizesOf(value)));
 }
 
 } // namespace ltc::compiler

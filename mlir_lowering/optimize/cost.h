@@ -12,9 +12,13 @@ namespace ltc::compiler {
 
 /// Cost of one point of the iteration space; 1 is an addition.
 int64_t pointCost(mlir::linalg::LinalgOp op);
-/// Number of points; INT64_MAX when a range is dynamic.
+/// The sizes of an op's loops: numbers or symbolic (sizes.h).
+llvm::SmallVector<int64_t> loopSizes(mlir::linalg::LinalgOp op);
+/// The same with the hints of symbolic ones: for choices of speed alone.
+llvm::SmallVector<int64_t> usualLoopSizes(mlir::linalg::LinalgOp op);
+/// Number of points, by the hints.
 int64_t iterations(mlir::linalg::LinalgOp op);
-/// Elements of a static tensor; INT64_MAX for a dynamic one.
-int64_t elementCount(mlir::Type type);
+/// Elements of a tensor by the hints, 1 of anything else.
+int64_t elementCount(mlir::Value value);
 
 } // namespace ltc::compiler

@@ -73,6 +73,15 @@ private:
     return l.size ? l.size : index(l.extent);
   }
 
+  /// The iterations of a loop that make whole blocks.
+  Value wholeBlocks(unsigned loop, int64_t block) {
+    const Loop &l = nest.loops[loop];
+    if (!l.size)
+      return index(l.extent / block * block);
+    Value rest = arith::RemUIOp::create(b, l.size, index(block));
+    return arith::SubIOp::create(b, l.size, rest);
+  }
+
   /// Moves every operand to iteration `iv` of a loop, until the guard dies.
   struct Step {
     Step(NestEmitter &e, unsigned loop, Value iv)
@@ -231,15 +240,9 @@ private:
     });
   }
 
-  /// What is left of a loop after its whole vectors starts here.
-  Value wholeVectors(unsigned loop) {
-    Value extent = extentOf(loop);
-    Value rest = b.createOrFold<arith::RemUIOp>(extent, index(lanes));
-    return b.createOrFold<arith::SubIOp>(extent, rest);
-  }
-
   void emitSquares() {
-    Value whole = wholeVectors(vectorLoop), rows = wholeVectors(crossLoop);
+    Value whole = wholeBlocks(vectorLoop, lanes);
+    Value rows = wholeBlocks(crossLoop, lanes);
     forLoop(index(0), rows, lanes, {}, [&](Value row, ValueRange) {
       forLoop(index(0), whole, lanes, {}, [&](Value iv, ValueRange) {
         emitSquare(row, iv);
@@ -323,13 +326,12 @@ private:
     int64_t extent = nest.loops[vectorLoop].extent;
     const Loop &rows = nest.loops[reductions.back()];
     bool wide = ShapedType::isDynamic(extent) || extent >= kManyColumns;
-    return wide && rows.extent >= kRowsAtATime &&
-           pointCost(op) <= kUnrolledCost;
+    bool high = rows.size || rows.extent >= kRowsAtATime;
+    return wide && high && pointCost(op) <= kUnrolledCost;
   }
 
   void emitWholeRows() {
     unsigned loop = reductions.back();
-    int64_t height = nest.loops[loop].extent;
     auto rows = [&](Value first, int64_t count) {
       forVectors(index(0), {}, [&](Value iv, Value mask, ValueRange) {
         Step column(*this, vectorLoop, iv);
@@ -348,11 +350,11 @@ private:
     };
     reductions.pop_back();
     forReductions(0, {}, [&](ValueRange) {
-      int64_t whole = height / kRowsAtATime * kRowsAtATime;
-      forLoop(index(0), index(whole), kRowsAtATime, {},
+      Value whole = wholeBlocks(loop, kRowsAtATime);
+      forLoop(index(0), whole, kRowsAtATime, {},
               [&](Value row, ValueRange) { return rows(row, kRowsAtATime); });
-      if (whole < height)
-        forLoop(index(whole), index(height), 1, {},
+      if (getConstantIntValue(whole) != nest.loops[loop].extent)
+        forLoop(whole, extentOf(loop), 1, {},
                 [&](Value row, ValueRange) { return rows(row, 1); });
       return SmallVector<Value>();
     });
@@ -381,7 +383,7 @@ private:
 
   void emitRow() {
     int64_t extent = nest.loops[vectorLoop].extent;
-    bool wide = !ShapedType::isDynamic(extent) && extent >= kUnroll * lanes &&
+    bool wide = (ShapedType::isDynamic(extent) || extent >= kUnroll * lanes) &&
                 pointCost(op) <= kUnrolledCost;
     int64_t unroll = wide ? kUnroll : 1;
     SmallVector<Value> inits, sums;
@@ -396,7 +398,7 @@ private:
       Value from = index(0);
       if (wide) {
         int64_t block = kUnroll * lanes;
-        from = index(extent / block * block);
+        from = wholeBlocks(vectorLoop, block);
         carried = forLoop(
             index(0), from, block, carried, [&](Value iv, ValueRange now) {
               SmallVector<Value> next;

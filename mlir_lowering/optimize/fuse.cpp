@@ -40,7 +40,7 @@ bool isAllParallel(GenericOp op) {
 unsigned largeInputs(GenericOp op) {
   int64_t points = iterations(op);
   return llvm::count_if(op.getDpsInputs(), [&](Value input) {
-    return 2 * elementCount(input.getType()) > points;
+    return 2 * elementCount(input) > points;
   });
 }
 

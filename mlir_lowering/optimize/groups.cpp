@@ -50,7 +50,7 @@ bool staysInMain(Operation *op) {
   return !touchesTensors(op) ||
          isa<tensor::EmptyOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp,
              tensor::ExtractSliceOp, tensor::ExtractOp, tensor::DimOp,
-             arith::ConstantOp, CallOp>(op) ||
+             arith::ConstantOp, CallOp, SizeOp>(op) ||
          op->hasTrait<OpTrait::IsTerminator>();
 }
 
@@ -62,8 +62,7 @@ static StringRef reductionKind(GenericOp op) {
   for (OpOperand *input : op.getDpsInputOperands()) {
     if (!isa<mlir::TensorType>(input->get().getType()))
       continue;
-    if (!largest || elementCount(input->get().getType()) >
-                        elementCount(largest.getType())) {
+    if (!largest || elementCount(input->get()) > elementCount(largest)) {
       largest = input->get();
       map = op.getMatchingIndexingMap(input);
     }
@@ -279,7 +278,7 @@ private:
   }
 
   static int64_t extentOf(GenericOp op, ArrayRef<int64_t> dims) {
-    SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+    SmallVector<int64_t> sizes = usualLoopSizes(op);
     int64_t total = 1;
     for (int64_t dim : dims)
       total *= sizes[dim];
@@ -340,11 +339,11 @@ private:
 
   static int64_t rowBytes(GenericOp op, int64_t rows) {
     int64_t bytes = 0;
-    for (Type type : op->getResultTypes()) {
-      Type element = cast<ShapedType>(type).getElementType();
+    for (Value result : op->getResults()) {
+      Type element = cast<ShapedType>(result.getType()).getElementType();
       int64_t width =
           element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 128;
-      bytes += elementCount(type) / std::max<int64_t>(1, rows) *
+      bytes += elementCount(result) / std::max<int64_t>(1, rows) *
                llvm::divideCeil(width, 8);
     }
     return bytes;

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/optimize.h"
 
 using namespace mlir;
@@ -42,7 +43,7 @@ static bool mayShare(BlockArgument argument, OpResult result) {
   auto writer = dyn_cast<GenericOp>(result.getOwner());
   auto from = dyn_cast<RankedTensorType>(argument.getType());
   auto to = dyn_cast<RankedTensorType>(result.getType());
-  if (!writer || !from || !to || from.getShape() != to.getShape() ||
+  if (!writer || !from || !to || sizesOf(argument) != sizesOf(result) ||
       !haveOneWidth(from.getElementType(), to.getElementType()))
     return false;
   // What it accumulates on is written before the first element is read.

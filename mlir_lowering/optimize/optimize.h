@@ -36,6 +36,8 @@ inline constexpr llvm::StringLiteral kInPlace = "ltc.in_place";
 inline constexpr llvm::StringLiteral kUpdates = "ltc.updates";
 /// On a kernel: element-operations of one iteration of its parallel loop.
 inline constexpr llvm::StringLiteral kWork = "ltc.work";
+/// On @main on memrefs: the bytes of an arena that is no constant, a formula.
+inline constexpr llvm::StringLiteral kArena = "ltc.arena";
 } // namespace attr
 
 /// Kinds of kernels; recipes/<target>/<kind>.mlir schedules one.

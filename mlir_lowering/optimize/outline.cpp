@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/groups.h"
 #include "mlir_lowering/optimize/in_place.h"
@@ -39,7 +40,9 @@ GenericOp copyBefore(Operation *user, Value value) {
   OpBuilder b(user);
   auto type = cast<RankedTensorType>(value.getType());
   AffineMap id = b.getMultiDimIdentityMap(type.getRank());
-  Value empty = tensor::EmptyOp::create(b, user->getLoc(), type, ValueRange());
+  Value empty = tensor::EmptyOp::create(
+      b, user->getLoc(), sizeValues(b, user->getLoc(), sizesOf(value)),
+      type.getElementType());
   SmallVector<utils::IteratorType> parallel(type.getRank(),
                                             utils::IteratorType::parallel);
   return GenericOp::create(
@@ -93,8 +96,9 @@ void freshDestinations(GenericOp op) {
   for (OpOperand &init : op.getDpsInitsMutable())
     if (!op.payloadUsesValueFromOperand(&init) &&
         !init.get().getDefiningOp<tensor::EmptyOp>())
-      init.set(tensor::EmptyOp::create(b, op.getLoc(), init.get().getType(),
-                                       ValueRange()));
+      init.set(tensor::EmptyOp::create(
+          b, op.getLoc(), sizeValues(b, op.getLoc(), sizesOf(init.get())),
+          getElementTypeOrSelf(init.get())));
 }
 
 /// Gives each reduction fills of its own, next to it.
@@ -122,7 +126,8 @@ void collapsePointwise(Group &group) {
   bool dense = llvm::none_of(op.getDpsInputs(), [](Value input) {
     return input.getDefiningOp<tensor::ExtractSliceOp>();
   });
-  if (op.getNumLoops() < 2 || op.hasIndexSemantics() || !dense)
+  if (op.getNumLoops() < 2 || op.hasIndexSemantics() || !dense ||
+      op.hasDynamicShape())
     return;
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   SmallVector<ReassociationIndices> merged{{0}};
@@ -153,8 +158,8 @@ void collapsePointwise(Group &group) {
 bool movesAlong(Operation *op) {
   if (op && isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
     return bool(storageOf(op->getResult(0)).getDefiningOp<tensor::EmptyOp>());
-  return op &&
-         isa<tensor::EmptyOp, arith::ConstantOp, tensor::ExtractSliceOp>(op);
+  return op && isa<tensor::EmptyOp, arith::ConstantOp, tensor::ExtractSliceOp,
+                   SizeOp>(op);
 }
 
 class Outliner {
@@ -221,11 +226,20 @@ private:
                                   TypeRange(ValueRange(outputs)));
     auto kernel = func::FuncOp::create(last->getLoc(), "kernel", type);
     kernel.setPrivate();
+    for (auto [i, input] : llvm::enumerate(inputs))
+      if (hasSymbolicSize(input))
+        kernel.setArgAttr(i, LtcDialect::kSizes, sizesAttr(b, sizesOf(input)));
+    SmallVector<Attribute> outputSizes;
+    for (Value output : outputs)
+      outputSizes.push_back(sizesAttr(b, sizesOf(output)));
+    bool isDynamic = llvm::any_of(outputs, hasSymbolicSize);
     fill(kernel, group, inputs.getArrayRef(), along.getArrayRef(), outputs);
     kernel = unique(kernel);
 
     auto call =
         func::CallOp::create(b, last->getLoc(), kernel, inputs.getArrayRef());
+    if (isDynamic)
+      call->setAttr(LtcDialect::kSizes, b.getArrayAttr(outputSizes));
     for (auto [output, result] : llvm::zip_equal(outputs, call.getResults()))
       output.replaceAllUsesWith(result);
     for (Operation *op : llvm::reverse(group.ops))
@@ -249,8 +263,7 @@ private:
         work += iterations(generic) *
                 (pointCost(generic) + generic->getNumOperands());
       } else {
-        work += 4 * elementCount(op->getNumResults() ? op->getResultTypes()[0]
-                                                     : b.getI1Type());
+        work += op->getNumResults() ? 4 * elementCount(op->getResult(0)) : 4;
       }
     }
     SmallVector<Value> results;

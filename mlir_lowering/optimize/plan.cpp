@@ -14,6 +14,7 @@
 
 #include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/arena.h"
 #include "mlir_lowering/optimize/optimize.h"
 
@@ -33,9 +34,11 @@ static bool isView(Operation *op) {
   return isReshape(op) || isa<tensor::ExtractSliceOp, tensor::CastOp>(op);
 }
 
-static int64_t bytesOf(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() * elementBytes(tensor.getElementType());
+static Formula bytesOf(Value tensor) {
+  MLIRContext *context = tensor.getContext();
+  SmallVector<int64_t> sizes = sizesOf(tensor);
+  return sizeTable(context).formula(productOf(context, sizes)) *
+         elementBytes(getElementTypeOrSelf(tensor));
 }
 
 static ArrayRef<int64_t> pairsOf(func::FuncOp kernel, StringRef name) {
@@ -51,6 +54,7 @@ static func::FuncOp kernelOf(func::CallOp call) {
 static std::optional<unsigned> addendOf(CallOp call) {
   bool isSum = call.getCallee() == "aten::addmm" &&
                call.getInputs()[0].getType() == call.getResult(0).getType() &&
+               sizesOf(call.getInputs()[0]) == sizesOf(call.getResult(0)) &&
                call.permutationOf(0).empty();
   return isSum ? std::optional(0u) : std::nullopt;
 }
@@ -75,7 +79,7 @@ Storage &BufferPlan::open(Value value, Storage::Place place, int64_t first) {
   storageNumber[value] = storages.size();
   Storage &storage = storages.emplace_back();
   storage.place = place;
-  storage.bytes = bytesOf(value.getType());
+  storage.bytes = bytesOf(value);
   storage.first = first;
   storage.last = std::max(first, lastUse.lookup(value));
   return storage;
@@ -139,7 +143,7 @@ bool BufferPlan::takeOver(Value operand, OpResult result) {
   Storage &storage = storages[number];
   int64_t position = positions[result.getOwner()];
   if (storage.place != Storage::Arena || storage.last > position ||
-      storage.bytes < bytesOf(result.getType()))
+      largest(storage.bytes, bytesOf(result)) != storage.bytes)
     return false;
   storageNumber[result] = number;
   storage.last = std::max(position, lastUse.lookup(result));
@@ -278,12 +282,25 @@ void BufferPlan::placeResults() {
 
 void BufferPlan::placeTemporaries() {
   SmallVector<Lifetime> lifetimes;
-  SmallVector<Storage *> owners;
-  for (Storage &storage : storages)
-    if (storage.place == Storage::Arena) {
-      lifetimes.push_back({storage.bytes, storage.first, storage.last});
+  SmallVector<OpenLifetime> open;
+  SmallVector<Storage *> owners, openOwners;
+  for (Storage &storage : storages) {
+    if (storage.place != Storage::Arena)
+      continue;
+    if (storage.bytes.isConstant()) {
+      lifetimes.push_back(
+          {storage.bytes.constant(), storage.first, storage.last});
       owners.push_back(&storage);
+    } else {
+      open.push_back({storage.bytes, storage.first, storage.last});
+      openOwners.push_back(&storage);
     }
+  }
+  SizeTable &table = sizeTable(main.getContext());
+  slots =
+      shareSlots(open, [&](const Formula &bytes) { return table.hint(bytes); });
+  for (auto [owner, lifetime] : llvm::zip_equal(openOwners, open))
+    owner->slot = lifetime.slot;
   arenaBytes = packArena(lifetimes);
   for (auto [owner, lifetime] : llvm::zip_equal(owners, lifetimes))
     owner->offset = lifetime.offset;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/formula.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace ltc::compiler {
@@ -16,8 +17,9 @@ struct Storage {
   enum Place { Arena, Argument, Result };
   Place place = Arena;
   unsigned argument = 0; ///< of @main on memrefs, unless in the arena
-  int64_t offset = 0;    ///< in the arena
-  int64_t bytes = 0;
+  int64_t offset = 0;    ///< in the arena, if `bytes` is constant
+  unsigned slot = 0;     ///< in the arena, if not
+  Formula bytes;
   int64_t first = 0, last = 0; ///< positions in @main
 };
 
@@ -39,7 +41,9 @@ public:
   llvm::SmallVector<Copy> copies;
   /// Results that could not be computed in their place.
   llvm::SmallVector<std::pair<mlir::Value, unsigned>> finalCopies;
+  /// The arena: a part for everything of constant size, then slots.
   int64_t arenaBytes = 0;
+  llvm::SmallVector<Formula> slots;
 
 private:
   Storage &open(mlir::Value value, Storage::Place place, int64_t first);

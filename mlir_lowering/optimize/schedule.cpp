@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/optimize.h"
 #include "mlir_lowering/optimize/tile_rows.h"
@@ -26,13 +27,22 @@ constexpr int64_t kCrossTile = 64;
 
 /// The largest divisor of `size` in [limit / 2, limit], or `limit`: a tile
 /// that divides needs no code for the rest.
-int64_t tileFor(int64_t size, int64_t limit) {
+int64_t wholeTile(int64_t size, int64_t limit) {
   if (size <= limit)
     return size;
   for (int64_t tile = limit; 2 * tile >= limit; --tile)
     if (size % tile == 0 && tile % 16 == 0)
       return tile;
   return limit;
+}
+
+/// Of a symbolic size, what its hint fits into: others take more tiles.
+int64_t tileFor(MLIRContext *context, int64_t size, int64_t limit,
+                bool isOutermost = false) {
+  if (!isSymbolic(size))
+    return wholeTile(size, limit);
+  int64_t usual = llvm::PowerOf2Ceil(sizeTable(context).hint(size));
+  return isOutermost ? limit : std::min(limit, usual);
 }
 
 /// The dimension along which an operand is dense, if it is not the one along
@@ -58,24 +68,29 @@ std::optional<int64_t> crossDim(GenericOp op) {
 
 SmallVector<int64_t> chooseTiles(GenericOp op, ArrayRef<int64_t> rows,
                                  StringRef kernelKind) {
-  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  SmallVector<int64_t> sizes = loopSizes(op);
   SmallVector<int64_t> tiles(rows.size(), 1);
+  MLIRContext *context = op.getContext();
   int64_t columns =
-      sizes[rows.back()] < 2 * kWideColumnTile ? kColumnTile : kWideColumnTile;
+      sizeTable(context).hint(sizes[rows.back()]) < 2 * kWideColumnTile
+          ? kColumnTile
+          : kWideColumnTile;
   int64_t limit = kernelKind == kind::kPointwise      ? kPointwiseTile
                   : kernelKind == kind::kColumnReduce ? columns
                                                       : 1;
   auto cross = kernelKind == kind::kPointwise ? crossDim(op) : std::nullopt;
   if (cross && llvm::is_contained(rows, *cross)) {
     size_t place = llvm::find(rows, *cross) - rows.begin();
-    tiles[place] = std::max<int64_t>(1, tileFor(sizes[*cross], kCrossTile));
+    tiles[place] =
+        std::max<int64_t>(1, tileFor(context, sizes[*cross], kCrossTile));
     limit = std::max<int64_t>(kCrossTile, limit / tiles[place]);
   }
   // Rows are in loop order: fill the limit from the innermost outwards.
   for (size_t i = rows.size(); i-- > 0 && limit > 1;) {
     if (cross == rows[i])
       continue;
-    tiles[i] = std::max<int64_t>(1, tileFor(sizes[rows[i]], limit));
+    tiles[i] =
+        std::max<int64_t>(1, tileFor(context, sizes[rows[i]], limit, i == 0));
     limit /= tiles[i];
   }
   return tiles;

@@ -16,6 +16,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/TilingInterface.h"
+#include "mlir_lowering/dialect/sizes.h"
+#include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/optimize.h"
 
 using namespace mlir;
@@ -63,17 +65,18 @@ private:
   void makeLoop() {
     GenericOp last = ops.back();
     Location loc = last.getLoc();
-    SmallVector<int64_t> sizes = last.getStaticLoopRanges();
+    SmallVector<int64_t> sizes = loopSizes(last);
     SmallVector<OpFoldResult> lower, upper, step;
     for (auto [row, tile] : llvm::zip_equal(rowsOf(last), tiles)) {
       lower.push_back(b.getIndexAttr(0));
-      upper.push_back(b.getIndexAttr(sizes[row]));
+      upper.push_back(sizeValue(b, loc, sizes[row]));
       step.push_back(b.getIndexAttr(tile));
     }
     SmallVector<Value> outs;
     for (Value result : ret->getOperands())
       outs.push_back(
-          tensor::EmptyOp::create(b, loc, result.getType(), ValueRange()));
+          tensor::EmptyOp::create(b, loc, sizeValues(b, loc, sizesOf(result)),
+                                  getElementTypeOrSelf(result)));
     loop =
         scf::ForallOp::create(b, loc, lower, upper, step, outs, std::nullopt);
 
@@ -81,16 +84,20 @@ private:
     for (auto [iv, high, tile] :
          llvm::zip_equal(loop.getInductionVars(), upper, tiles)) {
       offsets.push_back(OpFoldResult(iv));
-      int64_t size = *getConstantIntValue(high);
-      if (size % tile == 0) {
+      auto size = getConstantIntValue(high);
+      if (size ? *size % tile == 0 : tile == 1) {
         extents.push_back(b.getIndexAttr(tile));
         continue;
       }
-      AffineExpr d0 = b.getAffineDimExpr(0);
+      AffineExpr d0 = b.getAffineDimExpr(0), s0 = b.getAffineSymbolExpr(0);
+      AffineExpr end = size ? b.getAffineConstantExpr(*size) : s0;
       auto map = AffineMap::get(
-          1, 0, {b.getAffineConstantExpr(tile), size - d0}, b.getContext());
+          1, !size, {b.getAffineConstantExpr(tile), end - d0}, b.getContext());
+      SmallVector<OpFoldResult> operands{OpFoldResult(iv)};
+      if (!size)
+        operands.push_back(high);
       extents.push_back(
-          affine::makeComposedFoldedAffineMin(b, loc, map, {OpFoldResult(iv)}));
+          affine::makeComposedFoldedAffineMin(b, loc, map, operands));
     }
     for (auto [result, argument] :
          llvm::zip_equal(ret->getOperands(), loop.getRegionIterArgs()))
@@ -104,10 +111,10 @@ private:
   }
 
   LogicalResult tile(GenericOp op) {
-    SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+    SmallVector<int64_t> sizes = loopSizes(op);
     SmallVector<OpFoldResult> from(sizes.size(), b.getIndexAttr(0)), count;
     for (int64_t size : sizes)
-      count.push_back(b.getIndexAttr(size));
+      count.push_back(sizeValue(b, op.getLoc(), size));
     for (auto [row, offset, extent] :
          llvm::zip_equal(rowsOf(op), offsets, extents)) {
       from[row] = offset;

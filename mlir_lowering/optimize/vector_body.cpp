@@ -162,14 +162,14 @@ bool VectorBody::classifyLoad(Operation *inner) {
   auto type = load.getMemRefType();
   SmallVector<int64_t> strides;
   int64_t offset;
-  if (failed(type.getStridesAndOffset(strides, offset)) ||
-      llvm::any_of(strides, ShapedType::isDynamic))
+  if (failed(type.getStridesAndOffset(strides, offset)))
     return false;
   bool inARow = kindOf(load.getIndices().back()) == Lanes::Counting &&
                 strides.back() == 1 && isMemoryType(type.getElementType());
   for (Value index : load.getIndices().drop_back())
     inARow &= kindOf(index) == Lanes::Uniform;
-  return inARow || canGather(type.getElementType());
+  return inARow || (canGather(type.getElementType()) &&
+                    llvm::none_of(strides, ShapedType::isDynamic));
 }
 
 /// The vector of a value of the body, made on first use.

@@ -72,15 +72,14 @@ func.func @casts(%a: tensor<4xf32>) -> (tensor<4xi8>, tensor<4xi8>) {
 
 // -----
 
-// Dynamic sizes come from the operands.
+// A symbolic size is its formula.
 // CHECK-LABEL: func.func @dynamic
-// CHECK-SAME: (%[[A:.*]]: tensor<?x4xf32>
-func.func @dynamic(%a: tensor<?x4xf32>, %b: tensor<4xf32>) -> tensor<?x4xf32> {
-  // CHECK: %[[D:.*]] = tensor.dim %[[A]]
+func.func @dynamic(%a: tensor<?x4xf32> {ltc.sizes = [#ltc.size<"2*s0">, 4]}, %b: tensor<4xf32>) -> tensor<?x4xf32> {
+  // CHECK: %[[D:.*]] = ltc.size "2*s0"
   // CHECK: tensor.empty(%[[D]]) : tensor<?x4xf32>
   // CHECK: arith.subf
   %0 = ltc.op "aten::sub.Tensor"(self = %a, other = %b, alpha = 1 : i64) node 0
-    : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+    {ltc.sizes = [[#ltc.size<"2*s0">, 4]]} : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
   return %0 : tensor<?x4xf32>
 }
 

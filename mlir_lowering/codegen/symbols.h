@@ -1,0 +1,20 @@
+//===- symbols.h - Symbolic sizes as run-time values ------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace ltc::compiler {
+
+/// Whether a function computes with a symbolic size.
+bool usesSymbols(mlir::func::FuncOp function);
+
+/// Replaces every ltc.size of a function by arithmetic behind the definition
+/// of `symbols`, a pointer to the symbols' values, int64_t each.
+void lowerSizes(mlir::func::FuncOp function, mlir::Value symbols);
+
+} // namespace ltc::compiler

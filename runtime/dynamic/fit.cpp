@@ -267,6 +267,18 @@ Fit::solve(std::span<const int64_t> integers) const {
   return symbols;
 }
 
+static void dropChanceDonations(Graph &open) {
+  std::vector<const TensorType *> types;
+  for (const ValueType &input : open.inputs)
+    types.push_back(&input.tensor);
+  for (const Node &node : open.nodes)
+    for (const TensorType &result : node.results)
+      types.push_back(&result);
+  for (GraphOutput &output : open.outputs)
+    if (output.donated && *types[*output.donated] != *types[output.value])
+      output.donated.reset();
+}
+
 Graph openGraph(const Graph &trace, const Fit &fit) {
   Graph table;
   std::vector<int64_t> sizes;
@@ -281,6 +293,7 @@ Graph openGraph(const Graph &trace, const Fit &fit) {
   });
   open.formulas = std::move(table.formulas);
   open.symbols = std::move(hints);
+  dropChanceDonations(open);
   return open;
 }
 

@@ -41,7 +41,8 @@ LTC_API Fit fitTraces(std::span<const Trace> traces,
                       std::span<const IntegerKind> kinds);
 
 /// The trace's graph with the fit's formulas in place of its integers. They
-/// must solve the fit; the symbols' values become hints.
+/// must solve the fit; the symbols' values become hints. A donation between
+/// types that were equal in this trace alone is left out.
 LTC_API Graph openGraph(const Graph &trace, const Fit &fit);
 
 /// The fit that a graph with symbols was made with; nothing if some symbol does

@@ -47,10 +47,8 @@ public:
       place = {&graph.nodes[i], i, {}, 0};
       node(graph.nodes[i]);
     }
-    for (const GraphOutput &output : graph.outputs) {
+    for (const GraphOutput &output : graph.outputs)
       visitor.structure(output.value);
-      visitor.structure(output.donated ? uint64_t(*output.donated) + 1 : 0);
-    }
   }
 
 private:

@@ -8,7 +8,8 @@
 // Two graphs of one structure differ in sizes only: in dimensions of their
 // types, and in integers of attributes that are sizes or data. What chooses an
 // axis or a window is structure, and so are 0 and 1, which mean an empty and a
-// broadcast dimension, and every negative integer.
+// broadcast dimension, and every negative integer. Donations are not: that two
+// types are equal, and memory may change hands, can be a matter of sizes.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

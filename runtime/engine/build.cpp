@@ -48,6 +48,23 @@ void dumpGraph(const Graph &graph, Hash128 key, const std::string &directory) {
     log(LogLevel::Warn, Stage::Graph, "cannot write the dump " + path);
 }
 
+/// Types of an artifact and of its graph name formulas by numbers of their own.
+bool isSame(const TensorType &made, const Artifact &artifact,
+            const TensorType &wanted, const Graph &graph) {
+  if (made.dtype != wanted.dtype || made.dims.size() != wanted.dims.size())
+    return false;
+  for (size_t i = 0; i < made.dims.size(); ++i) {
+    int64_t dim = made.dims[i];
+    bool known =
+        !isSymbolic(dim) || formulaNumber(dim) < artifact.formulas.size();
+    if (!known || graph.formulaOf(wanted.dims[i]) !=
+                      (isSymbolic(dim) ? artifact.formulas[formulaNumber(dim)]
+                                       : Formula(dim)))
+      return false;
+  }
+  return true;
+}
+
 /// Our compiler promises this; a launch relies on it.
 Status checkArtifact(const Artifact &artifact, const Graph &graph) {
   auto wrong = [](std::string_view what) {
@@ -59,24 +76,29 @@ Status checkArtifact(const Artifact &artifact, const Graph &graph) {
                  {},
                  ""};
   };
-  if (artifact.inputs != graph.inputs)
+  if (artifact.symbols != graph.symbols.size())
+    return wrong("symbols");
+  if (artifact.inputs.size() != graph.inputs.size())
     return wrong("inputs");
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    if (artifact.inputs[i].isScalar != graph.inputs[i].isScalar ||
+        !isSame(artifact.inputs[i].tensor, artifact, graph.inputs[i].tensor,
+                graph))
+      return wrong("inputs");
   if (artifact.results.size() != graph.outputs.size() ||
       artifact.donated.size() != graph.outputs.size())
     return wrong("results");
+  std::vector<ValueType> types = graph.inputs;
+  for (const Node &node : graph.nodes)
+    for (const TensorType &type : node.results)
+      types.push_back({type, false});
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const std::optional<uint32_t> &donated = artifact.donated[i];
     if (donated && donated != graph.outputs[i].donated)
       return wrong("donations");
-    if (!artifact.results[i].isStatic())
-      return Error{ErrorCode::Unsupported,
-                   Stage::Execute,
-                   "result " + std::to_string(i) + " has the type " +
-                       artifact.results[i].str() +
-                       "; results of dynamic shape cannot be allocated yet",
-                   "",
-                   {},
-                   ""};
+    if (!isSame(artifact.results[i], artifact,
+                types[graph.outputs[i].value].tensor, graph))
+      return wrong("results");
   }
   return {};
 }
@@ -93,7 +115,8 @@ ExecutablePtr DeviceEngine::lookup(Hash128 graphHash) {
   return executable;
 }
 
-Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph) {
+Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph,
+                                            std::span<const DimMark> marks) {
   static Counter &hits = counter("cache.hit.memory");
   if (isForked())
     return forkedError();
@@ -101,45 +124,73 @@ Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph) {
   bool hit = false;
   Result<ExecutablePtr> executable = cache.findOrMake(
       key, size_t(settings().cache_memory_bytes),
-      [&] { return build(graph, key); }, hit);
+      [&] { return build(graph, key, marks); }, hit);
   if (hit)
     hits.add();
   return executable;
 }
 
-Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key) {
-  Result<std::shared_ptr<Device>> opened = open();
+void DeviceEngine::clearCache() {
+  cache.clear();
+  families.clear();
+}
+
+Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key,
+                                          std::span<const DimMark> marks) {
+  Result<DevicePtr> opened = open();
   if (!opened)
     return opened.takeError();
   if (Status status = graph.verify(); !status)
     return status.takeError();
-  // Whoever wants dumps wants to see every stage.
-  std::unique_ptr<DiskEntry> entry;
-  if (settings().dump.empty())
-    entry = DiskEntry::of(diskState, graph, key, (*opened)->target(),
-                          compilerSource.identity());
+  if (settings().dynamic != "off" && !graph.isDynamic())
+    return buildInFamily(graph, key, marks, *opened);
+  std::unique_ptr<DiskEntry> entry = diskEntry(graph, **opened);
   if (entry)
-    if (ExecutablePtr found = loadFrom(*entry, graph, *opened))
-      return found;
-  if (entry && entry->lock())
-    if (ExecutablePtr found = loadFrom(*entry, graph, *opened))
-      return found;
-  return make(entry.get(), graph, key, *opened);
+    if (ProgramPtr found = loadFrom(*entry, graph, *opened))
+      return bindProgram(found, graph.symbols);
+  Result<ProgramPtr> program = loadOrMake(entry.get(), graph, key, *opened);
+  if (!program)
+    return program.takeError();
+  return bindProgram(*program, graph.symbols);
 }
 
-ExecutablePtr DeviceEngine::loadFrom(DiskEntry &entry, const Graph &graph,
-                                     const std::shared_ptr<Device> &device) {
-  static Counter &hits = counter("cache.hit.disk");
+std::unique_ptr<DiskEntry> DeviceEngine::diskEntry(const Graph &graph,
+                                                   const Device &device) {
+  // Whoever wants dumps wants to see every stage.
+  if (!settings().dump.empty())
+    return nullptr;
+  return DiskEntry::of(diskState, graph, device.target(),
+                       compilerSource.identity());
+}
+
+Result<std::shared_ptr<Program>>
+DeviceEngine::loadOrMake(DiskEntry *entry, const Graph &graph, Hash128 key,
+                         const DevicePtr &device) {
+  if (entry && entry->lock())
+    if (ProgramPtr found = loadFrom(*entry, graph, device))
+      return found;
+  return make(entry, graph, key, device);
+}
+
+std::shared_ptr<Program> DeviceEngine::loadFrom(DiskEntry &entry,
+                                                const Graph &graph,
+                                                const DevicePtr &device) {
   Span span(Stage::Cache);
   std::optional<DiskEntry::Found> found = entry.load();
-  if (!found)
-    return nullptr;
-  if (Status status = checkArtifact(found->artifact, graph); !status) {
+  return found ? take(entry, std::move(*found), graph, device) : nullptr;
+}
+
+std::shared_ptr<Program> DeviceEngine::take(DiskEntry &entry,
+                                            DiskEntry::Found found,
+                                            const Graph &graph,
+                                            const DevicePtr &device) {
+  static Counter &hits = counter("cache.hit.disk");
+  if (Status status = checkArtifact(found.artifact, graph); !status) {
     entry.reject(status.error().message);
     return nullptr;
   }
   auto program =
-      Program::load(device, std::move(found->artifact), found->bytes, graph);
+      Program::load(device, std::move(found.artifact), found.bytes, graph);
   if (!program) {
     entry.reject(program.error().message);
     return nullptr;
@@ -148,9 +199,10 @@ ExecutablePtr DeviceEngine::loadFrom(DiskEntry &entry, const Graph &graph,
   return *program;
 }
 
-Result<ExecutablePtr>
-DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
-                   const std::shared_ptr<Device> &device) {
+Result<std::shared_ptr<Program>> DeviceEngine::make(DiskEntry *entry,
+                                                    const Graph &graph,
+                                                    Hash128 key,
+                                                    const DevicePtr &device) {
   static Counter &misses = counter("cache.miss");
   misses.add();
   if (entry)
@@ -167,7 +219,7 @@ DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
   // Only what the device takes is kept.
   if (entry)
     entry->store((*program)->artifact(), bytes);
-  return ExecutablePtr(std::move(*program));
+  return program;
 }
 
 Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,

@@ -11,7 +11,8 @@
 
 namespace ltc::runtime {
 
-class Program final : public Executable {
+/// Code on the device. That of a graph with symbols serves many sizes.
+class Program {
 public:
   /// Loads `artifact`, whose bytes are `bytes`, for the nodes of `graph`;
   /// blocks while the device runs something.
@@ -19,9 +20,9 @@ public:
                                                Artifact artifact,
                                                std::string_view bytes,
                                                const Graph &graph);
-  ~Program() override { device->unload(handle); }
+  ~Program() { device->unload(handle); }
 
-  const Artifact &artifact() const override { return loaded; }
+  const Artifact &artifact() const { return loaded; }
   ltc_program *get() const { return handle; }
   const std::shared_ptr<Device> &home() const { return device; }
   /// What the driver's error number means: a check in the code, or behind those
@@ -31,8 +32,6 @@ public:
     Source source;
   };
   std::optional<Site> siteOf(int64_t number) const;
-
-  ThreadChoice threads; ///< of the queue's thread
 
 private:
   Program(std::shared_ptr<Device> device, Artifact artifact,
@@ -44,5 +43,36 @@ private:
   std::vector<SourceId> sources; ///< by node; empty without error numbers
   ltc_program *handle;
 };
+
+/// A program with the sizes it runs for: what a graph without symbols needs.
+class BoundProgram final : public Executable {
+public:
+  /// `symbols`: the values of the artifact's, one each. An error if they give a
+  /// size that is negative or too large.
+  static Result<std::shared_ptr<BoundProgram>>
+  bind(std::shared_ptr<Program> program, std::vector<int64_t> symbols);
+
+  const Artifact &artifact() const override { return program->artifact(); }
+
+  const std::shared_ptr<Program> program;
+  const std::vector<int64_t> symbols;
+  std::vector<ValueType> inputs;
+  std::vector<TensorType> results;
+  size_t arenaBytes = 0;
+  ThreadChoice threads; ///< of the queue's thread
+
+private:
+  BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols)
+      : program(std::move(program)), symbols(std::move(symbols)) {}
+};
+
+/// BoundProgram::bind, as what an engine hands out.
+inline Result<ExecutablePtr> bindProgram(std::shared_ptr<Program> program,
+                                         std::vector<int64_t> symbols) {
+  auto bound = BoundProgram::bind(std::move(program), std::move(symbols));
+  if (!bound)
+    return bound.takeError();
+  return ExecutablePtr(std::move(*bound));
+}
 
 } // namespace ltc::runtime

@@ -6,29 +6,18 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc/artifact.h"
-#include "ltc/plugin.h"
+#include "calls.h"
 
 #include <atomic>
-#include <memory>
 
 namespace ltc::cpu {
-
-/// A library call: the kernel and its views, of which each call fills in the
-/// memory, sizes and strides.
-struct BoundCall {
-  std::unique_ptr<ltc_kernel, void (*)(ltc_kernel *)> kernel;
-  std::vector<ltc_view> views;
-  size_t operands; ///< the first of them; the rest are results
-};
 
 /// The `context` of compiled code. The first failure is kept; after it no
 /// library call runs, since its operands may be garbage.
 class Run {
 public:
   /// `firstCallSite`: the site number of call 0.
-  Run(const ltc_host &host, std::vector<BoundCall> &calls,
-      int64_t firstCallSite)
+  Run(const ltc_host &host, Calls &calls, int64_t firstCallSite)
       : host(host), calls(calls), firstCallSite(firstCallSite) {}
 
   void parallelFor(int64_t n, int64_t grain,
@@ -46,7 +35,7 @@ public:
 
 private:
   const ltc_host &host;
-  std::vector<BoundCall> &calls;
+  Calls &calls;
   const int64_t firstCallSite;
   std::atomic<bool> failed = false;
 };

@@ -49,6 +49,11 @@ static std::mutex &syncMutex(int64_t device) {
   return (*mutexes)[device];
 }
 
+static std::vector<DimMark> marksOf(const Collection &collection) {
+  std::lock_guard lock(pendingList(collection.device).mutex);
+  return collection.marks();
+}
+
 static Result<ExecutablePtr> findExecutable(Engine &engine,
                                             const Collection &collection) {
   if (ExecutablePtr known = engine.lookup(collection.key)) {
@@ -60,7 +65,7 @@ static Result<ExecutablePtr> findExecutable(Engine &engine,
   Graph graph = collection.build();
   if (Status valid = graph.verify(); !valid)
     return valid.takeError();
-  return engine.compile(graph);
+  return engine.compile(graph, marksOf(collection));
 }
 
 namespace {
@@ -163,7 +168,7 @@ void sync(int64_t device, bool wait) {
     std::optional<Error> failure;
     if (dry) {
       if (!target.lookup(collection.key))
-        compileInBackground(target, collection.build());
+        compileInBackground(target, collection.build(), marksOf(collection));
       failure = dryRunError();
     } else if (auto launched = compileAndLaunch(target, collection)) {
       buffers = std::move(*launched);

@@ -12,6 +12,8 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
 
     torch_ltc.register_lowering   code for a custom op, which fuses
     torch_ltc.precompile          ``with precompile():`` compiles and runs nothing
+    torch_ltc.mark_dynamic        a dimension will vary: compile for all sizes
+    torch_ltc.mark_static         it will not: compile for each
 """
 
 import importlib
@@ -37,7 +39,13 @@ _ERRORS = (
     "OutOfMemoryError",
     "UnsupportedOpError",
 )
-__all__ = [*_MODULES, *_ERRORS, "precompile", "register_lowering"]
+_FUNCTIONS = {
+    "mark_dynamic": "torch_ltc.dynamic",
+    "mark_static": "torch_ltc.dynamic",
+    "precompile": "torch_ltc.cache",
+    "register_lowering": "torch_ltc.lowering",
+}
+__all__ = [*_MODULES, *_ERRORS, *_FUNCTIONS]
 
 
 def __getattr__(name):
@@ -45,10 +53,8 @@ def __getattr__(name):
         return importlib.import_module(f"torch_ltc.{name}")
     if name in _ERRORS:
         return getattr(importlib.import_module("torch_ltc.errors"), name)
-    if name == "precompile":
-        return importlib.import_module("torch_ltc.cache").precompile
-    if name == "register_lowering":
-        return importlib.import_module("torch_ltc.lowering").register_lowering
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("torch_ltc")
     raise AttributeError(f"module 'torch_ltc' has no attribute '{name}'")

@@ -56,6 +56,8 @@ LogicalResult checkContract(ModuleOp module, Stage after) {
     }
     if (after == Stage::Lower && failed(checkSizes(op)))
       return WalkResult::interrupt();
+    if (auto size = dyn_cast<SizeOp>(op); size && failed(size.verify()))
+      return WalkResult::interrupt();
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());

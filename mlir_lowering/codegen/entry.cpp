@@ -48,8 +48,8 @@ public:
         copyDense(copy);
       }
     }
-    if (symbols)
-      lowerSizes(main, symbols);
+    if (symbols && failed(lowerSizes(main, symbols)))
+      return failure();
     main.setName(kEntry);
     main.setPublic();
     allocateWords();

@@ -145,7 +145,8 @@ LogicalResult lowerKernel(func::FuncOp kernel) {
     // Behind all others is the word that points to the symbols.
     kernel->setAttr("ltc.symbols", b.getUnitAttr());
     b.setInsertionPointToStart(&body);
-    lowerSizes(kernel, loadWord(b, words, count, pointer));
+    if (failed(lowerSizes(kernel, loadWord(b, words, count, pointer))))
+      return failure();
   }
   // A stack slot in a loop would grow the stack and never live in registers.
   SmallVector<memref::AllocaOp> slots;

@@ -75,12 +75,16 @@ bool usesSymbols(func::FuncOp function) {
       .wasInterrupted();
 }
 
-void lowerSizes(func::FuncOp function, Value symbols) {
+LogicalResult lowerSizes(func::FuncOp function, Value symbols) {
   SizeLowering lowering(function.getLoc(), symbols);
-  function.walk([&](SizeOp op) {
+  WalkResult result = function.walk([&](SizeOp op) {
+    if (failed(op.verify()))
+      return WalkResult::interrupt();
     op.getResult().replaceAllUsesWith(lowering.valueOf(op.getFormula()));
     op.erase();
+    return WalkResult::advance();
   });
+  return failure(result.wasInterrupted());
 }
 
 } // namespace ltc::compiler

@@ -14,7 +14,9 @@ namespace ltc::compiler {
 bool usesSymbols(mlir::func::FuncOp function);
 
 /// Replaces every ltc.size of a function by arithmetic behind the definition
-/// of `symbols`, a pointer to the symbols' values, int64_t each.
-void lowerSizes(mlir::func::FuncOp function, mlir::Value symbols);
+/// of `symbols`, a pointer to the symbols' values, int64_t each. Fails on one
+/// that does not verify.
+mlir::LogicalResult lowerSizes(mlir::func::FuncOp function,
+                               mlir::Value symbols);
 
 } // namespace ltc::compiler

@@ -19,6 +19,10 @@ using namespace mlir;
 
 namespace ltc::compiler {
 
+/// The formula of a size that nothing says: an ltc.size that has it does not
+/// verify, which checkContract() makes sure of.
+static constexpr StringLiteral kUnknown = "?";
+
 /// Of a symbol of which no graph has said anything: in tests.
 static constexpr int64_t kUnknownHint = 64;
 
@@ -103,7 +107,9 @@ int64_t sizeOf(OpFoldResult size) {
   if (auto known = getConstantIntValue(value))
     return *known;
   if (auto op = value.getDefiningOp<SizeOp>())
-    return sizeTable(context).size(*Formula::parse(op.getFormula()));
+    return op.getFormula() == kUnknown
+               ? ShapedType::kDynamic
+               : sizeTable(context).size(*Formula::parse(op.getFormula()));
   if (auto op = value.getDefiningOp<arith::MulIOp>())
     return productOf(context, {sizeOf(op.getLhs()), sizeOf(op.getRhs())});
   if (auto op = value.getDefiningOp<arith::AddIOp>())
@@ -143,6 +149,9 @@ static int64_t sizeOf(BlockArgument argument, int64_t dim) {
   if (auto function = dyn_cast_if_present<func::FuncOp>(owner))
     return sizeSaid(
         function.getArgAttrOfType<ArrayAttr>(number, LtcDialect::kSizes), dim);
+  if (auto forall = dyn_cast_if_present<scf::ForallOp>(owner))
+    if (OpOperand *shared = forall.getTiedOpOperand(argument))
+      return sizeOf(shared->get(), dim);
   return ShapedType::kDynamic;
 }
 
@@ -160,7 +169,8 @@ int64_t sizeOf(mlir::Value tensor, int64_t dim) {
           [&](auto op) { return sizeOf(op.getMixedOutputShape()[dim]); })
       .Case<tensor::CollapseShapeOp>([&](auto op) {
         SmallVector<int64_t> sizes;
-        for (int64_t from : op.getReassociationIndices()[dim])
+        ReassociationIndices merged = op.getReassociationIndices()[dim];
+        for (int64_t from : merged)
           sizes.push_back(sizeOf(op.getSrc(), from));
         return productOf(tensor.getContext(), sizes);
       })
@@ -194,9 +204,12 @@ bool hasSymbolicSize(mlir::Value value) {
 }
 
 OpFoldResult sizeValue(OpBuilder &b, Location loc, int64_t size) {
-  if (!isSymbolic(size))
+  bool isUnknown = ShapedType::isDynamic(size);
+  if (!isSymbolic(size) && !isUnknown)
     return b.getIndexAttr(size);
-  std::string formula = sizeTable(b.getContext()).formula(size).str();
+  std::string formula = isUnknown
+                            ? kUnknown.str()
+                            : sizeTable(b.getContext()).formula(size).str();
   return SizeOp::create(b, loc, b.getIndexType(), formula).getResult();
 }
 

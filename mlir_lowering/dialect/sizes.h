@@ -33,7 +33,8 @@ int64_t sizeOf(mlir::OpFoldResult size);
 int64_t productOf(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> sizes);
 int64_t sumOf(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> sizes);
 
-/// A size for an op to take: an index attribute, or an ltc.size made here.
+/// A size for an op to take: an index attribute, or an ltc.size made here. Of
+/// kDynamic it makes one that no stage lets pass.
 mlir::OpFoldResult sizeValue(mlir::OpBuilder &b, mlir::Location loc,
                              int64_t size);
 llvm::SmallVector<mlir::OpFoldResult> sizeValues(mlir::OpBuilder &b,

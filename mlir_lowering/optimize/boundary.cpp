@@ -134,9 +134,11 @@ private:
   /// The symbolic ones of a tensor's sizes.
   SmallVector<Value> openSizes(Value tensor) {
     SmallVector<Value> open;
-    for (int64_t size : sizesOf(tensor))
-      if (isSymbolic(size))
-        open.push_back(cast<Value>(sizeValue(b, tensor.getLoc(), size)));
+    auto type = cast<ShapedType>(tensor.getType());
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (type.isDynamicDim(dim))
+        open.push_back(
+            cast<Value>(sizeValue(b, tensor.getLoc(), sizeOf(tensor, dim))));
     return open;
   }
 

@@ -31,6 +31,8 @@ ArrayRef<int64_t> rowsOf(GenericOp op) {
 }
 
 LogicalResult checkRows(GenericOp op) {
+  if (llvm::any_of(loopSizes(op), ShapedType::isDynamic))
+    return op.emitError("nothing says how long a loop is");
   auto iterators = op.getIteratorTypesArray();
   for (int64_t row : rowsOf(op)) {
     if (iterators[row] != utils::IteratorType::parallel)

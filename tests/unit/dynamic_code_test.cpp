@@ -1,0 +1,367 @@
+//===- dynamic_code_test.cpp - One artifact for many sizes ------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles a graph with symbols once, runs its code for several values of them
+// as artifact.h says, and compares every byte of every result with what the
+// code of the static graph gives.
+//
+//===----------------------------------------------------------------------===//
+#include "drivers/cpu/link.h"
+#include "ltc/compiler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <dlfcn.h>
+#include <random>
+
+using namespace ltc;
+
+namespace {
+
+using Bytes = std::vector<char>;
+
+constexpr std::string_view attention = R"(graph {
+  symbol s0 = 4
+  symbol s1 = 24
+  %0 = input i64[s0, s1]
+  %1 = input f32[50, 32]
+  %2 = input f32[32, 32]
+  %3 = input f32[32]
+  %4 = input f32[32]
+  %5 = input bool[s0, 1, 1, s1]
+  %6 = input scalar i64
+  %7 = aten::embedding(weight=%1, indices=%0, padding_idx=-1, scale_grad_by_freq=false, sparse=false) : f32[s0, s1, 32]
+  %8 = aten::arange(end=s1, dtype=i64) : i64[s1]
+  %9 = aten::unsqueeze(self=%8, dim=1) : i64[s1, 1]
+  %10 = aten::mul.Tensor(self=%9, other=%3) : f32[s1, 32]
+  %11 = aten::add.Tensor(self=%7, other=%10, alpha=1) : f32[s0, s1, 32]
+  %12, %13, %14 = aten::native_layer_norm(input=%11, normalized_shape=[32], weight=%3, bias=%4, eps=1e-05) : f32[s0, s1, 32], f32[s0, s1, 1], f32[s0, s1, 1]
+  %15 = aten::view(self=%12, size=[s0*s1, 32]) : f32[s0*s1, 32]
+  %16 = aten::mm(self=%15, mat2=%2) : f32[s0*s1, 32]
+  %17 = aten::view(self=%16, size=[s0, s1, 4, 8]) : f32[s0, s1, 4, 8]
+  %18 = aten::transpose.int(self=%17, dim0=1, dim1=2) : f32[s0, 4, s1, 8]
+  %19 = aten::view(self=%18, size=[4*s0, s1, 8]) : f32[4*s0, s1, 8]
+  %20 = aten::transpose.int(self=%19, dim0=1, dim1=2) : f32[4*s0, 8, s1]
+  %21 = aten::bmm(self=%19, mat2=%20) : f32[4*s0, s1, s1]
+  %22 = aten::view(self=%21, size=[s0, 4, s1, s1]) : f32[s0, 4, s1, s1]
+  %23 = aten::where.ScalarOther(condition=%5, self=%22, other=-10000.0) : f32[s0, 4, s1, s1]
+  %24 = aten::tril(self=%23, diagonal=0) : f32[s0, 4, s1, s1]
+  %25 = aten::_softmax(self=%24, dim=-1, half_to_float=false) : f32[s0, 4, s1, s1]
+  %26, %27 = aten::native_dropout(input=%25, p=0.1, train=true, seed=%6) : f32[s0, 4, s1, s1], bool[s0, 4, s1, s1]
+  %28 = aten::view(self=%26, size=[4*s0, s1, s1]) : f32[4*s0, s1, s1]
+  %29 = aten::bmm(self=%28, mat2=%19) : f32[4*s0, s1, 8]
+  %30 = aten::view(self=%29, size=[s0, 4, s1, 8]) : f32[s0, 4, s1, 8]
+  %31 = aten::transpose.int(self=%30, dim0=1, dim1=2) : f32[s0, s1, 4, 8]
+  %32 = aten::view(self=%31, size=[s0, s1, 32]) : f32[s0, s1, 32]
+  %33 = aten::gelu(self=%32, approximate="none") : f32[s0, s1, 32]
+  %34 = aten::cat(tensors=[%33, %11], dim=1) : f32[s0, 2*s1, 32]
+  %35 = aten::slice.Tensor(self=%34, dim=1, start=1, end=9223372036854775807, step=1) : f32[s0, 2*s1-1, 32]
+  %36 = aten::sum.dim_IntList(self=%35, dim=[0, 1], keepdim=false, dtype=none) : f32[32]
+  %37 = aten::select.int(self=%33, dim=1, index=-1) : f32[s0, 32]
+  %38 = aten::mean(self=%25, dtype=none) : f32[]
+  %39, %40, %41 = aten::native_layer_norm_backward(grad_out=%33, input=%11, normalized_shape=[32], mean=%13, rstd=%14, weight=%3, bias=%4, output_mask=[true, true, true]) : f32[s0, s1, 32], f32[32], f32[32]
+  %42 = aten::_softmax_backward_data(grad_output=%24, output=%25, dim=-1, input_dtype=f32) : f32[s0, 4, s1, s1]
+  %43 = aten::sum.dim_IntList(self=%42, dim=[2], keepdim=false, dtype=none) : f32[s0, 4, s1]
+  output %33
+  output %35
+  output %36
+  output %37
+  output %38
+  output %39
+  output %40
+  output %41
+  output %43
+  output %27
+}
+)";
+
+/// A loss, its gradient and a step of SGD, into the parameters' own memory.
+constexpr std::string_view step = R"(graph {
+  symbol s0 = 32
+  %0 = input f32[s0, 20]
+  %1 = input f32[20, 10]
+  %2 = input f32[10]
+  %3 = input i64[s0]
+  %4 = input scalar f64
+  %5 = aten::addmm(self=%2, mat1=%0, mat2=%1, beta=1, alpha=1) : f32[s0, 10]
+  %6 = aten::relu(self=%5) : f32[s0, 10]
+  %7 = aten::_log_softmax(self=%6, dim=1, half_to_float=false) : f32[s0, 10]
+  %8, %9 = aten::nll_loss_forward(self=%7, target=%3, weight=none, reduction=1, ignore_index=-100) : f32[], f32[]
+  %10 = aten::ones_like(self=%8) : f32[]
+  %11 = aten::nll_loss_backward(grad_output=%10, self=%7, target=%3, weight=none, reduction=1, ignore_index=-100, total_weight=%9) : f32[s0, 10]
+  %12 = aten::_log_softmax_backward_data(grad_output=%11, output=%7, dim=1, input_dtype=f32) : f32[s0, 10]
+  %13 = aten::threshold_backward(grad_output=%12, self=%6, threshold=0) : f32[s0, 10]
+  %14 = aten::t(self=%0) : f32[20, s0]
+  %15 = aten::mm(self=%14, mat2=%13) : f32[20, 10]
+  %16 = aten::sum.dim_IntList(self=%13, dim=[0], keepdim=false, dtype=none) : f32[10]
+  %17 = aten::mul.Tensor(self=%15, other=%4) : f32[20, 10]
+  %18 = aten::sub.Tensor(self=%1, other=%17, alpha=1) : f32[20, 10]
+  %19 = aten::mul.Tensor(self=%16, other=%4) : f32[10]
+  %20 = aten::sub.Tensor(self=%2, other=%19, alpha=1) : f32[10]
+  %21 = aten::mean.dim(self=%6, dim=[0], keepdim=true, dtype=none) : f32[1, 10]
+  %22 = aten::sub.Tensor(self=%6, other=%21, alpha=1) : f32[s0, 10]
+  output %8
+  output %18 donates %1
+  output %20 donates %2
+  output %22
+}
+)";
+
+//===----------------------------------------------------------------------===//
+// What the code calls
+//===----------------------------------------------------------------------===//
+
+/// One run of an artifact's code; the code's `context`.
+struct Run {
+  const Artifact &artifact;
+  std::vector<int64_t> symbols;
+  int reports = 0;
+};
+Run *current = nullptr; // the reporters get no context
+
+struct View {
+  float *data;
+  std::vector<int64_t> sizes, strides;
+  float &at(int64_t i, int64_t j) const {
+    size_t rank = sizes.size();
+    return data[i * strides[rank - 2] + j * strides[rank - 1]];
+  }
+};
+
+/// The next tensor of a call's words, whose sizes must be those of `type`.
+View readView(const TensorType &type, const int64_t *&words) {
+  size_t rank = type.dims.size();
+  View view{reinterpret_cast<float *>(words[0]),
+            {words + 1, words + 1 + rank},
+            {words + 1 + rank, words + 1 + 2 * rank}};
+  EXPECT_EQ(view.sizes, type.dims);
+  words += 1 + 2 * rank;
+  return view;
+}
+
+void multiply(const View &a, const View &b, const View &c, const View *addend) {
+  size_t rank = c.sizes.size();
+  for (int64_t i = 0; i < c.sizes[rank - 2]; ++i)
+    for (int64_t j = 0; j < c.sizes[rank - 1]; ++j) {
+      float sum = addend ? addend->data[j * addend->strides.back()] : 0;
+      for (int64_t k = 0; k < a.sizes[rank - 1]; ++k)
+        sum += a.at(i, k) * b.at(k, j);
+      c.at(i, j) = sum;
+    }
+}
+
+/// mm, bmm, and addmm of a row.
+void kernelCall(void *context, int64_t number, const int64_t *words) {
+  const Run &run = *static_cast<Run *>(context);
+  const Graph &open = run.artifact.calls[size_t(number)].graph;
+  Result<Graph> call = open.instantiate(run.symbols);
+  ASSERT_TRUE(call) << call.error().str();
+  std::vector<View> views;
+  for (const ValueType &type : call->inputs)
+    views.push_back(readView(type.tensor, words));
+  views.push_back(readView(call->nodes[0].results[0], words));
+  const std::string &op = call->nodes[0].op;
+  if (op == "aten::mm")
+    return multiply(views[0], views[1], views[2], nullptr);
+  if (op == "aten::addmm")
+    return multiply(views[1], views[2], views[3], &views[0]);
+  ASSERT_EQ(op, "aten::bmm");
+  for (int64_t i = 0; i < views[2].sizes[0]; ++i) {
+    multiply(views[0], views[1], views[2], nullptr);
+    for (View &view : views)
+      view.data += view.strides[0];
+  }
+}
+
+/// In several pieces wherever that is allowed.
+void parallelFor(void *, int64_t n, int64_t grain,
+                 void (*body)(int64_t, int64_t, void *), void *argument) {
+  int64_t piece = std::max<int64_t>({grain, n / 3, 1});
+  for (int64_t begin = 0; begin < n; begin += piece)
+    body(begin, std::min(n, begin + piece), argument);
+}
+
+void indexError(int64_t, int64_t, int64_t) { ++current->reports; }
+void divisionError(int64_t) { ++current->reports; }
+
+void *findSymbol(const std::string &name) {
+  if (name == "ltc_parallel_for")
+    return reinterpret_cast<void *>(parallelFor);
+  if (name == "ltc_kernel_call")
+    return reinterpret_cast<void *>(kernelCall);
+  if (name == "ltc_index_error")
+    return reinterpret_cast<void *>(indexError);
+  if (name == "ltc_division_error")
+    return reinterpret_cast<void *>(divisionError);
+  return dlsym(RTLD_DEFAULT, name.c_str());
+}
+
+//===----------------------------------------------------------------------===//
+// Code and its arguments
+//===----------------------------------------------------------------------===//
+
+/// A graph's input: the same for the static and the dynamic code.
+Bytes makeInput(const ValueType &type, std::mt19937 &random) {
+  size_t count = size_t(type.tensor.elements());
+  Bytes bytes(type.tensor.bytes());
+  for (size_t i = 0; i < count; ++i) {
+    switch (type.tensor.dtype) {
+    case DType::Bool:
+      bytes[i] = char(random() % 4 != 0);
+      break;
+    case DType::I64:
+      reinterpret_cast<int64_t *>(bytes.data())[i] = int64_t(random() % 10);
+      break;
+    case DType::F64: // a scalar
+      reinterpret_cast<double *>(bytes.data())[i] = 0.125;
+      break;
+    default:
+      reinterpret_cast<float *>(bytes.data())[i] =
+          float(random() % 2001) / 1000 - 1;
+    }
+  }
+  return bytes;
+}
+
+class Code {
+public:
+  explicit Code(const Graph &graph) {
+    Result<Artifact> made = ltc_compiler_get()->compile(graph, {});
+    if (!made) {
+      ADD_FAILURE() << made.error().str();
+      return;
+    }
+    artifact = std::move(*made);
+    auto linked = cpu::link(artifact.code, artifact.entry, findSymbol);
+    if (!linked) {
+      ADD_FAILURE() << linked.error().str();
+      return;
+    }
+    code = std::move(*linked);
+  }
+
+  /// `graph`: the static one for these values; inputs that are donated change.
+  std::vector<Bytes> run(const Graph &graph, std::vector<int64_t> symbols,
+                         std::vector<Bytes> &inputs) {
+    arguments.clear();
+    descriptors.clear();
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (graph.inputs[i].isScalar)
+        arguments.push_back(inputs[i].data());
+      else
+        describe(graph.inputs[i].tensor.dims, inputs[i].data());
+    std::vector<Bytes> results;
+    for (const GraphOutput &output : graph.outputs)
+      results.emplace_back(graph.typeOf(output.value).tensor.bytes(), '\xff');
+    for (size_t i = 0; i < results.size(); ++i)
+      if (!graph.outputs[i].donated)
+        describe(graph.typeOf(graph.outputs[i].value).tensor.dims,
+                 results[i].data());
+    auto arenaBytes = artifact.arenaBytes.evaluate(symbols);
+    EXPECT_TRUE(arenaBytes && *arenaBytes >= 0);
+    constexpr size_t guard = 4096;
+    Bytes arena(size_t(*arenaBytes) + 64 + guard, '\xab');
+    auto start = reinterpret_cast<char *>(
+        (reinterpret_cast<uintptr_t>(arena.data()) + 63) / 64 * 64);
+    describe({*arenaBytes}, start);
+    Run run{artifact, symbols};
+    EXPECT_EQ(artifact.symbols, symbols.size());
+    if (artifact.symbols)
+      arguments.push_back(run.symbols.data());
+    void *context = &run;
+    arguments.push_back(&context);
+    current = &run;
+    reinterpret_cast<void (*)(void **)>(code->entry)(arguments.data());
+    EXPECT_EQ(run.reports, 0);
+    EXPECT_TRUE(std::all_of(start + *arenaBytes, arena.data() + arena.size(),
+                            [](char byte) { return byte == '\xab'; }))
+        << "the code writes behind its arena";
+    for (size_t i = 0; i < results.size(); ++i)
+      if (auto donated = graph.outputs[i].donated)
+        results[i] = inputs[*donated];
+    return results;
+  }
+
+  explicit operator bool() const { return bool(code); }
+  Artifact artifact;
+
+private:
+  /// A memref descriptor of dense memory.
+  void describe(const std::vector<int64_t> &dims, void *data) {
+    auto address = reinterpret_cast<int64_t>(data);
+    auto &words =
+        descriptors.emplace_back(std::make_unique<std::vector<int64_t>>());
+    *words = {address, address, 0};
+    words->insert(words->end(), dims.begin(), dims.end());
+    std::vector<int64_t> strides(dims.size(), 1);
+    for (size_t i = dims.size(); i-- > 1;)
+      strides[i - 1] = strides[i] * dims[i];
+    words->insert(words->end(), strides.begin(), strides.end());
+    arguments.push_back(words->data());
+  }
+
+  std::unique_ptr<cpu::LinkedCode> code;
+  std::vector<void *> arguments;
+  std::vector<std::unique_ptr<std::vector<int64_t>>> descriptors;
+};
+
+void expectSame(std::string_view text,
+                const std::vector<std::vector<int64_t>> &points) {
+  Result<Graph> open = Graph::parse(text);
+  ASSERT_TRUE(open) << open.error().str();
+  ASSERT_TRUE(open->verify());
+  Code dynamic(*open);
+  ASSERT_TRUE(dynamic);
+  for (const std::vector<int64_t> &values : points) {
+    Result<Graph> graph = open->instantiate(values);
+    ASSERT_TRUE(graph) << graph.error().str();
+    Code fixed(*graph);
+    ASSERT_TRUE(fixed);
+    std::mt19937 random(7);
+    std::vector<Bytes> inputs;
+    for (const ValueType &type : graph->inputs)
+      inputs.push_back(makeInput(type, random));
+    std::vector<Bytes> others = inputs;
+    std::vector<Bytes> wanted = fixed.run(*graph, {}, inputs);
+    std::vector<Bytes> found = dynamic.run(*graph, values, others);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_EQ(found[i], wanted[i])
+          << "result " << i << " for s0 = " << values[0];
+  }
+}
+
+TEST(DynamicCode, AttentionOfAnyBatchAndLength) {
+  expectSame(attention, {{4, 24}, {1, 1}, {3, 7}, {2, 130}});
+}
+
+TEST(DynamicCode, TrainingStepOfAnyBatch) {
+  expectSame(step, {{32}, {1}, {7}, {1000}});
+}
+
+TEST(DynamicCode, NoElements) {
+  expectSame(R"(graph {
+  symbol s0 = 8
+  symbol s1 = 30
+  %0 = input f32[s0, s1]
+  %1 = aten::_softmax(self=%0, dim=-1, half_to_float=false) : f32[s0, s1]
+  %2 = aten::sum.dim_IntList(self=%1, dim=[0], keepdim=false, dtype=none) : f32[s1]
+  %3 = aten::sum.dim_IntList(self=%1, dim=[1], keepdim=false, dtype=none) : f32[s0]
+  %4 = aten::t(self=%1) : f32[s1, s0]
+  %5 = aten::add.Tensor(self=%4, other=%3, alpha=1) : f32[s1, s0]
+  %6 = aten::view(self=%5, size=[s0*s1]) : f32[s0*s1]
+  %7 = aten::cat(tensors=[%6, %2], dim=0) : f32[s0*s1+s1]
+  output %2
+  output %3
+  output %7
+}
+)",
+             {{0, 5}, {5, 0}, {0, 0}, {1, 1}, {8, 30}});
+}
+
+} // namespace

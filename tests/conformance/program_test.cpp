@@ -276,12 +276,12 @@ TEST_F(ExecutionTest, ArenaAndTheCLibrary) {
 
 Graph callOf(std::string op) {
   auto graph = Graph::parse("graph {\n"
-                            "  %0 = input f32[?, ?]\n"
+                            "  %0 = input f32[2, 3]\n"
                             "  %1 = input scalar f64\n"
                             "  %2 = input scalar i64\n"
                             "  %3 = " +
                             op +
-                            "(x=%0, a=%1, b=%2) : f32[?, ?]\n"
+                            "(x=%0, a=%1, b=%2) : f32[3, 2]\n"
                             "  output %3\n}");
   EXPECT_TRUE(graph);
   return *graph;

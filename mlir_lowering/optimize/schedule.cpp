@@ -36,13 +36,16 @@ int64_t wholeTile(int64_t size, int64_t limit) {
   return limit;
 }
 
-/// Of a symbolic size, what its hint fits into: others take more tiles.
+/// A symbolic size gets a tile that sizes some times its hint fit into.
 int64_t tileFor(MLIRContext *context, int64_t size, int64_t limit,
                 bool isOutermost = false) {
+  constexpr int64_t room = 4;
   if (!isSymbolic(size))
     return wholeTile(size, limit);
-  int64_t usual = llvm::PowerOf2Ceil(sizeTable(context).hint(size));
-  return isOutermost ? limit : std::min(limit, usual);
+  int64_t usual = sizeTable(context).hint(size);
+  return isOutermost
+             ? limit
+             : std::min<int64_t>(limit, room * llvm::PowerOf2Ceil(usual));
 }
 
 /// The dimension along which an operand is dense, if it is not the one along
@@ -91,7 +94,8 @@ SmallVector<int64_t> chooseTiles(GenericOp op, ArrayRef<int64_t> rows,
       continue;
     tiles[i] =
         std::max<int64_t>(1, tileFor(context, sizes[rows[i]], limit, i == 0));
-    limit /= tiles[i];
+    int64_t usual = sizeTable(context).hint(sizes[rows[i]]);
+    limit /= std::clamp<int64_t>(usual, 1, tiles[i]);
   }
   return tiles;
 }

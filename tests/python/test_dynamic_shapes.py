@@ -278,3 +278,22 @@ def test_learning_rates_and_steps_never_recompile():
             torch.lazy.synchronize()
         counted.append(counts["codegen.graphs"])
     assert counted[2:] == [0, 0, 0, 0]
+
+
+PROCESS = """
+import torch, torch_ltc
+for rows in {sizes}:
+    x = torch.arange(rows * 4.0).reshape(rows, 4)
+    assert torch.equal((x.to("lazy") * 2 + 1).cumsum(0).cpu(), (x * 2 + 1).cumsum(0))
+print("compiled", torch_ltc.metrics.snapshot()["codegen.graphs"])
+"""
+
+
+def test_another_process_finds_the_program_for_all_sizes(run_python, tmp_path):
+    environment = {"LTC_CACHE": "rw", "LTC_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run(*sizes):
+        return run_python(PROCESS.format(sizes=sizes), **environment).stdout
+
+    assert run(5, 8, 13) == "compiled 2\n"
+    assert run(70, 8, 5, 33) == "compiled 0\n"

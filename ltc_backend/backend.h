@@ -48,6 +48,11 @@ LTC_API void waitForEvent(Marker &marker);
 /// The tensor's value as a CPU tensor of its own memory; syncs if needed.
 LTC_API at::Tensor toCpu(const at::Tensor &tensor);
 
+/// Notes what the program knows of a dimension's sizes for the graphs that read
+/// this value of the tensor, which is computed first if it is pending. Raises
+/// if the tensor is not lazy or has no such dimension. Release the GIL first.
+LTC_API void markDim(const at::Tensor &tensor, int64_t dim, DimMark::Kind kind);
+
 /// Text of the pending graph of all live tensors of the device.
 LTC_API std::string pendingGraphText(int64_t device);
 

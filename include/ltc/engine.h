@@ -64,6 +64,16 @@ struct LaunchArgument {
   };
 };
 
+/// What a program says of one dimension of a graph's input.
+struct DimMark {
+  enum class Kind : uint8_t {
+    Dynamic, ///< it will vary: leave it open from the first compile on
+    Static,  ///< it will not, or is worth a compile for each size
+  };
+  uint32_t input = 0, dim = 0;
+  Kind kind = Kind::Dynamic;
+};
+
 struct MemoryStats {
   size_t allocated = 0, maxAllocated = 0, reserved = 0;
 };
@@ -74,8 +84,12 @@ public:
   /// The executable for this key, if it is in memory. Counts cache.hit.memory.
   virtual ExecutablePtr lookup(Hash128 graphHash) = 0;
   /// Compiles on a miss (blocks), and remembers. One compile for each graph
-  /// however many threads ask. `graph.hash()` is the key.
-  virtual Result<ExecutablePtr> compile(const Graph &graph) = 0;
+  /// however many threads ask. `graph.hash()` is the key. A graph that differs
+  /// in sizes from one that was compiled is compiled for all sizes, if setting
+  /// `dynamic` says so, and what is returned serves the given ones. A graph
+  /// with symbols is bound to its hints.
+  virtual Result<ExecutablePtr>
+  compile(const Graph &graph, std::span<const DimMark> marks = {}) = 0;
   /// Queues one run. Buffers of donated inputs must have no other user; they
   /// are consumed. Returns one buffer a result.
   virtual Result<std::vector<BufferPtr>>

@@ -136,10 +136,12 @@ typedef struct ltc_plugin {
   ltc_error *(*program_load)(ltc_device *device, ltc_bytes artifact,
                              ltc_program **program);
   void (*program_free)(ltc_device *device, ltc_program *program);
-  /* Runs to completion before it returns. `arena` has the artifact's
+  /* Runs to completion before it returns. `symbols` are the values of the
+     artifact's symbols, on which sizes and arenaBytes depend. `arena` has
      arenaBytes, or is NULL when that is 0. */
   ltc_error *(*program_run)(ltc_device *device, ltc_program *program,
                             const ltc_operand *operands, size_t count,
+                            const int64_t *symbols, size_t symbol_count,
                             ltc_buffer *arena);
 } ltc_plugin;
 

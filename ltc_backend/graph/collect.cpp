@@ -325,4 +325,13 @@ Graph Collection::build(SourceId endedBy) const {
   return graph;
 }
 
+std::vector<DimMark> Collection::marks() const {
+  std::vector<DimMark> marks;
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].data)
+      for (auto [dim, kind] : inputs[i].data->marks)
+        marks.push_back({i, dim, kind});
+  return marks;
+}
+
 } // namespace ltc::backend

@@ -37,6 +37,8 @@ struct Collection {
   bool empty() const { return receivers.empty(); }
   /// The graph itself, for the compiler; `endedBy` is the line that wants it.
   Graph build(SourceId endedBy = 0) const;
+  /// What the program said of its inputs' dimensions. With the list's lock.
+  std::vector<DimMark> marks() const;
 };
 
 /// The node as a graph holds it, with its operands numbered so.

@@ -24,12 +24,16 @@ public:
   bool HasValue() const override { return buffer != nullptr; }
 
   BufferPtr buffer;
+  /// What the program said of its dimensions. Under the pending list's lock.
+  std::vector<std::pair<uint32_t, DimMark::Kind>> marks;
   /// Scratch of the collector, under the pending list's lock.
   uint32_t inputIndex = UINT32_MAX;
 };
 
 /// Copies a CPU tensor of any layout to the device.
 std::shared_ptr<DeviceData> upload(const at::Tensor &cpu, int64_t device);
+/// The data of a live tensor, which a sync computes first if it is pending.
+std::shared_ptr<DeviceData> readyData(const at::Tensor &tensor);
 /// Waits for the data, looking at signals, and copies it into a new CPU tensor.
 at::Tensor download(const DeviceData &data);
 

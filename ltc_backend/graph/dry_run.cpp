@@ -18,9 +18,9 @@ namespace {
 /// As many threads as cores, made as they are needed.
 class CompileThreads {
 public:
-  void add(Engine &engine, Graph graph) {
+  void add(Engine &engine, Graph graph, std::vector<DimMark> marks) {
     std::lock_guard lock(mutex);
-    waiting.emplace_back(&engine, std::move(graph));
+    waiting.push_back({&engine, std::move(graph), std::move(marks)});
     ++unfinished;
     if (threads < std::max(1u, std::thread::hardware_concurrency()) &&
         threads < unfinished) {
@@ -39,14 +39,21 @@ public:
   }
 
 private:
+  struct Work {
+    Engine *engine;
+    Graph graph;
+    std::vector<DimMark> marks;
+  };
+
   void work() {
     std::unique_lock lock(mutex);
     for (;;) {
       changed.wait(lock, [&] { return !waiting.empty(); });
-      auto [engine, graph] = std::move(waiting.front());
+      Work next = std::move(waiting.front());
       waiting.pop_front();
       lock.unlock();
-      Result<ExecutablePtr> compiled = engine->compile(graph);
+      Result<ExecutablePtr> compiled =
+          next.engine->compile(next.graph, next.marks);
       lock.lock();
       if (!compiled && failure)
         failure = compiled.takeError();
@@ -57,7 +64,7 @@ private:
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::pair<Engine *, Graph>> waiting;
+  std::deque<Work> waiting;
   size_t unfinished = 0; ///< waiting, or being compiled
   size_t threads = 0;
   Status failure;
@@ -81,8 +88,9 @@ Error dryRunError() {
           "read nothing there, or run without LTC_DRY_RUN"};
 }
 
-void compileInBackground(Engine &engine, Graph graph) {
-  threads().add(engine, std::move(graph));
+void compileInBackground(Engine &engine, Graph graph,
+                         std::vector<DimMark> marks) {
+  threads().add(engine, std::move(graph), std::move(marks));
 }
 
 Status finishCompiling() { return threads().finish(); }

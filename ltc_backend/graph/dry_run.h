@@ -19,7 +19,8 @@ namespace ltc::backend {
 Error dryRunError();
 
 /// Compiles a graph on another thread, unless it is in memory. Any thread.
-void compileInBackground(Engine &engine, Graph graph);
+void compileInBackground(Engine &engine, Graph graph,
+                         std::vector<DimMark> marks);
 
 /// Waits until all of that is compiled, and returns the first error since the
 /// last call. Any thread; must not hold the GIL.

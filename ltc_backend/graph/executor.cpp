@@ -50,6 +50,11 @@ std::mutex &syncMutex(int64_t device) {
   return (*mutexes)[device];
 }
 
+static std::vector<DimMark> marksOf(const Collection &collection) {
+  std::lock_guard lock(pendingList(collection.device).mutex);
+  return collection.marks();
+}
+
 static Result<ExecutablePtr>
 findExecutable(Engine &engine, const Collection &collection, SourceId place) {
   if (ExecutablePtr known = engine.lookup(collection.key)) {
@@ -61,7 +66,7 @@ findExecutable(Engine &engine, const Collection &collection, SourceId place) {
   Graph graph = collection.build(place);
   if (Status valid = graph.verify(); !valid)
     return valid.takeError();
-  return engine.compile(graph);
+  return engine.compile(graph, marksOf(collection));
 }
 
 namespace {
@@ -171,7 +176,7 @@ void sync(int64_t device, bool wait) {
     std::optional<Error> failure;
     if (dry) {
       if (!target.lookup(collection.key))
-        compileInBackground(target, collection.build(place));
+        compileInBackground(target, collection.build(place), marksOf(collection));
       failure = dryRunError();
     } else if (auto launched = compileAndLaunch(target, collection, place)) {
       buffers = std::move(*launched);

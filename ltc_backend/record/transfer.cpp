@@ -213,7 +213,7 @@ static Tensor unsafeView(const Tensor &self, at::IntArrayRef size) {
   return recordOne(viewCopy, {self, size.vec()});
 }
 
-at::Tensor toCpu(const at::Tensor &tensor) {
+std::shared_ptr<DeviceData> readyData(const at::Tensor &tensor) {
   if (at::functionalization::impl::isFunctionalTensor(tensor))
     at::functionalization::impl::sync(tensor);
   TensorDataPtr data = tensorData(tensor);
@@ -221,7 +221,11 @@ at::Tensor toCpu(const at::Tensor &tensor) {
     sync(deviceOf(*data), /*wait=*/false);
   std::shared_ptr<DeviceData> ready = deviceData(*data);
   TORCH_INTERNAL_ASSERT(ready, "a sync left a live tensor without data");
-  return download(*ready);
+  return ready;
+}
+
+at::Tensor toCpu(const at::Tensor &tensor) {
+  return download(*readyData(tensor));
 }
 
 void registerTransfers(torch::Library &library) {

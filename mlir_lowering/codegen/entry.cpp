@@ -237,7 +237,9 @@ private:
       values.push_back(addressOf(b, operand));
       auto [strides, offset] = type.getStridesAndOffset();
       memref::ExtractStridedMetadataOp metadata;
-      if (!type.hasStaticShape())
+      // MLIR says no strides of what has no elements.
+      if (!type.hasStaticShape() ||
+          llvm::any_of(strides, ShapedType::isDynamic))
         metadata = memref::ExtractStridedMetadataOp::create(b, operand);
       auto add = [&](ArrayRef<int64_t> known, auto open) {
         for (auto [i, value] : llvm::enumerate(known))

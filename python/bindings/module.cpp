@@ -97,6 +97,13 @@ void defineDevice(py::module_ &m) {
         torch::wrap_pybind_function(backend::setAutocastEnabled));
   m.def("clear_autocast_cache",
         torch::wrap_pybind_function(backend::clearAutocastCache));
+  m.def("mark_dim",
+        torch::wrap_pybind_function_no_gil(
+            [](const at::Tensor &tensor, int64_t dim, bool dynamic) {
+              backend::markDim(tensor, dim,
+                               dynamic ? DimMark::Kind::Dynamic
+                                       : DimMark::Kind::Static);
+            }));
   m.def("pending_graph",
         torch::wrap_pybind_function_no_gil(backend::pendingGraphText));
 }

@@ -15,6 +15,8 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
     torch_ltc.precompile          ``with precompile():`` compiles and runs nothing
     torch_ltc.explain             why each graph was compiled
     torch_ltc.compile_guard       raises when more are; and `no_compile`
+    torch_ltc.mark_dynamic        a dimension will vary: compile for all sizes
+    torch_ltc.mark_static         it will not: compile for each
 """
 
 import importlib
@@ -44,6 +46,8 @@ _ERRORS = (
 _FUNCTIONS = {
     "compile_guard": "autopsy",
     "explain": "autopsy",
+    "mark_dynamic": "dynamic",
+    "mark_static": "dynamic",
     "no_compile": "autopsy",
     "precompile": "cache",
     "register_lowering": "lowering",

@@ -58,7 +58,7 @@ Result<Hash128> keyOf(const Artifact &artifact) {
   Result<Graph> graph = Graph::parse(artifact.graphText);
   if (!graph)
     return graph.takeError();
-  return diskKey(graph->hash(), artifact.target, artifact.compiler);
+  return diskKey(entryHash(*graph), artifact.target, artifact.compiler);
 }
 
 /// What a directory holds.

@@ -38,20 +38,49 @@ bool isResolved(std::string_view target) {
 
 } // namespace
 
-std::unique_ptr<DiskEntry> DiskEntry::of(DiskCacheState &state,
-                                         const Graph &graph, Hash128 hash,
-                                         const std::string &target,
-                                         const std::string &compiler) {
+DiskEntry::DiskEntry(DiskCacheState &state, std::string directory, Hash128 hash,
+                     const std::string &target, const std::string &compiler)
+    : state(state), directory(std::move(directory)), hash(hash),
+      key(diskKey(hash, target, compiler)), target(target), compiler(compiler) {
+}
+
+std::unique_ptr<DiskEntry> DiskEntry::make(DiskCacheState &state, Hash128 hash,
+                                           const std::string &target,
+                                           const std::string &compiler) {
   if (settings().cache == "off" || compiler.empty() || !isResolved(target))
     return nullptr;
   std::string directory = cache::directory();
   if (directory.empty())
     return nullptr;
-  std::unique_ptr<DiskEntry> entry(new DiskEntry(
-      state, std::move(directory), diskKey(hash, target, compiler), compiler));
-  entry->target = target;
-  entry->text = graph.str(SourceLines::Omit);
+  return std::unique_ptr<DiskEntry>(
+      new DiskEntry(state, std::move(directory), hash, target, compiler));
+}
+
+std::unique_ptr<DiskEntry> DiskEntry::of(DiskCacheState &state,
+                                         const Graph &graph,
+                                         const std::string &target,
+                                         const std::string &compiler) {
+  std::unique_ptr<DiskEntry> entry =
+      make(state, entryHash(graph), target, compiler);
+  if (entry)
+    entry->text = graph.str(SourceLines::Omit);
   return entry;
+}
+
+std::unique_ptr<DiskEntry> DiskEntry::ofFamily(DiskCacheState &state,
+                                               Hash128 skeleton,
+                                               const std::string &target,
+                                               const std::string &compiler) {
+  return make(state, familyHash(skeleton), target, compiler);
+}
+
+bool DiskEntry::isWanted(const Artifact &artifact) const {
+  if (artifact.target != target || artifact.compiler != compiler)
+    return false;
+  if (!text.empty())
+    return artifact.graphText == text;
+  Result<Graph> graph = Graph::parse(artifact.graphText);
+  return graph && graph->isDynamic() && entryHash(*graph) == hash;
 }
 
 void DiskEntry::reportFailure(std::atomic<bool> &told, std::string_view doing,
@@ -80,9 +109,9 @@ std::optional<DiskEntry::Found> DiskEntry::load() {
     reject(artifact.error().message);
     return std::nullopt;
   }
-  // The whole graph, not its hash: two with one hash must not meet here.
-  if (artifact->graphText != text || artifact->target != target ||
-      artifact->compiler != compiler) {
+  // The whole graph, not its hash: two with one hash must not meet here. Of a
+  // family, a trace has to fit the formulas of the graph that is found.
+  if (!isWanted(*artifact)) {
     reject("it was made from another graph, for another CPU or by another "
            "compiler");
     return std::nullopt;

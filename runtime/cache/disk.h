@@ -33,15 +33,20 @@ public:
   /// Null if there is no cache on disk, says setting `cache`, or if `target`
   /// leaves open what CPU it means. `graph` must outlive it.
   static std::unique_ptr<DiskEntry> of(DiskCacheState &state,
-                                       const Graph &graph, Hash128 hash,
+                                       const Graph &graph,
                                        const std::string &target,
                                        const std::string &compiler);
+  /// The same of the graph with symbols, if any, whose skeleton has this key.
+  static std::unique_ptr<DiskEntry> ofFamily(DiskCacheState &state,
+                                             Hash128 skeleton,
+                                             const std::string &target,
+                                             const std::string &compiler);
 
   struct Found {
     Artifact artifact;
     std::string bytes; ///< the artifact's own
   };
-  /// The entry, if it is there and is this graph's.
+  /// The entry, if it is there and is this graph's, or one of this family.
   std::optional<Found> load();
   /// A loaded entry that cannot be used after all.
   void reject(std::string_view why) { fault = why; }
@@ -58,18 +63,20 @@ public:
   void store(const Artifact &artifact, std::string_view bytes);
 
 private:
-  DiskEntry(DiskCacheState &state, std::string directory, Hash128 key,
-            std::string compiler)
-      : state(state), directory(std::move(directory)), key(key),
-        compiler(std::move(compiler)) {}
+  DiskEntry(DiskCacheState &state, std::string directory, Hash128 hash,
+            const std::string &target, const std::string &compiler);
+  static std::unique_ptr<DiskEntry> make(DiskCacheState &state, Hash128 hash,
+                                         const std::string &target,
+                                         const std::string &compiler);
+  bool isWanted(const Artifact &artifact) const;
   void reportFailure(std::atomic<bool> &told, std::string_view doing,
                      std::string_view why);
 
   DiskCacheState &state;
   const std::string directory;
-  const Hash128 key;
-  const std::string compiler;
-  std::string target, text;
+  const Hash128 hash, key;
+  const std::string target, compiler;
+  std::string text;  ///< of the one graph; empty: any of the family
   std::string fault; ///< of the entry that was loaded last
   FileLock held;
 };

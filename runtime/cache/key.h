@@ -6,9 +6,20 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc/hash.h"
+#include "dynamic/skeleton.h"
 
 namespace ltc::runtime {
+
+/// What stands for graphs of one structure whose sizes were left open: there is
+/// one entry for all of them, since whoever looks has a trace and no formulas.
+inline Hash128 familyHash(Hash128 skeleton) {
+  return Hasher().add(skeleton).add(std::string_view("open")).finish();
+}
+
+/// What stands for a graph in the key of its entry.
+inline Hash128 entryHash(const Graph &graph) {
+  return graph.isDynamic() ? familyHash(skeletonOf(graph).key) : graph.hash();
+}
 
 /// All that decides an artifact: the graph, the target with every feature of
 /// its CPU, and the compiler's build. Nothing of this process or this machine.

@@ -84,11 +84,13 @@ void Device::unload(ltc_program *program) {
 }
 
 Status Device::run(ltc_program *program, std::span<const ltc_operand> operands,
-                   ltc_buffer *arena, int64_t &site) {
+                   std::span<const int64_t> symbols, ltc_buffer *arena,
+                   int64_t &site) {
   std::lock_guard lock(mutex);
   site = -1;
-  ltc_error *error = driver.api->program_run(handle, program, operands.data(),
-                                             operands.size(), arena);
+  ltc_error *error =
+      driver.api->program_run(handle, program, operands.data(), operands.size(),
+                              symbols.data(), symbols.size(), arena);
   if (!error)
     return {};
   site = driver.api->error_site(error);

@@ -62,9 +62,11 @@ public:
   MemoryStats memory(bool resetPeak);
   Result<ltc_program *> load(std::string_view artifact);
   void unload(ltc_program *program);
-  /// `site` becomes the number of the error site, or -1.
+  /// `symbols`: the values of the program's. `site` becomes the number of the
+  /// error site, or -1.
   Status run(ltc_program *program, std::span<const ltc_operand> operands,
-             ltc_buffer *arena, int64_t &site);
+             std::span<const int64_t> symbols, ltc_buffer *arena,
+             int64_t &site);
 
 private:
   friend class Memory;

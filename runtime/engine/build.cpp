@@ -54,6 +54,23 @@ void dumpGraph(const Graph &graph, Hash128 key, const std::string &directory) {
     log(LogLevel::Warn, Stage::Graph, "cannot write the dump " + path);
 }
 
+/// Types of an artifact and of its graph name formulas by numbers of their own.
+bool isSame(const TensorType &made, const Artifact &artifact,
+            const TensorType &wanted, const Graph &graph) {
+  if (made.dtype != wanted.dtype || made.dims.size() != wanted.dims.size())
+    return false;
+  for (size_t i = 0; i < made.dims.size(); ++i) {
+    int64_t dim = made.dims[i];
+    bool known =
+        !isSymbolic(dim) || formulaNumber(dim) < artifact.formulas.size();
+    if (!known || graph.formulaOf(wanted.dims[i]) !=
+                      (isSymbolic(dim) ? artifact.formulas[formulaNumber(dim)]
+                                       : Formula(dim)))
+      return false;
+  }
+  return true;
+}
+
 /// Our compiler promises this; a launch relies on it.
 Status checkArtifact(const Artifact &artifact, const Graph &graph) {
   auto wrong = [](std::string_view what) {
@@ -65,24 +82,29 @@ Status checkArtifact(const Artifact &artifact, const Graph &graph) {
                  {},
                  ""};
   };
-  if (artifact.inputs != graph.inputs)
+  if (artifact.symbols != graph.symbols.size())
+    return wrong("symbols");
+  if (artifact.inputs.size() != graph.inputs.size())
     return wrong("inputs");
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    if (artifact.inputs[i].isScalar != graph.inputs[i].isScalar ||
+        !isSame(artifact.inputs[i].tensor, artifact, graph.inputs[i].tensor,
+                graph))
+      return wrong("inputs");
   if (artifact.results.size() != graph.outputs.size() ||
       artifact.donated.size() != graph.outputs.size())
     return wrong("results");
+  std::vector<ValueType> types = graph.inputs;
+  for (const Node &node : graph.nodes)
+    for (const TensorType &type : node.results)
+      types.push_back({type, false});
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const std::optional<uint32_t> &donated = artifact.donated[i];
     if (donated && donated != graph.outputs[i].donated)
       return wrong("donations");
-    if (!artifact.results[i].isStatic())
-      return Error{ErrorCode::Unsupported,
-                   Stage::Execute,
-                   "result " + std::to_string(i) + " has the type " +
-                       artifact.results[i].str() +
-                       "; results of dynamic shape cannot be allocated yet",
-                   "",
-                   {},
-                   ""};
+    if (!isSame(artifact.results[i], artifact,
+                types[graph.outputs[i].value].tensor, graph))
+      return wrong("results");
   }
   return {};
 }
@@ -99,7 +121,8 @@ ExecutablePtr DeviceEngine::lookup(Hash128 graphHash) {
   return executable;
 }
 
-Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph) {
+Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph,
+                                            std::span<const DimMark> marks) {
   static Counter &hits = counter("cache.hit.memory");
   if (isForked())
     return forkedError();
@@ -108,8 +131,9 @@ Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph) {
   Result<ExecutablePtr> executable = cache.findOrMake(
       key, size_t(settings().cache_memory_bytes),
       [&] {
-        Result<ExecutablePtr> made = build(graph, key);
-        if (made && (*made)->artifact().arenaBytes >= kWorthReleasing)
+        Result<ExecutablePtr> made = build(graph, key, marks);
+        if (made && static_cast<const BoundProgram &>(**made).arenaBytes >=
+                        kWorthReleasing)
           releaseAfterBuild(siblingLibrary("libltc_compiler.so"));
         return made;
       },
@@ -119,61 +143,106 @@ Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph) {
   return executable;
 }
 
-Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key) {
+void DeviceEngine::clearCache() {
+  cache.clear();
+  families.clear();
+}
+
+Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key,
+                                          std::span<const DimMark> marks) {
   auto start = std::chrono::steady_clock::now();
-  Result<std::shared_ptr<Device>> opened = open();
+  Result<DevicePtr> opened = open();
   if (!opened)
     return opened.takeError();
   if (Status status = graph.verify(); !status)
     return status.takeError();
-  auto note = [&](bool fromDisk, const std::string &fault = "") {
+  Outcome outcome;
+  Result<ExecutablePtr> built =
+      settings().dynamic != "off" && !graph.isDynamic()
+          ? buildInFamily(graph, key, marks, *opened, outcome)
+          : buildAlone(graph, key, *opened, outcome);
+  if (built && (outcome.compiled || outcome.fromDisk)) {
     ++state.builds;
     history.note(graph, key,
-                 {std::chrono::steady_clock::now() - start, fromDisk, fault});
-  };
-  // Whoever wants dumps wants to see every stage; what was left out is no part
-  // of the key.
-  std::unique_ptr<DiskEntry> entry;
-  if (settings().dump.empty() && settings().without.empty())
-    entry = DiskEntry::of(diskState, graph, key, (*opened)->target(),
-                          compilerSource.identity());
-  ExecutablePtr found = entry ? loadFrom(*entry, graph, *opened) : nullptr;
-  if (!found && entry && entry->lock())
-    found = loadFrom(*entry, graph, *opened);
-  if (found) {
-    note(/*fromDisk=*/true);
-    return found;
+                 {std::chrono::steady_clock::now() - start, !outcome.compiled,
+                  outcome.fault});
   }
-  Result<ExecutablePtr> made = make(entry.get(), graph, key, *opened);
-  if (made)
-    note(/*fromDisk=*/false, entry ? entry->whatIsWrong() : "");
-  return made;
+  return built;
 }
 
-ExecutablePtr DeviceEngine::loadFrom(DiskEntry &entry, const Graph &graph,
-                                     const std::shared_ptr<Device> &device) {
-  static Counter &hits = counter("cache.hit.disk");
+Result<ExecutablePtr> DeviceEngine::buildAlone(const Graph &graph, Hash128 key,
+                                               const DevicePtr &device,
+                                               Outcome &outcome) {
+  std::unique_ptr<DiskEntry> entry = diskEntry(graph, *device);
+  if (entry)
+    if (ProgramPtr found = loadFrom(*entry, graph, device, outcome))
+      return bindProgram(found, graph.symbols);
+  Result<ProgramPtr> program =
+      loadOrMake(entry.get(), graph, key, device, outcome);
+  if (!program)
+    return program.takeError();
+  return bindProgram(*program, graph.symbols);
+}
+
+bool DeviceEngine::usesDisk() {
+  // Whoever wants dumps wants to see every stage; what was left out is no part
+  // of the key.
+  return settings().dump.empty() && settings().without.empty();
+}
+
+std::unique_ptr<DiskEntry> DeviceEngine::diskEntry(const Graph &graph,
+                                                   const Device &device) {
+  if (!usesDisk())
+    return nullptr;
+  return DiskEntry::of(diskState, graph, device.target(),
+                       compilerSource.identity());
+}
+
+Result<std::shared_ptr<Program>>
+DeviceEngine::loadOrMake(DiskEntry *entry, const Graph &graph, Hash128 key,
+                         const DevicePtr &device, Outcome &outcome) {
+  if (entry && entry->lock())
+    if (ProgramPtr found = loadFrom(*entry, graph, device, outcome))
+      return found;
+  return make(entry, graph, key, device, outcome);
+}
+
+std::shared_ptr<Program> DeviceEngine::loadFrom(DiskEntry &entry,
+                                                const Graph &graph,
+                                                const DevicePtr &device,
+                                                Outcome &outcome) {
   Span span(Stage::Cache);
   std::optional<DiskEntry::Found> found = entry.load();
-  if (!found)
-    return nullptr;
-  if (Status status = checkArtifact(found->artifact, graph); !status) {
+  return found ? take(entry, std::move(*found), graph, device, outcome)
+               : nullptr;
+}
+
+std::shared_ptr<Program> DeviceEngine::take(DiskEntry &entry,
+                                            DiskEntry::Found found,
+                                            const Graph &graph,
+                                            const DevicePtr &device,
+                                            Outcome &outcome) {
+  static Counter &hits = counter("cache.hit.disk");
+  if (Status status = checkArtifact(found.artifact, graph); !status) {
     entry.reject(status.error().message);
     return nullptr;
   }
   auto program =
-      Program::load(device, std::move(found->artifact), found->bytes, graph);
+      Program::load(device, std::move(found.artifact), found.bytes, graph);
   if (!program) {
     entry.reject(program.error().message);
     return nullptr;
   }
   hits.add();
+  outcome.fromDisk = true;
   return *program;
 }
 
-Result<ExecutablePtr>
-DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
-                   const std::shared_ptr<Device> &device) {
+Result<std::shared_ptr<Program>> DeviceEngine::make(DiskEntry *entry,
+                                                    const Graph &graph,
+                                                    Hash128 key,
+                                                    const DevicePtr &device,
+                                                    Outcome &outcome) {
   static Counter &misses = counter("cache.miss");
   misses.add();
   if (entry)
@@ -188,9 +257,12 @@ DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
   if (!program)
     return program.takeError();
   // Only what the device takes is kept.
+  outcome.compiled = true;
+  if (entry)
+    outcome.fault = entry->whatIsWrong();
   if (entry)
     entry->store((*program)->artifact(), bytes);
-  return ExecutablePtr(std::move(*program));
+  return program;
 }
 
 Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,

@@ -24,16 +24,6 @@ Error invalid(std::string message) {
           ""};
 }
 
-/// Whether a buffer of type `given` may stand for an input of type `wanted`.
-bool fits(const TensorType &given, const TensorType &wanted) {
-  if (given.dtype != wanted.dtype || given.dims.size() != wanted.dims.size())
-    return false;
-  for (size_t i = 0; i < given.dims.size(); ++i)
-    if (!isSymbolic(wanted.dims[i]) && wanted.dims[i] != given.dims[i])
-      return false;
-  return true;
-}
-
 /// Copies host data to memory that the host cannot reach.
 class Transfer final : public Work {
 public:
@@ -127,15 +117,15 @@ Result<DeviceBufferPtr> DeviceEngine::own(const BufferPtr &buffer) const {
 }
 
 Result<std::vector<ScalarOrBuffer>> DeviceEngine::checkArguments(
-    const Artifact &artifact,
+    const BoundProgram &bound,
     const std::vector<LaunchArgument> &arguments) const {
-  if (arguments.size() != artifact.inputs.size())
-    return invalid("the graph has " + std::to_string(artifact.inputs.size()) +
+  if (arguments.size() != bound.inputs.size())
+    return invalid("the graph has " + std::to_string(bound.inputs.size()) +
                    " inputs, and the launch " +
                    std::to_string(arguments.size()) + " arguments");
   std::vector<ScalarOrBuffer> checked(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const ValueType &wanted = artifact.inputs[i];
+    const ValueType &wanted = bound.inputs[i];
     std::string_view found = "a scalar";
     if (arguments[i].buffer) {
       Result<DeviceBufferPtr> buffer = own(arguments[i].buffer);
@@ -147,12 +137,12 @@ Result<std::vector<ScalarOrBuffer>> DeviceEngine::checkArguments(
     checked[i].bits = uint64_t(arguments[i].integer);
     const DeviceBuffer *buffer = checked[i].buffer.get();
     if (wanted.isScalar ? buffer != nullptr
-                        : !buffer || !fits(buffer->type(), wanted.tensor))
+                        : !buffer || buffer->type() != wanted.tensor)
       return invalid("argument " + std::to_string(i) + " is " +
                      (buffer ? buffer->type().str() : std::string(found)) +
                      ", and the graph wants " + wanted.str());
   }
-  for (const std::optional<uint32_t> &donated : artifact.donated) {
+  for (const std::optional<uint32_t> &donated : bound.artifact().donated) {
     if (!donated)
       continue;
     const DeviceBufferPtr &buffer = checked[*donated].buffer;
@@ -173,11 +163,10 @@ DeviceEngine::launch(const ExecutablePtr &executable,
   Result<std::shared_ptr<Device>> opened = open();
   if (!opened)
     return opened.takeError();
-  auto program = std::dynamic_pointer_cast<Program>(executable);
-  if (!program || program->home() != *opened)
+  auto bound = std::dynamic_pointer_cast<BoundProgram>(executable);
+  if (!bound || bound->program->home() != *opened)
     return invalid("the executable belongs to another device");
-  const Artifact &artifact = program->artifact();
-  auto checked = checkArguments(artifact, arguments);
+  auto checked = checkArguments(*bound, arguments);
   if (!checked)
     return checked.takeError();
   arguments.clear();
@@ -185,15 +174,15 @@ DeviceEngine::launch(const ExecutablePtr &executable,
   auto completion = std::make_shared<Completion>();
   std::vector<DeviceBufferPtr> results;
   std::vector<BufferPtr> handed;
-  for (size_t i = 0; i < artifact.results.size(); ++i) {
+  for (size_t i = 0; i < bound->results.size(); ++i) {
     results.push_back(
-        std::make_shared<DeviceBuffer>(artifact.results[i], this, completion));
+        std::make_shared<DeviceBuffer>(bound->results[i], this, completion));
     handed.push_back(results.back());
-    if (artifact.donated[i])
-      (*checked)[*artifact.donated[i]].buffer->consumed = true;
+    if (std::optional<uint32_t> donated = bound->artifact().donated[i])
+      (*checked)[*donated].buffer->consumed = true;
   }
   auto limit = size_t(std::max<int64_t>(settings().max_in_flight, 1));
-  if (!queue.push(std::make_unique<Launch>(state, std::move(program),
+  if (!queue.push(std::make_unique<Launch>(state, std::move(bound),
                                            std::move(*checked),
                                            std::move(results), completion),
                   limit))

@@ -9,6 +9,7 @@
 #include "autopsy/history.h"
 #include "cache/disk.h"
 #include "cache/memory.h"
+#include "dynamic/family.h"
 #include "engine/launch.h"
 #include "ltc/compiler.h"
 
@@ -28,7 +29,8 @@ public:
   ~DeviceEngine() override { close(); }
 
   ExecutablePtr lookup(Hash128 graphHash) override;
-  Result<ExecutablePtr> compile(const Graph &graph) override;
+  Result<ExecutablePtr> compile(const Graph &graph,
+                                std::span<const DimMark> marks = {}) override;
   Result<std::vector<BufferPtr>>
   launch(const ExecutablePtr &executable,
          std::vector<LaunchArgument> arguments) override;
@@ -39,7 +41,7 @@ public:
   size_t inFlight() const override { return state.inFlight; }
   MemoryStats memory() const override;
   void resetPeakMemory() override;
-  void clearCache() override { cache.clear(); }
+  void clearCache() override;
 
   /// Drains the queue and lets go of the device; then every call that needs it
   /// returns an error. Idempotent; any thread but the queue's.
@@ -48,18 +50,69 @@ public:
 private:
   /// The device, or why it cannot be used.
   Result<std::shared_ptr<Device>> open() const;
+  using DevicePtr = std::shared_ptr<Device>;
+  using ProgramPtr = std::shared_ptr<Program>;
+
+  /// What a build came to, for the history.
+  struct Outcome {
+    bool fromDisk = false, compiled = false;
+    std::string fault; ///< of the entry on disk, or empty
+  };
+
   /// What is not in memory: from disk if it is there, else compiled.
-  Result<ExecutablePtr> build(const Graph &graph, Hash128 key);
-  ExecutablePtr loadFrom(DiskEntry &entry, const Graph &graph,
-                         const std::shared_ptr<Device> &device);
-  Result<ExecutablePtr> make(DiskEntry *entry, const Graph &graph, Hash128 key,
-                             const std::shared_ptr<Device> &device);
+  Result<ExecutablePtr> build(const Graph &graph, Hash128 key,
+                              std::span<const DimMark> marks);
+  Result<ExecutablePtr> buildAlone(const Graph &graph, Hash128 key,
+                                   const DevicePtr &device, Outcome &outcome);
+  static bool usesDisk();
+  std::unique_ptr<DiskEntry> diskEntry(const Graph &graph,
+                                       const Device &device);
+  ProgramPtr loadFrom(DiskEntry &entry, const Graph &graph,
+                      const DevicePtr &device, Outcome &outcome);
+  /// What the entry's load() found, as the graph's program; null, and rejected,
+  /// if it is none.
+  ProgramPtr take(DiskEntry &entry, DiskEntry::Found found, const Graph &graph,
+                  const DevicePtr &device, Outcome &outcome);
+  /// Compiles unless another process has meanwhile. `entry` may be null.
+  Result<ProgramPtr> loadOrMake(DiskEntry *entry, const Graph &graph,
+                                Hash128 key, const DevicePtr &device,
+                                Outcome &outcome);
+  Result<ProgramPtr> make(DiskEntry *entry, const Graph &graph, Hash128 key,
+                          const DevicePtr &device, Outcome &outcome);
+
+  // build_open.cpp: sizes that vary.
+  /// One trace of a family, whose mutex is held.
+  struct Request {
+    const Graph &trace;
+    Hash128 key;
+    std::span<const DimMark> marks;
+    const Skeleton &skeleton;
+    Family &family;
+    const DevicePtr &device;
+    Outcome &outcome;
+  };
+  Result<ExecutablePtr> buildInFamily(const Graph &trace, Hash128 key,
+                                      std::span<const DimMark> marks,
+                                      const DevicePtr &device,
+                                      Outcome &outcome);
+  /// By a program that is there for such sizes; null if there is none.
+  Result<ExecutablePtr> buildFromVersion(const Request &request);
+  /// The same with the program that another process left on disk, at the first
+  /// look for it.
+  Result<ExecutablePtr> buildFromDisk(const Request &request);
+  /// By a new program, for what this trace and earlier ones have in common, or
+  /// for what is marked; null if there is none to be had.
+  Result<ExecutablePtr> buildOpen(const Request &request);
+  /// A program for the sizes that the fit leaves open, or for those of another
+  /// fit, which it becomes then, of another process. It solves the trace.
+  Result<ProgramPtr> loadOrMakeOpen(const Request &request, Fit &fit);
+  std::unique_ptr<DiskEntry> familyEntry(const Request &request);
   Result<Artifact> runCompiler(const Graph &graph, Hash128 key,
                                const std::string &target);
   /// Checks a buffer from outside and sees through it.
   Result<DeviceBufferPtr> own(const BufferPtr &buffer) const;
   Result<std::vector<ScalarOrBuffer>>
-  checkArguments(const Artifact &artifact,
+  checkArguments(const BoundProgram &bound,
                  const std::vector<LaunchArgument> &arguments) const;
   Result<Memory> allocate(Device &device, size_t bytes);
 
@@ -67,6 +120,7 @@ private:
   std::shared_ptr<Device> device;
   CompilerSource compilerSource;
   MemoryCache cache;
+  Families families;
   DiskCacheState diskState;
   CompileHistory history;
   LaunchState state;

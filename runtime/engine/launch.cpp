@@ -61,13 +61,12 @@ FailurePtr FailureLog::takeFirstUnseen() {
   return first;
 }
 
-Launch::Launch(LaunchState &state, std::shared_ptr<Program> program,
+Launch::Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
                std::vector<ScalarOrBuffer> arguments,
                std::vector<DeviceBufferPtr> results,
                std::shared_ptr<Completion> completion)
-    : state(state), program(std::move(program)),
-      arguments(std::move(arguments)), results(std::move(results)),
-      completion(std::move(completion)) {}
+    : state(state), bound(std::move(bound)), arguments(std::move(arguments)),
+      results(std::move(results)), completion(std::move(completion)) {}
 
 FailurePtr Launch::failedInput() const {
   // The queue runs in order: whoever writes an input has finished.
@@ -81,7 +80,7 @@ void Launch::measureLoop() {
   if (!logs(LogLevel::Info, Stage::Execute))
     return;
   std::optional<LoopPace> pace = state.loop.begin(
-      program->loop, LoopMeter::Clock::now(), state.builds.load());
+      bound->loop, LoopMeter::Clock::now(), state.builds.load());
   if (!pace)
     return;
   char text[160];
@@ -90,8 +89,8 @@ void Launch::measureLoop() {
                 "loop that launches a graph of %zu ops",
                 pace->isHostBound() ? "host" : "device", 100 * pace->idleShare,
                 std::chrono::duration<double, std::milli>(pace->step).count(),
-                program->ops());
-  std::string place = program->endedAt().str();
+                bound->program->ops());
+  std::string place = bound->program->endedAt().str();
   log(LogLevel::Info, Stage::Execute,
       text + (place.empty() ? "" : " for " + place));
 }
@@ -104,7 +103,7 @@ void Launch::run() {
   if (!failure) {
     Span span(Stage::Execute);
     if (Status status = execute(); status) {
-      kernels.add(program->artifact().kernels);
+      kernels.add(bound->artifact().kernels);
     } else {
       errors.add();
       failure = std::make_shared<Failure>(status.takeError());
@@ -117,14 +116,14 @@ void Launch::run() {
   // Inputs go first: whoever wakes finds their memory free.
   arguments.clear();
   results.clear();
-  program.reset();
+  bound.reset();
   --state.inFlight;
   state.loop.end(LoopMeter::Clock::now());
   completion->finish(std::move(failure));
 }
 
 Status Launch::allocateResults() {
-  const Artifact &artifact = program->artifact();
+  const Artifact &artifact = bound->artifact();
   for (size_t i = 0; i < results.size(); ++i) {
     if (artifact.donated[i]) {
       results[i]->memory =
@@ -132,7 +131,7 @@ Status Launch::allocateResults() {
       continue;
     }
     Result<Memory> memory =
-        program->home()->allocate(artifact.results[i].bytes());
+        bound->program->home()->allocate(bound->results[i].bytes());
     if (!memory)
       return memory.takeError();
     results[i]->memory = std::move(*memory);
@@ -141,12 +140,11 @@ Status Launch::allocateResults() {
 }
 
 Status Launch::execute() {
-  Device &device = *program->home();
-  const Artifact &artifact = program->artifact();
+  Device &device = *bound->program->home();
+  const Artifact &artifact = bound->artifact();
   if (Status status = allocateResults(); !status)
     return status;
-  Result<ltc_buffer *> arena =
-      state.arena.reserve(device, size_t(artifact.arenaBytes.constant()));
+  Result<ltc_buffer *> arena = state.arena.reserve(device, bound->arenaBytes);
   if (!arena)
     return arena.takeError();
 
@@ -160,7 +158,7 @@ Status Launch::execute() {
     if (DeviceBuffer *buffer = arguments[i].buffer.get())
       add(buffer->memory.get(), buffer->type(), 0);
     else
-      add(nullptr, artifact.inputs[i].tensor, arguments[i].bits);
+      add(nullptr, bound->inputs[i].tensor, arguments[i].bits);
   for (size_t i = 0; i < results.size(); ++i) {
     ltc_buffer *buffer = results[i]->memory.get();
     if (artifact.donated[i])
@@ -174,20 +172,22 @@ Status Launch::execute() {
 
 Status Launch::runMeasured(std::vector<ltc_operand> &operands,
                            ltc_buffer *arena, int64_t &site) {
-  Device &device = *program->home();
-  ThreadChoice &threads = program->threads;
+  const Program &program = *bound->program;
+  Device &device = *program.home();
+  ThreadChoice &threads = bound->threads;
   if (hostServices().stayAlone)
     hostServices().stayAlone(threads.alone());
   if (!threads.isMeasuring())
-    return device.run(program->get(), operands, arena, site);
+    return device.run(program.get(), operands, bound->symbols, arena, site);
   auto start = ThreadChoice::now();
-  Status status = device.run(program->get(), operands, arena, site);
+  Status status =
+      device.run(program.get(), operands, bound->symbols, arena, site);
   threads.record(ThreadChoice::now() - start);
   return status;
 }
 
 Error Launch::atSite(Error error, int64_t number) const {
-  std::optional<Program::Site> site = program->siteOf(number);
+  std::optional<Program::Site> site = bound->program->siteOf(number);
   if (!site)
     return error;
   error.message = site->op + "(" + site->operands + "): " + error.message;

@@ -67,7 +67,7 @@ struct ScalarOrBuffer {
 /// Keeps its program and its buffers alive until it has run.
 class Launch final : public Work {
 public:
-  Launch(LaunchState &state, std::shared_ptr<Program> program,
+  Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
          std::vector<ScalarOrBuffer> arguments,
          std::vector<DeviceBufferPtr> results,
          std::shared_ptr<Completion> completion);
@@ -86,7 +86,7 @@ private:
   Error atSite(Error error, int64_t site) const;
 
   LaunchState &state;
-  std::shared_ptr<Program> program;
+  std::shared_ptr<BoundProgram> bound;
   std::vector<ScalarOrBuffer> arguments;
   std::vector<DeviceBufferPtr> results;
   std::shared_ptr<Completion> completion;

@@ -51,4 +51,39 @@ std::optional<Program::Site> Program::siteOf(int64_t number) const {
   return site;
 }
 
+Result<std::shared_ptr<BoundProgram>>
+BoundProgram::bind(std::shared_ptr<Program> program,
+                   std::vector<int64_t> symbols) {
+  const Artifact &artifact = program->artifact();
+  std::shared_ptr<BoundProgram> bound(
+      new BoundProgram(program, std::move(symbols)));
+  bool failed = bound->symbols.size() != artifact.symbols;
+  auto valueOf = [&](const Formula &formula) {
+    std::optional<int64_t> value;
+    if (!failed)
+      value = formula.evaluate(bound->symbols);
+    failed |= !value || *value < 0;
+    return value.value_or(0);
+  };
+  auto typeOf = [&](TensorType type) {
+    for (int64_t &dim : type.dims)
+      if (isSymbolic(dim))
+        dim = valueOf(artifact.formulas[formulaNumber(dim)]);
+    return type;
+  };
+  for (const ValueType &input : artifact.inputs)
+    bound->inputs.push_back({typeOf(input.tensor), input.isScalar});
+  for (const TensorType &result : artifact.results)
+    bound->results.push_back(typeOf(result));
+  bound->arenaBytes = size_t(valueOf(artifact.arenaBytes));
+  if (failed)
+    return Error{ErrorCode::InvalidArgument,
+                 Stage::Execute,
+                 "the program cannot run with these values of its symbols",
+                 "",
+                 {},
+                 ""};
+  return bound;
+}
+
 } // namespace ltc::runtime

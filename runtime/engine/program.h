@@ -12,7 +12,8 @@
 
 namespace ltc::runtime {
 
-class Program final : public Executable {
+/// Code on the device. That of a graph with symbols serves many sizes.
+class Program {
 public:
   /// Loads `artifact`, whose bytes are `bytes`, for the nodes of `graph`;
   /// blocks while the device runs something.
@@ -20,9 +21,9 @@ public:
                                                Artifact artifact,
                                                std::string_view bytes,
                                                const Graph &graph);
-  ~Program() override { device->unload(handle); }
+  ~Program() { device->unload(handle); }
 
-  const Artifact &artifact() const override { return loaded; }
+  const Artifact &artifact() const { return loaded; }
   ltc_program *get() const { return handle; }
   const std::shared_ptr<Device> &home() const { return device; }
   /// What the driver's error number means: a check in the code, or behind those
@@ -37,10 +38,6 @@ public:
   Source endedAt() const { return sourceOf(endedBy); }
   size_t ops() const { return nodes; }
 
-  // Of the queue's thread.
-  ThreadChoice threads;
-  LoopWindow loop;
-
 private:
   Program(std::shared_ptr<Device> device, Artifact artifact,
           ltc_program *handle, const Graph &graph);
@@ -53,5 +50,38 @@ private:
   size_t nodes;
   ltc_program *handle;
 };
+
+/// A program with the sizes it runs for: what a graph without symbols needs.
+class BoundProgram final : public Executable {
+public:
+  /// `symbols`: the values of the artifact's, one each. An error if they give a
+  /// size that is negative or too large.
+  static Result<std::shared_ptr<BoundProgram>>
+  bind(std::shared_ptr<Program> program, std::vector<int64_t> symbols);
+
+  const Artifact &artifact() const override { return program->artifact(); }
+
+  const std::shared_ptr<Program> program;
+  const std::vector<int64_t> symbols;
+  std::vector<ValueType> inputs;
+  std::vector<TensorType> results;
+  size_t arenaBytes = 0;
+  // Of the queue's thread.
+  ThreadChoice threads;
+  LoopWindow loop;
+
+private:
+  BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols)
+      : program(std::move(program)), symbols(std::move(symbols)) {}
+};
+
+/// BoundProgram::bind, as what an engine hands out.
+inline Result<ExecutablePtr> bindProgram(std::shared_ptr<Program> program,
+                                         std::vector<int64_t> symbols) {
+  auto bound = BoundProgram::bind(std::move(program), std::move(symbols));
+  if (!bound)
+    return bound.takeError();
+  return ExecutablePtr(std::move(*bound));
+}
 
 } // namespace ltc::runtime

@@ -62,7 +62,7 @@ protected:
   }
   Failure run(ltc_buffer *arena = nullptr) {
     return take(driver().program_run(device, program, operands.data(),
-                                     operands.size(), arena));
+                                     operands.size(), nullptr, 0, arena));
   }
 
   ltc_program *program = nullptr;
@@ -108,7 +108,7 @@ TEST_F(ProgramTest, RunsWithTheOperandsOfItsArtifact) {
   addScalar(2.0);
   addTensor(y, dims);
   EXPECT_OK(driver().program_run(device, program, operands.data(),
-                                 operands.size(), nullptr));
+                                 operands.size(), nullptr, 0, nullptr));
   // A device that computes nothing gives zeros; none leaves what was there.
   std::vector<float> expected = programCode().empty()
                                     ? std::vector<float>{0, 0, 0}
@@ -116,6 +116,31 @@ TEST_F(ProgramTest, RunsWithTheOperandsOfItsArtifact) {
   EXPECT_EQ(download<float>(y, 3), expected);
   EXPECT_EQ(download<float>(x, 3), (std::vector<float>{1, 2, 3}));
   free(x);
+  free(y);
+}
+
+TEST_F(ProgramTest, TakesTheValuesOfItsSymbols) {
+  Artifact made =
+      artifact("fillWithSymbol", {}, {{DType::F32, {symbolicSize(0)}}});
+  made.formulas = {Formula::symbol(0)};
+  made.symbols = 2;
+  ASSERT_EQ(load(made).code, LTC_OK);
+  ltc_buffer *y = upload(std::vector<float>(5, 9));
+  auto runWith = [&](std::vector<int64_t> sizes, std::vector<int64_t> symbols) {
+    operands.clear();
+    addTensor(y, sizes);
+    return take(driver().program_run(device, program, operands.data(),
+                                     operands.size(), symbols.data(),
+                                     symbols.size(), nullptr));
+  };
+  for (int64_t size : {3, 5}) {
+    EXPECT_EQ(runWith({size}, {size, 7 * size}).code, LTC_OK);
+    float expected = programCode().empty() ? 0 : float(7 * size);
+    EXPECT_EQ(download<float>(y, size_t(size)),
+              std::vector<float>(size_t(size), expected));
+  }
+  EXPECT_EQ(runWith({3}, {3}).code, LTC_INVALID_ARGUMENT);
+  EXPECT_EQ(runWith({3}, {}).code, LTC_INVALID_ARGUMENT);
   free(y);
 }
 
@@ -251,12 +276,12 @@ TEST_F(ExecutionTest, ArenaAndTheCLibrary) {
 
 Graph callOf(std::string op) {
   auto graph = Graph::parse("graph {\n"
-                            "  %0 = input f32[?, ?]\n"
+                            "  %0 = input f32[2, 3]\n"
                             "  %1 = input scalar f64\n"
                             "  %2 = input scalar i64\n"
                             "  %3 = " +
                             op +
-                            "(x=%0, a=%1, b=%2) : f32[?, ?]\n"
+                            "(x=%0, a=%1, b=%2) : f32[3, 2]\n"
                             "  output %3\n}");
   EXPECT_TRUE(graph);
   return *graph;

@@ -33,6 +33,7 @@ def start(folder, target="", first=0, count=GRAPHS, **options):
         "LTC_CACHE": "rw",
         "LTC_CACHE_DIR": str(folder),
         "LTC_CPU_TARGET": target,
+        "LTC_DYNAMIC": "off",  # the probe's graphs differ in their sizes
         "LTC_LOG": "off",
     }
     return subprocess.Popen(

@@ -74,7 +74,7 @@ def test_values_computed_from_a_dry_one_are_no_values(x):
 
 
 def test_graphs_compile_at_the_same_time_and_once(counts):
-    with torch_ltc.precompile():
+    with torch_ltc.settings.scope(dynamic="off"), torch_ltc.precompile():
         for size in (101, 102, 103, 104, 101, 102):
             kept = program(torch.ones(2, size, device="lazy"))
             torch.lazy.mark_step()

@@ -74,7 +74,7 @@ TEST(Artifact, TheLinesOfAProgramAreNotInItsBytes) {
 // Whoever changes the bytes must raise the format version.
 TEST(Artifact, TheFormatIsTheSameForEver) {
   std::string bytes = sample().serialize();
-  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\3");
+  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\4");
   EXPECT_EQ(Hasher().add(bytes).finish().str(),
             "52995af58e5cd0c62c695a7f88235156");
 }

@@ -108,15 +108,6 @@ TEST_F(EngineTest, RefusesAnInvalidGraphBeforeTheCompiler) {
   EXPECT_EQ(compiler.compiles, 0);
 }
 
-TEST_F(EngineTest, RefusesResultsOfDynamicShape) {
-  Graph graph = graphOf("inc", 1, std::nullopt, symbolicSize(0));
-  graph.symbols = {4};
-  graph.formulas = {Formula::symbol(0)};
-  auto failed = engine->compile(graph);
-  ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, ErrorCode::Unsupported);
-}
-
 TEST_F(EngineTest, DumpsGraphsForReplay) {
   auto directory = std::filesystem::temp_directory_path() /
                    ("ltc_dump_test_" + std::to_string(getpid()));

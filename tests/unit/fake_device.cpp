@@ -50,6 +50,7 @@ static ltc_error *alloc(ltc_device *, size_t bytes, ltc_buffer **buffer) {
 
 static ltc_error *run(ltc_device *, ltc_program *program,
                       const ltc_operand *operands, size_t count,
+                      const int64_t *symbols, size_t symbolCount,
                       ltc_buffer *arena) {
   State &all = state();
   const Artifact &artifact = program->artifact;
@@ -62,6 +63,7 @@ static ltc_error *run(ltc_device *, ltc_program *program,
     --all.waitingAtGate;
     all.order.push_back(artifact.entry);
     all.arenas.push_back(arena);
+    all.symbols.emplace_back(symbols, symbols + symbolCount);
     if (auto found = all.bodies.find(artifact.entry); found != all.bodies.end())
       body = found->second;
   }
@@ -163,6 +165,13 @@ Result<Artifact> FakeCompiler::compile(const Graph &graph,
   }
   if (during)
     during();
+  if (refusesSymbols && graph.isDynamic())
+    return Error{ErrorCode::Unsupported,
+                 Stage::Lower,
+                 "dim 0 of test::op: not for dynamic sizes",
+                 "test::op",
+                 {},
+                 ""};
   if (failing)
     return Error{
         ErrorCode::CompileFailed, Stage::Lower, "no such row", "", {}, ""};
@@ -174,6 +183,8 @@ Result<Artifact> FakeCompiler::compile(const Graph &graph,
   artifact.arenaBytes = Formula(int64_t(arenaBytes.load()));
   artifact.kernels = 3;
   artifact.inputs = graph.inputs;
+  artifact.formulas = graph.formulas;
+  artifact.symbols = uint32_t(graph.symbols.size());
   artifact.errorSites = {{"test::site", "f32[4]", 0}};
   artifact.calls = {{graph, 0}};
   for (const GraphOutput &output : graph.outputs) {
@@ -205,6 +216,7 @@ EngineTest::EngineTest() {
   State &all = state();
   all.order.clear();
   all.arenas.clear();
+  all.symbols.clear();
   all.failAbove = SIZE_MAX;
   all.hostReachable = true;
   all.refuseLoads = 0;

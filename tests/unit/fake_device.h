@@ -33,9 +33,10 @@ struct State {
   std::atomic<int> buffers = 0, programs = 0, devices = 0, allocations = 0;
   std::atomic<size_t> failAbove = SIZE_MAX; ///< bytes that are out of memory
   std::atomic<bool> hostReachable = true;
-  std::atomic<int> refuseLoads = 0; ///< how many of the next programs
-  std::string target;               ///< of devices
-  std::vector<ltc_buffer *> arenas; ///< as each run got it
+  std::atomic<int> refuseLoads = 0;          ///< how many of the next programs
+  std::string target;                        ///< of devices
+  std::vector<ltc_buffer *> arenas;          ///< as each run got it
+  std::vector<std::vector<int64_t>> symbols; ///< the same
 };
 State &state();
 
@@ -62,6 +63,7 @@ public:
   std::function<void()> during; ///< called in each compile
   ltc::CompileOptions lastOptions;
   bool failing = false;
+  bool refusesSymbols = false;
   std::string name = "fake";
 };
 

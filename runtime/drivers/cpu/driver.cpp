@@ -159,12 +159,15 @@ OperandMemory memoryOf(const ltc_buffer *buffer) {
 
 ltc_error *programRun(ltc_device *device, ltc_program *program,
                       const ltc_operand *operands, size_t count,
+                      const int64_t *symbols, size_t symbolCount,
                       ltc_buffer *arena) {
   std::vector<OperandMemory> memory(count);
   for (size_t i = 0; i < count; ++i)
     memory[i] = memoryOf(operands[i].buffer);
   Program &loaded = *program->program;
   std::span<const ltc_operand> all(operands, count);
+  if (Status status = loaded.choose({symbols, symbolCount}); !status)
+    return fail(status.error());
   if (Status status = loaded.check(all, memory, memoryOf(arena)); !status)
     return fail(status.error());
   Run run(device->host, loaded.calls, loaded.siteWords);

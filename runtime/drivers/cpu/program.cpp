@@ -71,36 +71,6 @@ Status checkTarget(std::string_view text, const Target &host) {
   return {};
 }
 
-namespace {
-
-ltc_view viewOf(const ValueType &type) {
-  ltc_view view = {};
-  view.dtype = uint8_t(type.tensor.dtype);
-  view.is_scalar = type.isScalar;
-  view.rank = uint32_t(type.tensor.dims.size());
-  return view;
-}
-
-Result<BoundCall> bind(const Graph &call, const ltc_host &services) {
-  std::string text = call.str(SourceLines::Omit);
-  char message[1024] = "";
-  ltc_kernel *kernel = services.kernel_resolve({text.data(), text.size()},
-                                               message, sizeof(message));
-  if (!kernel)
-    return failed(ErrorCode::Unsupported,
-                  "no kernel for " +
-                      (call.nodes.empty() ? "nothing" : call.nodes[0].op) +
-                      ": " + message);
-  BoundCall bound{{kernel, services.kernel_free}, {}, call.inputs.size()};
-  for (const ValueType &type : call.inputs)
-    bound.views.push_back(viewOf(type));
-  for (const GraphOutput &output : call.outputs)
-    bound.views.push_back(viewOf(call.typeOf(output.value)));
-  return bound;
-}
-
-} // namespace
-
 Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
                                                const Target &host,
                                                const ltc_host &services) {
@@ -112,13 +82,10 @@ Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
   if (artifact->donated.size() != artifact->results.size())
     return failed(ErrorCode::InvalidArgument,
                   "the artifact's donations do not match its results");
-  auto program = std::make_unique<Program>();
-  for (const Artifact::Call &call : artifact->calls) {
-    Result<BoundCall> bound = bind(call.graph, services);
-    if (!bound)
-      return bound.takeError();
-    program->calls.push_back(std::move(*bound));
-  }
+  Result<Calls> calls = Calls::bind(artifact->calls, services);
+  if (!calls)
+    return calls.takeError();
+  std::unique_ptr<Program> program(new Program(std::move(*calls)));
   auto code = link(artifact->code, artifact->entry, findSymbol);
   if (!code)
     return code.takeError();
@@ -130,8 +97,34 @@ Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
   program->donated = artifact->donated;
   for (const Artifact::ErrorSite &site : artifact->errorSites)
     program->siteWords.push_back(site.words);
-  program->arenaBytes = size_t(artifact->arenaBytes.constant());
+  program->formulas = std::move(artifact->formulas);
+  program->arenaFormula = std::move(artifact->arenaBytes);
+  program->symbolCount = artifact->symbols;
+  if (!program->symbolCount)
+    program->arenaBytes = program->arenaFormula.constant();
   return program;
+}
+
+Status Program::choose(std::span<const int64_t> values) {
+  if (values.size() != symbolCount)
+    return failed(ErrorCode::InvalidArgument,
+                  "the program has " + std::to_string(symbolCount) +
+                      " symbols, and got the values of " +
+                      std::to_string(values.size()));
+  if (std::ranges::equal(values, symbols))
+    return {};
+  symbols.clear(); // until all is known to fit
+  sizes.clear();
+  for (const Formula &formula : formulas)
+    sizes.push_back(formula.evaluate(values).value_or(-1));
+  arenaBytes = arenaFormula.evaluate(values).value_or(-1);
+  if (arenaBytes < 0)
+    return failed(ErrorCode::InvalidArgument,
+                  "the symbols' values give an impossible arena");
+  if (Status status = calls.choose(values); !status)
+    return status;
+  symbols.assign(values.begin(), values.end());
+  return {};
 }
 
 Status Program::check(std::span<const ltc_operand> operands,
@@ -156,15 +149,16 @@ Status Program::check(std::span<const ltc_operand> operands,
       return wrong(i, "has another rank or element type than the program's");
     size_t bytes = byteSize(type.tensor.dtype);
     for (uint32_t d = 0; d < operands[i].rank; ++d) {
-      if (!isSymbolic(type.tensor.dims[d]) &&
-          type.tensor.dims[d] != operands[i].sizes[d])
+      int64_t dim = type.tensor.dims[d];
+      if (operands[i].sizes[d] !=
+          (isSymbolic(dim) ? sizes[formulaNumber(dim)] : dim))
         return wrong(i, "has another shape than the program's");
       bytes *= size_t(operands[i].sizes[d]);
     }
     if (bytes > memory[i].bytes)
       return wrong(i, "has a buffer that is too small");
   }
-  if (arena.bytes < arenaBytes)
+  if (arena.bytes < size_t(arenaBytes))
     return failed(ErrorCode::InvalidArgument, "the arena is too small");
   return {};
 }
@@ -201,6 +195,8 @@ void Program::run(Run &run, std::span<const ltc_operand> operands,
   }
   auto arenaSize = int64_t(arena.bytes);
   describe({nullptr, &arenaSize, 1, uint8_t(DType::I8), 0}, arena.data);
+  if (symbolCount)
+    arguments.push_back(symbols.data());
   void *context = &run;
   arguments.push_back(&context);
 

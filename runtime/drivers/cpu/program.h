@@ -28,6 +28,9 @@ public:
   static Result<std::unique_ptr<Program>>
   load(std::string_view artifact, const Target &host, const ltc_host &services);
 
+  /// Gets ready for these values of the artifact's symbols: what follows goes
+  /// by the last ones that there were no objections to.
+  Status choose(std::span<const int64_t> symbols);
   /// `operands` as program_run got them, `memory` one for each.
   void run(Run &run, std::span<const ltc_operand> operands,
            std::span<const OperandMemory> memory, OperandMemory arena);
@@ -36,11 +39,13 @@ public:
                std::span<const OperandMemory> memory,
                OperandMemory arena) const;
 
-  std::vector<BoundCall> calls;
+  Calls calls;
   /// What a failed check of an index says; the calls are numbered behind them.
   std::vector<std::string> siteWords;
 
 private:
+  explicit Program(Calls calls) : calls(std::move(calls)) {}
+
   using Entry = void (*)(void **);
 
   void describe(const ltc_operand &operand, void *data);
@@ -48,7 +53,12 @@ private:
   size_t inputCount = 0;
   std::vector<ValueType> types; ///< of inputs, then results
   std::vector<std::optional<uint32_t>> donated;
-  size_t arenaBytes = 0;
+  std::vector<Formula> formulas; ///< of symbolic sizes in `types`
+  Formula arenaFormula;
+  uint32_t symbolCount = 0;
+  std::vector<int64_t> symbols; ///< chosen
+  std::vector<int64_t> sizes;   ///< for those, of each formula
+  int64_t arenaBytes = 0;
   std::unique_ptr<LinkedCode> code;
   std::vector<int64_t> descriptors; ///< of one run; kept for its capacity
   std::vector<void *> arguments;

@@ -6,28 +6,18 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc/artifact.h"
-#include "ltc/plugin.h"
+#include "calls.h"
 
 #include <atomic>
-#include <memory>
 
 namespace ltc::cpu {
-
-/// A library call: the kernel and its views, of which each call fills in the
-/// memory, sizes and strides.
-struct BoundCall {
-  std::unique_ptr<ltc_kernel, void (*)(ltc_kernel *)> kernel;
-  std::vector<ltc_view> views;
-  size_t operands; ///< the first of them; the rest are results
-};
 
 /// The `context` of compiled code. The first failure is kept; after it no
 /// library call runs, since its operands may be garbage.
 class Run {
 public:
   /// `siteWords`: see Artifact::ErrorSite; the site of call 0 comes after them.
-  Run(const ltc_host &host, std::vector<BoundCall> &calls,
+  Run(const ltc_host &host, Calls &calls,
       const std::vector<std::string> &siteWords)
       : host(host), calls(calls), siteWords(siteWords) {}
 
@@ -47,7 +37,7 @@ public:
 
 private:
   const ltc_host &host;
-  std::vector<BoundCall> &calls;
+  Calls &calls;
   const std::vector<std::string> &siteWords;
   std::atomic<bool> failed = false;
 };

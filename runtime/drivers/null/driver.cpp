@@ -150,8 +150,12 @@ ltc_error *programLoad(ltc_device *, ltc_bytes bytes, ltc_program **program) {
 void programFree(ltc_device *, ltc_program *program) { delete program; }
 
 ltc_error *programRun(ltc_device *, ltc_program *program,
-                      const ltc_operand *operands, size_t count, ltc_buffer *) {
+                      const ltc_operand *operands, size_t count,
+                      const int64_t *, size_t symbolCount, ltc_buffer *) {
   const Artifact &artifact = program->artifact;
+  if (symbolCount != artifact.symbols)
+    return fail(LTC_INVALID_ARGUMENT, "the program has other symbols than " +
+                                          std::to_string(symbolCount));
   if (count != artifact.inputs.size() + artifact.results.size())
     return fail(LTC_INVALID_ARGUMENT, "the program takes other operands than " +
                                           std::to_string(count));

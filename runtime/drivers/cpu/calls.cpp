@@ -1,0 +1,119 @@
+//===- calls.cpp - The library kernels that a program calls ---------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "calls.h"
+
+#include <algorithm>
+
+namespace ltc::cpu {
+
+namespace {
+
+ltc_view viewOf(const ValueType &type) {
+  ltc_view view = {};
+  view.dtype = uint8_t(type.tensor.dtype);
+  view.is_scalar = type.isScalar;
+  view.rank = uint32_t(type.tensor.dims.size());
+  return view;
+}
+
+Result<BoundCall> bindOne(const Graph &call, std::span<const int64_t> symbols,
+                          const ltc_host &services) {
+  Result<Graph> fixed = call.instantiate(symbols);
+  if (!fixed)
+    return fixed.takeError();
+  std::string text = fixed->str(SourceLines::Omit);
+  char message[1024] = "";
+  ltc_kernel *kernel = services.kernel_resolve({text.data(), text.size()},
+                                               message, sizeof(message));
+  if (!kernel)
+    return Error{ErrorCode::Unsupported,
+                 Stage::Execute,
+                 "no kernel for " +
+                     (call.nodes.empty() ? "nothing" : call.nodes[0].op) +
+                     ": " + message,
+                 "",
+                 {},
+                 ""};
+  BoundCall bound{{kernel, services.kernel_free}, {}, call.inputs.size()};
+  for (const ValueType &type : call.inputs)
+    bound.views.push_back(viewOf(type));
+  for (const GraphOutput &output : call.outputs)
+    bound.views.push_back(viewOf(call.typeOf(output.value)));
+  return bound;
+}
+
+bool hasSymbolicAttribute(const Graph &call) {
+  for (const Node &node : call.nodes)
+    for (const Argument &argument : node.arguments) {
+      auto *attribute = std::get_if<Attribute>(&argument.value);
+      if (!attribute)
+        continue;
+      auto *one = std::get_if<int64_t>(attribute);
+      auto *list = std::get_if<std::vector<int64_t>>(attribute);
+      if ((one && isSymbolic(*one)) ||
+          (list && std::ranges::any_of(*list, isSymbolic)))
+        return true;
+    }
+  return false;
+}
+
+} // namespace
+
+Result<Calls> Calls::bind(const std::vector<Artifact::Call> &all,
+                          const ltc_host &services) {
+  Calls calls(services);
+  for (const Artifact::Call &call : all) {
+    Result<BoundCall> bound = bindOne(call.graph, call.graph.symbols, services);
+    if (!bound)
+      return bound.takeError();
+    if (hasSymbolicAttribute(call.graph)) {
+      calls.varying.push_back({calls.bound.size(), call.graph});
+      calls.chosen = call.graph.symbols;
+    }
+    calls.bound.push_back(std::move(*bound));
+  }
+  return calls;
+}
+
+Result<std::vector<BoundCall>>
+Calls::bindVarying(std::span<const int64_t> symbols) const {
+  std::vector<BoundCall> made;
+  for (const Varying &call : varying) {
+    Result<BoundCall> bound = bindOne(call.graph, symbols, *services);
+    if (!bound)
+      return bound.takeError();
+    made.push_back(std::move(*bound));
+  }
+  return made;
+}
+
+Status Calls::choose(std::span<const int64_t> symbols) {
+  if (varying.empty() || std::ranges::equal(symbols, chosen))
+    return {};
+  auto known = std::ranges::find_if(others, [&](const Choice &choice) {
+    return std::ranges::equal(choice.symbols, symbols);
+  });
+  Choice wanted;
+  if (known != others.end()) {
+    wanted = std::move(*known);
+    others.erase(known);
+  } else {
+    Result<std::vector<BoundCall>> made = bindVarying(symbols);
+    if (!made)
+      return made.takeError();
+    wanted = {{symbols.begin(), symbols.end()}, std::move(*made)};
+  }
+  for (size_t i = 0; i < varying.size(); ++i)
+    std::swap(bound[varying[i].number], wanted.calls[i]);
+  std::swap(chosen, wanted.symbols);
+  others.push_front(std::move(wanted));
+  if (others.size() >= kMaxChoices)
+    others.pop_back();
+  return {};
+}
+
+} // namespace ltc::cpu

@@ -1,0 +1,64 @@
+//===- calls.h - The library kernels that a program calls -------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/artifact.h"
+#include "ltc/plugin.h"
+
+#include <list>
+#include <memory>
+
+namespace ltc::cpu {
+
+/// A library call: the kernel and its views, of which each call fills in the
+/// memory, sizes and strides.
+struct BoundCall {
+  std::unique_ptr<ltc_kernel, void (*)(ltc_kernel *)> kernel;
+  std::vector<ltc_view> views;
+  size_t operands; ///< the first of them; the rest are results
+};
+
+/// A program's calls by number. A kernel takes its sizes from its views, and is
+/// bound to its attributes: where those depend on symbols, there is one kernel
+/// for each set of values, kept for as many as were used last. From one thread
+/// at a time.
+class Calls {
+public:
+  /// Binds all of them, those with symbols for the hints.
+  static Result<Calls> bind(const std::vector<Artifact::Call> &calls,
+                            const ltc_host &services);
+  /// Makes the calls those for these values.
+  Status choose(std::span<const int64_t> symbols);
+
+  BoundCall &operator[](size_t number) { return bound[number]; }
+
+private:
+  /// The kernels of `varying` for some values.
+  struct Choice {
+    std::vector<int64_t> symbols;
+    std::vector<BoundCall> calls;
+  };
+  struct Varying {
+    size_t number;
+    Graph graph;
+  };
+  /// Steps of a loop with a length that grows need one choice each; a loader
+  /// that sorts by length comes back to as many as it has lengths.
+  static constexpr size_t kMaxChoices = 64;
+
+  explicit Calls(const ltc_host &services) : services(&services) {}
+  Result<std::vector<BoundCall>>
+  bindVarying(std::span<const int64_t> symbols) const;
+
+  const ltc_host *services;
+  std::vector<BoundCall> bound;
+  std::vector<Varying> varying;
+  std::vector<int64_t> chosen;
+  std::list<Choice> others; ///< the last used first
+};
+
+} // namespace ltc::cpu

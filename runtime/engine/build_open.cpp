@@ -1,0 +1,304 @@
+//===- build_open.cpp - One program for sizes that vary ---------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The first graph of a structure is compiled for its own sizes. The second one
+// shows which of them vary: these are left open, as symbols and formulas, and
+// what is compiled then serves every trace whose integers solve the formulas.
+//
+//===----------------------------------------------------------------------===//
+#include "engine/engine.h"
+
+#include "dynamic/spread.h"
+#include "ltc/log.h"
+#include "ltc/metrics.h"
+#include "ltc/settings.h"
+
+#include <algorithm>
+
+namespace ltc::runtime {
+
+namespace {
+
+/// More say nothing new: the formulas that so many have in common are right.
+constexpr size_t kMaxTraces = 16;
+
+void note(Family &family, const Trace &trace) {
+  if (family.traces.size() < kMaxTraces &&
+      std::ranges::find(family.traces, trace) == family.traces.end())
+    family.traces.push_back(trace);
+}
+
+/// Two traces of a version that another process made: its hints, and others
+/// that no two symbols have in common.
+void noteTracesOf(Family &family, const Graph &open, const Fit &fit) {
+  std::vector<int64_t> values = open.symbols;
+  for (int64_t step : {0, 7}) {
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] += step * int64_t(2 * i + 1);
+    Trace trace;
+    for (uint32_t formula : fit.formulaAt)
+      if (auto value = fit.formulas[formula].evaluate(values))
+        trace.push_back(*value);
+    if (trace.size() == fit.formulaAt.size())
+      note(family, trace);
+  }
+}
+
+/// What is marked static is part of a family's key.
+Hash128 familyKey(const Graph &trace, const Skeleton &skeleton,
+                  std::span<const DimMark> marks) {
+  Hasher hasher;
+  hasher.add(skeleton.key);
+  for (const DimMark &mark : marks)
+    if (mark.kind == DimMark::Kind::Static)
+      if (std::optional<size_t> position =
+              positionOf(trace, mark.input, mark.dim))
+        hasher.add(*position).add(uint64_t(skeleton.integers[*position]));
+  return hasher.finish();
+}
+
+/// Says once what made a version too many.
+void tellLimit(const Graph &trace, const Skeleton &skeleton, Family &family) {
+  static Counter &limits = counter("cache.dynamic_limits");
+  limits.add();
+  if (std::exchange(family.limitTold, true))
+    return;
+  const Fit &last = family.versions.back().fit;
+  std::vector<int64_t> symbols;
+  for (uint32_t position : last.symbolAt)
+    symbols.push_back(skeleton.integers[position]);
+  size_t position = 0;
+  while (position < skeleton.integers.size() &&
+         last.at(position).evaluate(symbols) == skeleton.integers[position])
+    ++position;
+  std::string cause = "other inputs may be written over than before";
+  if (position < skeleton.integers.size())
+    cause = describeInteger(trace, position) + " is " +
+            std::to_string(skeleton.integers[position]) + ", where " +
+            last.at(position).str() + " was expected";
+  log(LogLevel::Warn, Stage::Cache,
+      "a graph of " + std::to_string(trace.nodes.size()) +
+          " ops has been compiled for sizes that vary " +
+          std::to_string(family.versions.size()) +
+          " times, and is compiled for each further size: " + cause +
+          " (LTC_DYNAMIC_VERSIONS is the limit)");
+}
+
+void refuse(Family &family, const Graph &trace, const Error &error) {
+  static Counter &refusals = counter("cache.dynamic_refusals");
+  refusals.add();
+  family.refused = true;
+  family.traces.clear();
+  // The compiler says so of what it knows that it cannot do.
+  bool expected =
+      error.message.find("not for dynamic sizes") != error.message.npos;
+  log(expected ? LogLevel::Info : LogLevel::Warn, Stage::Cache,
+      "a graph of " + std::to_string(trace.nodes.size()) +
+          " ops is compiled for each size on its own: " +
+          (error.op.empty() ? "" : error.op + ": ") + error.message);
+}
+
+/// What this trace and the earlier ones have in common, or else what its marks
+/// say; without symbols if nothing varies.
+Fit fitFor(const Graph &trace, const Skeleton &skeleton, const Family &family,
+           std::span<const DimMark> marks) {
+  if (family.traces.empty()) {
+    std::optional<Fit> marked = fitOf(spreadMarks(trace, marks));
+    return marked && marked->solve(skeleton.integers) ? *marked : Fit();
+  }
+  std::vector<Trace> traces = family.traces;
+  traces.push_back(skeleton.integers);
+  return fitTraces(traces, skeleton.kinds);
+}
+
+/// What a program may leave where it could take it over, rather than be
+/// compiled again: parameters of a network are more, what happens to have a
+/// result's size for one size of another is hardly ever.
+constexpr size_t kWorthTakingOver = 1 << 20;
+
+/// Whether a version takes over no input that the trace keeps, and little less
+/// than it may.
+bool mayTakeOver(const std::vector<GraphOutput> &version, const Graph &trace,
+                 const std::vector<GraphOutput> &allowed) {
+  size_t left = 0;
+  for (size_t i = 0; i < version.size(); ++i) {
+    if (version[i].donated == allowed[i].donated)
+      continue;
+    if (version[i].donated)
+      return false;
+    left += trace.inputs[*allowed[i].donated].tensor.bytes();
+  }
+  return left <= kWorthTakingOver;
+}
+
+/// The symbols' values with which a version runs this trace; nothing if its
+/// formulas give other sizes, or it takes over other inputs.
+std::optional<std::vector<int64_t>>
+solve(const Fit &fit, const std::vector<GraphOutput> &outputs,
+      const Graph &trace, const Skeleton &skeleton) {
+  auto symbols = fit.solve(skeleton.integers);
+  if (symbols && !mayTakeOver(outputs, trace, openGraph(trace, fit).outputs))
+    symbols.reset();
+  return symbols;
+}
+
+/// The graph of an entry whose sizes are open, and its formulas.
+struct OpenEntry {
+  Graph graph;
+  Fit fit;
+};
+
+std::optional<OpenEntry> readOpen(const DiskEntry::Found &found) {
+  Result<Graph> graph = Graph::parse(found.artifact.graphText);
+  std::optional<Fit> fit = graph ? fitOf(*graph) : std::nullopt;
+  if (!fit)
+    return std::nullopt;
+  return OpenEntry{std::move(*graph), std::move(*fit)};
+}
+
+} // namespace
+
+Result<ExecutablePtr>
+DeviceEngine::buildInFamily(const Graph &trace, Hash128 key,
+                            std::span<const DimMark> marks,
+                            const DevicePtr &device, Outcome &outcome) {
+  Skeleton skeleton = skeletonOf(trace);
+  std::shared_ptr<Family> family =
+      families.of(familyKey(trace, skeleton, marks), skeleton.integers.size());
+  std::lock_guard lock(family->mutex);
+  Request request{trace, key, marks, skeleton, *family, device, outcome};
+  Result<ExecutablePtr> found = buildFromVersion(request);
+  if (!found || *found)
+    return found;
+
+  std::unique_ptr<DiskEntry> entry = diskEntry(trace, *device);
+  ProgramPtr fixed = entry ? loadFrom(*entry, trace, device, outcome) : nullptr;
+  if (!fixed) {
+    found = buildFromDisk(request);
+    if (!found || *found)
+      return found;
+    found = buildOpen(request);
+    if (!found || *found)
+      return found;
+    Result<ProgramPtr> made = loadOrMake(entry.get(), trace, key, device, outcome);
+    if (!made)
+      return made.takeError();
+    fixed = std::move(*made);
+  }
+  if (!family->refused)
+    note(*family, skeleton.integers);
+  return bindProgram(std::move(fixed), {});
+}
+
+Result<ExecutablePtr> DeviceEngine::buildFromVersion(const Request &request) {
+  static Counter &hits = counter("cache.dynamic_hits");
+  for (Family::Version &version : request.family.versions) {
+    auto symbols =
+        solve(version.fit, version.outputs, request.trace, request.skeleton);
+    if (!symbols)
+      continue;
+    ProgramPtr program = version.program.lock();
+    if (!program) {
+      Result<ProgramPtr> again = loadOrMakeOpen(request, version.fit);
+      if (!again)
+        return again.takeError();
+      version.program = program = std::move(*again);
+      symbols = version.fit.solve(request.skeleton.integers);
+    }
+    hits.add();
+    return bindProgram(std::move(program), std::move(*symbols));
+  }
+  return ExecutablePtr();
+}
+
+Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
+  static Counter &opened = counter("cache.dynamic_versions");
+  Family &family = request.family;
+  if (family.refused)
+    return ExecutablePtr();
+  Fit fit = fitFor(request.trace, request.skeleton, family, request.marks);
+  if (fit.symbolAt.empty()) // the first of its kind, or known and evicted
+    return ExecutablePtr();
+  if (family.versions.size() >= size_t(settings().dynamic_versions)) {
+    if (!family.versions.empty())
+      tellLimit(request.trace, request.skeleton, family);
+    return ExecutablePtr();
+  }
+  Result<ProgramPtr> program = loadOrMakeOpen(request, fit);
+  if (!program) {
+    // What was only marked may vary in another way than was thought.
+    if (!family.traces.empty())
+      refuse(family, request.trace, program.error());
+    return ExecutablePtr();
+  }
+  opened.add();
+  note(family, request.skeleton.integers);
+  family.versions.push_back(
+      {fit, openGraph(request.trace, fit).outputs, *program});
+  return bindProgram(std::move(*program),
+                     *fit.solve(request.skeleton.integers));
+}
+
+std::unique_ptr<DiskEntry> DeviceEngine::familyEntry(const Request &request) {
+  if (!usesDisk())
+    return nullptr;
+  return DiskEntry::ofFamily(diskState, request.skeleton.key,
+                             request.device->target(),
+                             compilerSource.identity());
+}
+
+Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
+  static Counter &hits = counter("cache.dynamic_hits");
+  Family &family = request.family;
+  if (std::exchange(family.diskAsked, true))
+    return ExecutablePtr();
+  std::unique_ptr<DiskEntry> entry = familyEntry(request);
+  std::optional<DiskEntry::Found> found = entry ? entry->load() : std::nullopt;
+  std::optional<OpenEntry> open = found ? readOpen(*found) : std::nullopt;
+  if (!open)
+    return ExecutablePtr();
+  noteTracesOf(family, open->graph, open->fit);
+  auto symbols =
+      solve(open->fit, open->graph.outputs, request.trace, request.skeleton);
+  ProgramPtr program;
+  if (symbols)
+    program = take(*entry, std::move(*found),
+                   openGraph(request.trace, open->fit), request.device,
+                   request.outcome);
+  family.versions.push_back(
+      {std::move(open->fit), std::move(open->graph.outputs), program});
+  if (!program)
+    return ExecutablePtr();
+  hits.add();
+  return bindProgram(std::move(program), std::move(*symbols));
+}
+
+Result<std::shared_ptr<Program>>
+DeviceEngine::loadOrMakeOpen(const Request &request, Fit &fit) {
+  std::unique_ptr<DiskEntry> entry = familyEntry(request);
+  // Another process may have made one that serves this trace.
+  if (entry && entry->lock()) {
+    std::optional<DiskEntry::Found> found = entry->load();
+    std::optional<OpenEntry> open = found ? readOpen(*found) : std::nullopt;
+    if (open &&
+        solve(open->fit, open->graph.outputs, request.trace, request.skeleton))
+      if (ProgramPtr program =
+              take(*entry, std::move(*found),
+                   openGraph(request.trace, open->fit), request.device,
+                   request.outcome)) {
+        fit = std::move(open->fit);
+        return program;
+      }
+  }
+  Graph open = openGraph(request.trace, fit);
+  if (Status status = open.verify(); !status)
+    return status.takeError();
+  return make(entry.get(), open, open.hash(), request.device,
+              request.outcome);
+}
+
+} // namespace ltc::runtime

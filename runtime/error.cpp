@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/error.h"
 
+#include "labelled_line.h"
+
 #include <array>
 
 namespace ltc {
@@ -28,12 +30,7 @@ std::string_view name(ErrorCode code) {
 std::string Error::str() const {
   std::string text = message;
   auto line = [&](std::string_view label, std::string_view value) {
-    if (value.empty())
-      return;
-    text += "\n  ";
-    text += label;
-    text.append(13 - label.size(), ' ');
-    text += value;
+    runtime::addLine(text, label, value);
   };
   line("recorded at", source.str());
   line("as", op);

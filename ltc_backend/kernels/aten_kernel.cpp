@@ -114,11 +114,12 @@ void AtenKernel::callDirect(Views results) {
 
 /// Where the plan lets a call write over its first operand, ATen must be given
 /// one tensor for both: it then copies nothing, and changes a few elements.
+/// Without elements, two tensors may have one address by chance.
 static void unite(IValue &first, const at::Tensor &out) {
   if (!first.isTensor() || !first.toTensor().defined())
     return;
   const at::Tensor &operand = first.toTensor();
-  if (operand.const_data_ptr() == out.const_data_ptr() &&
+  if (out.numel() != 0 && operand.const_data_ptr() == out.const_data_ptr() &&
       operand.scalar_type() == out.scalar_type() &&
       operand.sizes() == out.sizes() && operand.strides() == out.strides())
     first = out;

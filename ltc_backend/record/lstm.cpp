@@ -15,6 +15,7 @@
 
 #include "ltc_backend/kernels/lstm.h"
 #include "ltc_backend/library.h"
+#include "ltc_backend/record/lazy_tensor.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/lstm_native.h>
@@ -261,7 +262,8 @@ Three lstm(const Tensor &input, TensorList hx, TensorList params,
     return at::native::lstm(input, hx, params, hasBiases, layers, dropout,
                             train, bidirectional, batchFirst);
   };
-  if (!isRegular(input, hx, params, hasBiases, layers, directions))
+  if (!isLazy(input) ||
+      !isRegular(input, hx, params, hasBiases, layers, directions))
     return composite();
   bool byOps = isWatched(input) || std::ranges::any_of(hx, isWatched) ||
                std::ranges::any_of(params, isWatched);
@@ -315,7 +317,9 @@ void registerLstm() {
   torch::Library *meta = makeLibrary("ltc", DispatchKey::Meta);
   meta->impl("lstm_layer", emptyForward);
   meta->impl("lstm_layer_backward", emptyBackward);
-  for (DispatchKey key : {DispatchKey::Lazy, DispatchKey::AutogradLazy})
+  // Not below functionalisation: the composite kernel writes in place.
+  for (DispatchKey key :
+       {DispatchKey::Functionalize, DispatchKey::AutogradLazy})
     makeLibrary("aten", key)->impl("lstm.input", lstm);
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "autopsy/records.h"
 
+#include "labelled_line.h"
 #include "ltc/log.h"
 #include "ltc/metrics.h"
 
@@ -99,13 +100,8 @@ std::string CompileRecord::str() const {
   std::string text = headline(*this) + "\n  ";
   text += name(difference.cause);
   text += ": " + difference.what;
-  auto line = [&](std::string_view label, const std::string &value) {
-    if (value.empty())
-      return;
-    text += "\n  ";
-    text += label;
-    text.append(13 - label.size(), ' ');
-    text += value;
+  auto line = [&](std::string_view label, std::string_view value) {
+    runtime::addLine(text, label, value);
   };
   line("at", source.str());
   if (comparedWith)

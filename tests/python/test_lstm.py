@@ -79,6 +79,19 @@ def test_states_can_be_given():
     torch.testing.assert_close(found[1], found[0])
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_evaluation(form, mode):
+    found = []
+    for device in ("cpu", "lazy"):
+        model = build(device, **FORMS[form]).eval()
+        x = inputs(device, 6, 3, 7, dtype=FORMS[form].get("dtype", torch.float32))
+        with mode():
+            output, (h, c) = model(x)
+        found.append([t.cpu() for t in (output, h, c)])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
 def test_without_gradients_and_unbatched():
     with torch.inference_mode():
         found = build("lazy")(torch.ones(6, 7, device="lazy"))[0].cpu()

@@ -32,11 +32,8 @@ bool isCall(Operation &op) {
   return isa<func::CallOp, CallOp, memref::CopyOp>(op);
 }
 
-/// Calls without results, and else only what may be computed twice; arguments
-/// of which nothing is said that a part would have to know.
+/// Calls without results, and else only what may be computed twice.
 bool canSplit(func::FuncOp main) {
-  if (main.getArgAttrsAttr())
-    return false;
   Block &body = main.getBody().front();
   return llvm::all_of(body.without_terminator(), [](Operation &op) {
     return isCall(op) ? op.getNumResults() == 0 : isMemoryEffectFree(&op);

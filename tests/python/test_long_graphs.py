@@ -42,6 +42,21 @@ def test_a_step_of_hundreds_of_calls_gives_eagers_values(counts, tmp_path):
     assert counts["execute.kernels"] > 3 * 256
 
 
+def test_a_long_graph_for_all_sizes_is_in_parts_too(counts, tmp_path):
+    def chain(device, rows):
+        x, weight = torch.ones(rows, 4).to(device), torch.eye(4).to(device) / 2
+        for i in range(300):
+            x = (x @ weight).tanh() + i / 300
+        return x.sum(0).cpu()
+
+    with torch_ltc.settings.scope(dump=str(tmp_path)):
+        for rows in (5, 9, 14):
+            torch.testing.assert_close(chain("lazy", rows), chain("cpu", rows))
+    assert counts["codegen.graphs"] == 2 and counts["cache.dynamic_versions"] == 1
+    for code in tmp_path.glob("*.codegen.ll"):
+        assert "@ltc_entry_1(" in code.read_text()
+
+
 def test_an_error_in_a_late_part_names_its_line():
     x, table = torch.ones(2, 2).to("lazy"), torch.ones(4, 2).to("lazy")
     weight = torch.eye(2).to("lazy")

@@ -9,6 +9,7 @@ a function of ``torch.lazy``, calls `start`.
 """
 
 import atexit
+import functools
 import importlib
 import importlib.machinery
 import os
@@ -20,15 +21,24 @@ import torch
 # The libraries are built against this PyTorch's C++ interface.
 _TORCH = "2.13"
 
+# PyTorch has a kernel for these that asks no fallback, and makes other graphs than
+# ours: the first of them would be compiled again as the second.
+_FACTORIES = (
+    "arange arange.start arange.start_step eye eye.m full linspace logspace "
+    "normal.float_float ones rand rand.generator randint randint.low randn "
+    "randn.generator randperm scalar_tensor zeros"
+)
+
 _lock = threading.RLock()
 _activated = False
 _first_kernel = None  # registration of `_first_op`, until `start`
+_first_factories = None  # the same for ops in `_FACTORIES`
 _c = None  # torch_ltc._C, once started
 
 
 def activate():
     """Make ``device='lazy'`` known to PyTorch, or say in one line why not."""
-    global _activated, _first_kernel
+    global _activated, _first_kernel, _first_factories
     with _lock:
         if _activated:
             return
@@ -46,6 +56,11 @@ def activate():
         patches.apply_when_imported()
         _first_kernel = torch.library.Library("_", "IMPL", "Lazy")
         _first_kernel.fallback(_first_op)
+        _first_factories = torch.library.Library("aten", "IMPL", "Lazy")
+        for name in _FACTORIES.split():
+            packet, _, overload = name.partition(".")
+            op = getattr(getattr(torch.ops.aten, packet), overload or "default")
+            _first_factories.impl(name, functools.partial(_first_op, op))
         # Early, so that it runs late: other exit handlers may still compute.
         atexit.register(_at_exit)
 
@@ -72,7 +87,7 @@ def _obstacle():
 
 def start():
     """Load the libraries and register the backend; return ``torch_ltc._C``."""
-    global _first_kernel, _c
+    global _first_kernel, _first_factories, _c
     if _c is not None:
         return _c
     with _lock:
@@ -85,6 +100,8 @@ def start():
 
         folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
         _skip_reference_kernels()
+        _first_factories._destroy()
+        _first_factories = None
         # The library's own method: C all through, so that no thread runs between
         # the end of the one fallback kernel and the start of the next.
         drop = _first_kernel.m.reset

@@ -181,3 +181,14 @@ print({name for name in os.environ if "LTC" in name or "FUNCTIONAL" in name}
       - set(before))
 """)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("first", ["arange(40)", "randn(3)"])
+def test_the_first_op_makes_the_graph_that_the_second_finds(run_python, first):
+    program = f"""
+import torch
+for _ in range(2):
+    torch.{first[:-1]}, device="lazy").cpu()
+assert torch.lazy.metrics()["codegen.graphs"] == 1
+"""
+    run_python(program)

@@ -48,11 +48,12 @@ void noteTracesOf(Family &family, const Graph &open, const Fit &fit) {
   }
 }
 
-/// What is marked static is part of a family's key.
+/// What is marked static is part of a family's key, and what compiles leave
+/// out.
 Hash128 familyKey(const Graph &trace, const Skeleton &skeleton,
                   std::span<const DimMark> marks) {
   Hasher hasher;
-  hasher.add(skeleton.key);
+  hasher.add(skeleton.key).add(std::string_view(settings().without));
   for (const DimMark &mark : marks)
     if (mark.kind == DimMark::Kind::Static)
       if (std::optional<size_t> position =
@@ -192,7 +193,7 @@ DeviceEngine::buildInFamily(const Graph &trace, Hash128 key,
   }
   if (!family->refused)
     note(*family, skeleton.integers);
-  return bindProgram(std::move(fixed), {});
+  return bindProgram(std::move(fixed), {}, trace);
 }
 
 Result<ExecutablePtr> DeviceEngine::buildFromVersion(const Request &request) {
@@ -211,7 +212,7 @@ Result<ExecutablePtr> DeviceEngine::buildFromVersion(const Request &request) {
       symbols = version.fit.solve(request.skeleton.integers);
     }
     hits.add();
-    return bindProgram(std::move(program), std::move(*symbols));
+    return bindProgram(std::move(program), std::move(*symbols), request.trace);
   }
   return ExecutablePtr();
 }
@@ -223,8 +224,8 @@ Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
     return ExecutablePtr();
   Family::Version version;
   version.fit = fitFor(request.trace, request.skeleton, family, request.marks);
-  if (version.fit.symbolAt
-          .empty()) // the first of its kind, or known and evicted
+  // The first of its kind, or known and evicted.
+  if (version.fit.symbolAt.empty())
     return ExecutablePtr();
   if (family.versions.size() >= size_t(settings().dynamic_versions)) {
     if (!family.versions.empty())
@@ -242,7 +243,7 @@ Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
   note(family, request.skeleton.integers);
   auto symbols = *version.fit.solve(request.skeleton.integers);
   family.versions.push_back(std::move(version));
-  return bindProgram(std::move(*program), std::move(symbols));
+  return bindProgram(std::move(*program), std::move(symbols), request.trace);
 }
 
 std::unique_ptr<DiskEntry> DeviceEngine::familyEntry(const Request &request) {
@@ -276,7 +277,7 @@ Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
   if (!program)
     return ExecutablePtr();
   hits.add();
-  return bindProgram(std::move(program), std::move(*symbols));
+  return bindProgram(std::move(program), std::move(*symbols), request.trace);
 }
 
 Result<std::shared_ptr<Program>>

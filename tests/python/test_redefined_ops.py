@@ -76,3 +76,13 @@ def test_a_lowering_goes_by_the_schema_that_its_op_has_now():
         assert torch.ops.ltc_again.op(x, y).tolist() == [-9, -18, -27]
     with defined("op(Tensor x, Tensor y, int n) -> Tensor", minus):
         assert torch.ops.ltc_again.op(x, y, 3).tolist() == [-9, -18, -27]
+
+
+def test_a_lowering_that_is_given_again_takes_the_place_of_the_first():
+    with defined("op(Tensor x, Tensor y) -> Tensor", lambda x, y: x + y):
+        for factor in (2, 3):
+            torch_ltc.register_lowering(
+                "ltc_again::op", lambda x, y, f=factor: f * x + y
+            )
+            got = torch.ops.ltc_again.op(X.to("lazy"), Y.to("lazy"))
+            assert torch.equal(got.cpu(), factor * X + Y)

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/artifact.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace ltc {
@@ -200,6 +201,23 @@ Artifact readPayload(Reader &in) {
   return artifact;
 }
 
+/// Whether each size is a number or a formula of the artifact's own symbols:
+/// who evaluates one looks no further.
+bool hasItsFormulas(const Artifact &artifact) {
+  auto isKnown = [&](const Formula &formula) {
+    return formula.symbolCount() <= artifact.symbols;
+  };
+  auto isPossible = [&](const TensorType &type) {
+    return std::ranges::all_of(type.dims, [&](int64_t dim) {
+      return !isSymbolic(dim) || formulaNumber(dim) < artifact.formulas.size();
+    });
+  };
+  return isKnown(artifact.arenaBytes) &&
+         std::ranges::all_of(artifact.formulas, isKnown) &&
+         std::ranges::all_of(artifact.inputs, isPossible, &ValueType::tensor) &&
+         std::ranges::all_of(artifact.results, isPossible);
+}
+
 Error refused(std::string_view why) {
   return {ErrorCode::InvalidArgument,
           Stage::Cache,
@@ -234,7 +252,8 @@ Result<Artifact> Artifact::deserialize(std::string_view bytes) {
   Reader in(payload);
   Artifact artifact = readPayload(in);
   // The same bytes back: no second spelling of an artifact is accepted.
-  if (in.failed || !in.rest.empty() || payloadOf(artifact) != payload)
+  if (in.failed || !in.rest.empty() || payloadOf(artifact) != payload ||
+      !hasItsFormulas(artifact))
     return refused("the content does not parse");
   return artifact;
 }

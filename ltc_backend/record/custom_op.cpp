@@ -8,10 +8,12 @@
 
 #include "ltc_backend/record/custom_write.h"
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/wrapper.h"
 
+#include <map>
 #include <set>
 
 namespace ltc::backend {
@@ -45,9 +47,9 @@ struct CustomOpKernel final : c10::OperatorKernel {
         op.hasKernelForDispatchKey(DispatchKey::Lazy) ||
         !hasFunctionalLazy(arguments))
       return callStock(stock, op, keys, *stack);
-    if (!saysShapes)
-      saysShapes = hasFake(op, arguments);
-    if (*saysShapes)
+    if (shapes == Shapes::Unknown)
+      shapes = hasFake(op, arguments) ? Shapes::Said : Shapes::Unsaid;
+    if (shapes == Shapes::Said)
       return record(opInfo(op), *stack);
     op.callBoxedForDispatchKey(composite, *stack);
   }
@@ -69,8 +71,11 @@ private:
     }
   }
 
+  /// Whether the op has a kernel for shapes; each thread finds the same.
+  enum class Shapes : uint8_t { Unknown, Unsaid, Said };
+
   c10::SafeKernelFunction stock;
-  std::optional<bool> saysShapes;
+  std::atomic<Shapes> shapes{Shapes::Unknown};
 };
 
 /// Called with the dispatcher's lock held, so it can only take a note.
@@ -91,34 +96,42 @@ public:
   }
 
   void adopt() {
-    std::vector<c10::OperatorName> names;
-    {
-      std::lock_guard lock(mutex);
-      customOpsWait.store(false, std::memory_order_relaxed);
-      for (const c10::OperatorName &name : waiting)
-        if (known.insert(name).second)
-          names.push_back(name);
-      waiting.clear();
-    }
     std::lock_guard lock(adopting);
-    for (const c10::OperatorName &name : names)
-      adopt(name);
+    while (std::optional<c10::OperatorName> name = next())
+      adopt(*name);
   }
 
 private:
+  /// The note stays up until all have their kernels, so that no other thread
+  /// calls one that has not.
+  std::optional<c10::OperatorName> next() {
+    std::lock_guard lock(mutex);
+    if (waiting.empty()) {
+      customOpsWait.store(false, std::memory_order_release);
+      return std::nullopt;
+    }
+    return waiting.extract(waiting.begin()).value();
+  }
+
   void adopt(const c10::OperatorName &name) {
+    // Another op may have gone by this name before.
+    kernels.erase(name);
+    forgetOpInfo(name);
     auto &dispatcher = c10::Dispatcher::singleton();
     auto op = dispatcher.findSchema(name);
-    if (!op || op->hasKernelForDispatchKey(DispatchKey::Functionalize) ||
+    if (!op)
+      return;
+    renewLowering(*op);
+    if (op->hasKernelForDispatchKey(DispatchKey::Functionalize) ||
         op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
       return;
     std::optional<c10::KernelFunction> kernel = writingKernel(*op);
     if (!kernel)
       kernel = c10::KernelFunction::makeFromBoxedFunctor(
           std::make_unique<CustomOpKernel>(*op));
-    kernels.push_back(dispatcher.registerImpl(name, DispatchKey::Functionalize,
-                                              *kernel, std::nullopt, nullptr,
-                                              "torch_ltc"));
+    kernels.emplace(
+        name, dispatcher.registerImpl(name, DispatchKey::Functionalize, *kernel,
+                                      std::nullopt, nullptr, "torch_ltc"));
   }
 
   struct Less {
@@ -128,10 +141,10 @@ private:
              std::tie(b.name, b.overload_name);
     }
   };
-  std::vector<c10::RegistrationHandleRAII> kernels;
+  std::map<c10::OperatorName, c10::RegistrationHandleRAII, Less> kernels;
   std::mutex adopting; ///< guards `kernels`; the dispatcher's comes after it
-  std::mutex mutex;    ///< guards the sets; the dispatcher's comes before it
-  std::set<c10::OperatorName, Less> waiting, known;
+  std::mutex mutex;    ///< guards `waiting`; the dispatcher's comes before it
+  std::set<c10::OperatorName, Less> waiting;
 };
 
 Watcher *watcher = nullptr;

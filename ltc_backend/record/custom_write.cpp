@@ -11,6 +11,7 @@
 #include "ltc_backend/record/recorder.h"
 
 #include <ATen/ATen.h>
+#include <map>
 
 namespace ltc::backend {
 namespace {
@@ -60,12 +61,23 @@ Argument withoutAlias(const Argument &argument) {
           argument.N(),    argument.default_value(), argument.kwarg_only()};
 }
 
-FunctionSchema twinSchema(const OperatorHandle &op) {
-  const FunctionSchema &schema = op.schema();
-  std::string name = c10::toString(op.operator_name());
-  for (char &c : name)
-    if (c == ':' || c == '.')
-      c = '_';
+/// A name for the twin of ops of this schema. An op may be defined again with
+/// another one, of which a graph must not say the same.
+std::string nameTwin(const OperatorHandle &op) {
+  std::string name = "torch_ltc::" + c10::toString(op.operator_name());
+  for (size_t i = name.find("::") + 2; i < name.size(); ++i)
+    if (name[i] == ':' || name[i] == '.')
+      name[i] = '_';
+  auto isTaken = [](const std::string &name) {
+    return c10::Dispatcher::singleton().findSchema({name, ""}).has_value();
+  };
+  std::string free = name;
+  for (int i = 2; isTaken(free); ++i)
+    free = name + "_" + std::to_string(i);
+  return free;
+}
+
+FunctionSchema twinSchema(const FunctionSchema &schema, std::string name) {
   std::vector<Argument> arguments, results;
   for (const Argument &argument : schema.arguments())
     arguments.push_back(withoutAlias(argument));
@@ -74,7 +86,7 @@ FunctionSchema twinSchema(const OperatorHandle &op) {
       results.push_back(withoutAlias(result));
   for (size_t i = 0; i < writtenArguments(schema).size(); ++i)
     results.emplace_back("", c10::TensorType::get());
-  return {"torch_ltc::" + name, "", std::move(arguments), std::move(results)};
+  return {std::move(name), "", std::move(arguments), std::move(results)};
 }
 
 /// The twin, on a CPU's tensors and on those that have only a shape.
@@ -139,19 +151,20 @@ private:
 std::optional<c10::KernelFunction> writingKernel(const OperatorHandle &op) {
   if (!canHaveTwin(op.schema()))
     return std::nullopt;
-  FunctionSchema schema = twinSchema(op);
-  std::string name = schema.name();
-  auto &dispatcher = c10::Dispatcher::singleton();
-  if (!dispatcher.findSchema({name, ""})) {
-    ownLibrary().def(std::move(schema));
+  static auto *twins = new std::map<std::string, std::string>;
+  auto [twin, isNew] = twins->try_emplace(c10::toString(op.schema()));
+  std::string &name = twin->second;
+  if (isNew) {
+    name = nameTwin(op);
+    ownLibrary().def(twinSchema(op.schema(), name));
     ownLibrary().impl(name.c_str(),
                       torch::dispatch(DispatchKey::CompositeExplicitAutograd,
                                       torch::CppFunction::makeFromBoxedFunctor(
                                           std::make_unique<TwinKernel>(op))));
   }
+  forgetOpInfo({name, ""}); // its kernel for shapes may be another
   return c10::KernelFunction::makeFromBoxedFunctor(
-      std::make_unique<WritingKernel>(
-          op, opInfo(dispatcher.findSchemaOrThrow(name.c_str(), ""))));
+      std::make_unique<WritingKernel>(op, opInfo(name.c_str(), "")));
 }
 
 } // namespace ltc::backend

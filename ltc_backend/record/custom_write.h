@@ -18,8 +18,9 @@
 namespace ltc::backend {
 
 /// Defines the op's twin; returns the kernel that records it for lazy tensors,
-/// for the Functionalize key. None if the op does not write, writes to a list
-/// of tensors, or returns views: PyTorch's own kernel then refuses it by name.
+/// for the Functionalize key. One thread at a time. None if the op does not
+/// write, writes to a list of tensors, or returns views: PyTorch's own kernel
+/// then refuses it by name.
 std::optional<c10::KernelFunction> writingKernel(const c10::OperatorHandle &op);
 
 } // namespace ltc::backend

@@ -25,24 +25,37 @@ static std::map<std::string, Lowering> &lowerings() {
   return *all;
 }
 
+static c10::RegistrationHandleRAII
+recordInFront(const c10::OperatorHandle &op) {
+  return c10::Dispatcher::singleton().registerImpl(
+      op.operator_name(), c10::DispatchKey::Lazy,
+      c10::KernelFunction::makeFromBoxedFunctor(
+          std::make_unique<RecordKernel>(opInfo(op))),
+      std::nullopt, nullptr, "torch_ltc");
+}
+
 void registerLowering(const c10::OperatorHandle &op, LoweringText text) {
   const OpInfo &info = opInfo(op);
   {
     std::lock_guard lock(mutex);
     auto found = lowerings().find(info.name);
-    if (found != lowerings().end()) {
+    if (found != lowerings().end())
       found->second.text = std::move(text);
-    } else {
-      auto kernel = c10::Dispatcher::singleton().registerImpl(
-          op.operator_name(), c10::DispatchKey::Lazy,
-          c10::KernelFunction::makeFromBoxedFunctor(
-              std::make_unique<RecordKernel>(info)),
-          std::nullopt, nullptr, "torch_ltc");
+    else
       lowerings().emplace(info.name,
-                          Lowering{std::move(text), std::move(kernel)});
-    }
+                          Lowering{std::move(text), recordInFront(op)});
   }
   info.forgetCalls();
+}
+
+void renewLowering(const c10::OperatorHandle &op) {
+  std::lock_guard lock(mutex);
+  auto found = lowerings().find(c10::toString(op.operator_name()));
+  if (found == lowerings().end())
+    return;
+  c10::RegistrationHandleRAII &kernel = found->second.kernel;
+  kernel = c10::RegistrationHandleRAII([] {}); // PyTorch warns of two
+  kernel = recordInFront(op);
 }
 
 std::optional<std::string> loweringText(const OpInfo &info,

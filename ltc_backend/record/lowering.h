@@ -19,6 +19,10 @@ using LoweringText = std::function<std::string(
 /// puts in their place. Any thread.
 LTC_API void registerLowering(const c10::OperatorHandle &op, LoweringText text);
 
+/// The op has been defined anew, maybe with another schema; its lowering, if
+/// there is one, stays, as do kernels that other libraries gave it.
+void renewLowering(const c10::OperatorHandle &op);
+
 /// The text for a call; nullopt for an op that has no lowering of its own.
 std::optional<std::string> loweringText(const OpInfo &info,
                                         c10::ArrayRef<c10::IValue> arguments);

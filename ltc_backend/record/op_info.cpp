@@ -130,15 +130,31 @@ void OpInfo::countFallback() const {
   torchCounter.AddValue(1);
 }
 
+namespace {
+struct Infos {
+  std::mutex mutex;
+  std::unordered_map<c10::OperatorName, std::unique_ptr<OpInfo>> known;
+  std::vector<std::unique_ptr<OpInfo>> forgotten;
+};
+} // namespace
+
+static Infos &infos() {
+  static auto *all = new Infos;
+  return *all;
+}
+
 const OpInfo &opInfo(const c10::OperatorHandle &handle) {
-  static auto *mutex = new std::mutex;
-  static auto *infos =
-      new std::unordered_map<c10::OperatorName, std::unique_ptr<OpInfo>>;
-  std::lock_guard lock(*mutex);
-  auto &info = (*infos)[handle.operator_name()];
+  std::lock_guard lock(infos().mutex);
+  auto &info = infos().known[handle.operator_name()];
   if (!info)
     info = std::make_unique<OpInfo>(handle);
   return *info;
+}
+
+void forgetOpInfo(const c10::OperatorName &name) {
+  std::lock_guard lock(infos().mutex);
+  if (auto found = infos().known.extract(name))
+    infos().forgotten.push_back(std::move(found.mapped()));
 }
 
 const OpInfo &opInfo(const char *name, const char *overload) {

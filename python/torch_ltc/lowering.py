@@ -25,7 +25,7 @@ _ELEMENT = {
     torch.complex64: "complex<f32>",
     torch.complex128: "complex<f64>",
 }
-_libraries = {}
+_libraries = {}  # by op: a lowering that is given again takes the other's place
 
 
 def register_lowering(op, function=None, *, mlir=None):
@@ -60,7 +60,7 @@ def register_lowering(op, function=None, *, mlir=None):
     if function is not None and mlir is not None:
         raise ValueError("register_lowering takes a function or mlir=, not both")
     if function is not None:
-        _library(schema).impl(_local(schema), function, "Lazy")
+        _put_in_front(schema, function)
         return function
     from torch_ltc import startup
 
@@ -100,16 +100,16 @@ def _schema_of(op):
     return schema
 
 
-def _local(schema):
-    name = schema.name.partition("::")[2]
-    return f"{name}.{schema.overload_name}" if schema.overload_name else name
-
-
-def _library(schema):
-    namespace = schema.name.partition("::")[0]
-    if namespace not in _libraries:
-        _libraries[namespace] = torch.library.Library(namespace, "IMPL")
-    return _libraries[namespace]
+def _put_in_front(schema, function):
+    namespace, _, name = schema.name.partition("::")
+    if schema.overload_name:
+        name += f".{schema.overload_name}"
+    earlier = _libraries.pop((namespace, name), None)
+    if earlier is not None:
+        earlier._destroy()
+    library = torch.library.Library(namespace, "IMPL")
+    library.impl(name, function, "Lazy")
+    _libraries[namespace, name] = library
 
 
 def _text_of(mlir):

@@ -44,6 +44,7 @@ private:
                                  const TensorType &is) const;
   GraphDifference opDifference(size_t index) const;
   GraphDifference aliveness(const std::vector<Extra> &extra, bool isNew) const;
+  GraphDifference outputDifference(ValueId output, bool isNew) const;
   GraphDifference donationDifference() const;
 
   const Graph &before, &now;
@@ -283,31 +284,53 @@ GraphDifference Walk::aliveness(const std::vector<Extra> &extra,
   return difference;
 }
 
-/// All nodes are equal: the first output of `graph` that is none of `other`.
-std::optional<Extra> outputNotIn(const Graph &graph, const Graph &other) {
+/// The first output of `graph` that is none of `other`, whose values have the
+/// same numbers.
+std::optional<ValueId> outputNotIn(const Graph &graph, const Graph &other) {
   for (const GraphOutput &output : graph.outputs) {
     auto same = [&](const GraphOutput &o) { return o.value == output.value; };
-    if (std::any_of(other.outputs.begin(), other.outputs.end(), same))
-      continue;
-    size_t result = output.value - graph.inputs.size(), node = 0;
-    while (result >= graph.nodes[node].results.size())
-      result -= graph.nodes[node++].results.size();
-    return Extra{node, result, node};
+    if (std::none_of(other.outputs.begin(), other.outputs.end(), same))
+      return output.value;
   }
   return std::nullopt;
 }
 
+/// All nodes are equal, and one graph alone has this output.
+GraphDifference Walk::outputDifference(ValueId output, bool isNew) const {
+  const Graph &graph = isNew ? now : before;
+  if (output >= graph.inputs.size()) {
+    size_t result = output - graph.inputs.size(), node = 0;
+    while (result >= graph.nodes[node].results.size())
+      result -= graph.nodes[node++].results.size();
+    return aliveness({{node, result, node}}, isNew);
+  }
+  GraphDifference difference;
+  difference.cause = CompileCause::Outputs;
+  difference.subject = "input " + std::to_string(output);
+  difference.source = now.endedBy;
+  difference.earlier = before.endedBy;
+  difference.was = isNew ? "dropped" : "alive";
+  difference.now = isNew ? "alive" : "dropped";
+  difference.what =
+      difference.subject + (isNew ? " is a result as it is, and was none"
+                                  : " was a result as it is, and is none");
+  return difference;
+}
+
 /// All nodes are equal, and as many values live on.
 GraphDifference Walk::donationDifference() const {
-  if (auto other = outputNotIn(now, before))
-    return aliveness({*other}, /*isNew=*/true);
+  if (auto output = outputNotIn(now, before))
+    return outputDifference(*output, /*isNew=*/true);
+  if (auto output = outputNotIn(before, now))
+    return outputDifference(*output, /*isNew=*/false);
   GraphDifference difference;
   difference.cause = CompileCause::Outputs;
   difference.source = now.endedBy;
   difference.earlier = before.endedBy;
   auto at = std::mismatch(before.outputs.begin(), before.outputs.end(),
                           now.outputs.begin(), now.outputs.end());
-  if (at.first == before.outputs.end() || at.first->value != at.second->value) {
+  if (at.first == before.outputs.end() || at.second == now.outputs.end() ||
+      at.first->value != at.second->value) {
     difference.subject = "outputs";
     difference.what = "the same values are alive at the end, in another order";
     return difference;

@@ -16,7 +16,7 @@ namespace {
 struct Row {
   std::string_view argument;
   IntegerKind kind;
-  std::string_view op = "*"; ///< a prefix, if it ends with a star
+  std::string_view op = "*"; ///< a prefix, and a star
 };
 
 constexpr IntegerKind Size = IntegerKind::ResultSize, Data = IntegerKind::Data;

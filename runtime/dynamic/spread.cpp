@@ -22,9 +22,13 @@ struct Dim {
 };
 using Dims = std::vector<Dim>;
 
-/// "view" of "aten::view_copy".
+/// "view" of "aten::view_copy"; empty for an op that is not ATen's, of which
+/// nothing follows from the name.
 std::string_view plainName(std::string_view op) {
-  op.remove_prefix(std::min(op.find("::") + 2, op.size()));
+  constexpr std::string_view aten = "aten::";
+  if (!op.starts_with(aten))
+    return "";
+  op.remove_prefix(aten.size());
   op = op.substr(0, op.find('.'));
   if (op.ends_with("_copy"))
     op.remove_suffix(5);

@@ -205,10 +205,10 @@ Result<ExecutablePtr> DeviceEngine::buildFromVersion(const Request &request) {
       continue;
     ProgramPtr program = version.program.lock();
     if (!program) {
-      Result<ProgramPtr> again = loadOrMakeOpen(request, version.fit);
+      Result<ProgramPtr> again = loadOrMakeOpen(request, version);
       if (!again)
         return again.takeError();
-      version.program = program = std::move(*again);
+      program = std::move(*again);
       symbols = version.fit.solve(request.skeleton.integers);
     }
     hits.add();
@@ -222,15 +222,17 @@ Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
   Family &family = request.family;
   if (family.refused)
     return ExecutablePtr();
-  Fit fit = fitFor(request.trace, request.skeleton, family, request.marks);
-  if (fit.symbolAt.empty()) // the first of its kind, or known and evicted
+  Family::Version version;
+  version.fit = fitFor(request.trace, request.skeleton, family, request.marks);
+  // The first of its kind, or known and evicted.
+  if (version.fit.symbolAt.empty())
     return ExecutablePtr();
   if (family.versions.size() >= size_t(settings().dynamic_versions)) {
     if (!family.versions.empty())
       tellLimit(request.trace, request.skeleton, family);
     return ExecutablePtr();
   }
-  Result<ProgramPtr> program = loadOrMakeOpen(request, fit);
+  Result<ProgramPtr> program = loadOrMakeOpen(request, version);
   if (!program) {
     // What was only marked may vary in another way than was thought.
     if (!family.traces.empty())
@@ -239,10 +241,9 @@ Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
   }
   opened.add();
   note(family, request.skeleton.integers);
-  family.versions.push_back(
-      {fit, openGraph(request.trace, fit).outputs, *program});
-  return bindProgram(std::move(*program), *fit.solve(request.skeleton.integers),
-                     request.trace);
+  auto symbols = *version.fit.solve(request.skeleton.integers);
+  family.versions.push_back(std::move(version));
+  return bindProgram(std::move(*program), std::move(symbols), request.trace);
 }
 
 std::unique_ptr<DiskEntry> DeviceEngine::familyEntry(const Request &request) {
@@ -280,7 +281,7 @@ Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
 }
 
 Result<std::shared_ptr<Program>>
-DeviceEngine::loadOrMakeOpen(const Request &request, Fit &fit) {
+DeviceEngine::loadOrMakeOpen(const Request &request, Family::Version &version) {
   std::unique_ptr<DiskEntry> entry = familyEntry(request);
   // Another process may have made one that serves this trace.
   if (entry && entry->lock()) {
@@ -291,14 +292,24 @@ DeviceEngine::loadOrMakeOpen(const Request &request, Fit &fit) {
       if (ProgramPtr program = take(*entry, std::move(*found),
                                     openGraph(request.trace, open->fit),
                                     request.device, request.outcome)) {
-        fit = std::move(open->fit);
+        version = {std::move(open->fit), std::move(open->graph.outputs),
+                   program};
         return program;
       }
   }
-  Graph open = openGraph(request.trace, fit);
+  Graph open = openGraph(request.trace, version.fit);
+  // What is made again takes over no more than before: traces go by that.
+  if (!version.outputs.empty())
+    open.outputs = version.outputs;
   if (Status status = open.verify(); !status)
     return status.takeError();
-  return make(entry.get(), open, open.hash(), request.device, request.outcome);
+  Result<ProgramPtr> program =
+      make(entry.get(), open, open.hash(), request.device, request.outcome);
+  if (program) {
+    version.outputs = std::move(open.outputs);
+    version.program = *program;
+  }
+  return program;
 }
 
 } // namespace ltc::runtime

@@ -103,9 +103,11 @@ private:
   /// By a new program, for what this trace and earlier ones have in common, or
   /// for what is marked; null if there is none to be had.
   Result<ExecutablePtr> buildOpen(const Request &request);
-  /// A program for the sizes that the fit leaves open, or for those of another
-  /// fit, which it becomes then, of another process. It solves the trace.
-  Result<ProgramPtr> loadOrMakeOpen(const Request &request, Fit &fit);
+  /// A program for the sizes that the version's fit leaves open; or one that
+  /// another process has made, whose version it becomes then. The version has
+  /// no outputs before its first program, and solves the trace.
+  Result<ProgramPtr> loadOrMakeOpen(const Request &request,
+                                    Family::Version &version);
   std::unique_ptr<DiskEntry> familyEntry(const Request &request);
   Result<Artifact> runCompiler(const Graph &graph, Hash128 key,
                                const std::string &target);

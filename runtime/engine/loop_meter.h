@@ -50,7 +50,8 @@ public:
                                 uint64_t builds) {
     if (ended)
       idle += now - *ended;
-    ++window.launches;
+    if (window.launches <= kSettled + kMeasured) // or weeks would overflow it
+      ++window.launches;
     if (window.launches > kSettled && window.buildsBefore != builds)
       window.launches = 1;
     if (window.launches == kSettled || window.launches == 1) {

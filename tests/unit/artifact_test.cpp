@@ -28,7 +28,7 @@ Artifact sample() {
                                    "output %1\n}\n"),
                      7}};
   artifact.errorSites = {{"aten::embedding", "f32[5, 3]", 3, "no {index}"},
-                         {"aten::gather", "", Artifact::kNoNode}};
+                         {"aten::gather", "", Artifact::kNoNode, ""}};
   artifact.formulas = {Formula::symbol(0) * 4};
   artifact.symbols = 1;
   artifact.inputs = {{TensorType{DType::BF16, {2, symbolicSize(0)}}, false},
@@ -96,6 +96,22 @@ TEST(Artifact, RefusesEveryOtherLength) {
     ASSERT_FALSE(Artifact::deserialize(bytes.substr(0, size))) << size;
   EXPECT_FALSE(Artifact::deserialize(bytes + '\0'));
   EXPECT_FALSE(Artifact::deserialize(bytes + bytes));
+}
+
+TEST(Artifact, RefusesSizesThatItsSymbolsDoNotGive) {
+  auto isTaken = [](auto spoil) {
+    Artifact artifact = sample();
+    spoil(artifact);
+    return bool(Artifact::deserialize(artifact.serialize()));
+  };
+  EXPECT_TRUE(isTaken([](Artifact &) {}));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.symbols = 0; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.formulas.clear(); }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.arenaBytes = Formula::symbol(1); }));
+  EXPECT_FALSE(
+      isTaken([](Artifact &a) { a.formulas.push_back(Formula::symbol(1)); }));
+  EXPECT_FALSE(
+      isTaken([](Artifact &a) { a.results[0].dims = {symbolicSize(1)}; }));
 }
 
 /// The header that serialize() would write before this payload.

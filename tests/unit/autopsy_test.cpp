@@ -64,6 +64,23 @@ TEST(Autopsy, AnOpMoreThatAnotherReadsIsAnotherOp) {
   EXPECT_EQ(difference.now, "test::a");
 }
 
+TEST(Autopsy, AnInputThatIsAResultAsItIsIsSaidSo) {
+  std::string body = "%0 = input f32[4]\n"
+                     "%1 = test::a(self=%0) : f32[4]\n"
+                     "output %1\n";
+  GraphDifference more =
+      compareGraphs(parsed(body), parsed(body + "output %0\n"));
+  EXPECT_EQ(more.what, "input 0 is a result as it is, and was none");
+  GraphDifference fewer =
+      compareGraphs(parsed(body + "output %0\n"), parsed(body));
+  EXPECT_EQ(fewer.what, "input 0 was a result as it is, and is none");
+  // Twice the same value: all are alive in both.
+  GraphDifference twice =
+      compareGraphs(parsed(body + "output %1\n"), parsed(body));
+  EXPECT_EQ(twice.cause, CompileCause::Outputs);
+  EXPECT_EQ(twice.subject, "outputs");
+}
+
 TEST(Autopsy, AListOfOtherLengthAndAnAbsentTensorAreOtherOperands) {
   const char *inputs = "%0 = input f32[4]\n%1 = input f32[4]\n";
   auto compare = [&](const char *was, const char *now) {

@@ -8,6 +8,7 @@
 
 #include "ltc/settings.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace ltc;
@@ -44,7 +45,9 @@ static ltc_error *alloc(ltc_device *, size_t bytes, ltc_buffer **buffer) {
     return fail(LTC_OUT_OF_MEMORY, "the fake device is full");
   ++state().buffers;
   ++state().allocations;
-  *buffer = new ltc_buffer{std::vector<float>(bytes / 4 + 1, NAN), bytes};
+  // The bodies work on four elements, whatever the sizes are.
+  size_t elements = std::max<size_t>(bytes / 4, 4);
+  *buffer = new ltc_buffer{std::vector<float>(elements, NAN), bytes};
   return nullptr;
 }
 
@@ -185,7 +188,7 @@ Result<Artifact> FakeCompiler::compile(const Graph &graph,
   artifact.inputs = graph.inputs;
   artifact.formulas = graph.formulas;
   artifact.symbols = uint32_t(graph.symbols.size());
-  artifact.errorSites = {{"test::site", "f32[4]", 0}};
+  artifact.errorSites = {{"test::site", "f32[4]", 0, ""}};
   artifact.calls = {{graph, 0}};
   for (const GraphOutput &output : graph.outputs) {
     artifact.results.push_back(graph.typeOf(output.value).tensor);

@@ -81,6 +81,15 @@ TEST(LoopMeter, ALaterLoopIsSaidToo) {
   EXPECT_TRUE(loop.said[1].isHostBound());
 }
 
+TEST(LoopMeter, CountsNoFurtherThanItNeeds) {
+  Loop loop;
+  LoopWindow program;
+  for (int i = 0; i < 200; ++i)
+    loop.launch(program, 3, 1);
+  EXPECT_EQ(program.launches, 43);
+  EXPECT_EQ(loop.said.size(), 1u);
+}
+
 TEST(LoopMeter, ACompileStartsTheCountAgain) {
   Loop loop;
   LoopWindow program;

@@ -200,6 +200,19 @@ TEST_F(OpenSizes, AVersionThatFellOutOfMemoryIsMadeAgain) {
   EXPECT_EQ(compiler.compiles, 4);
 }
 
+TEST_F(OpenSizes, WhatIsMadeAgainTakesOverNoMoreMemoryThanBefore) {
+  configure("cache_memory_bytes", "1");
+  for (int64_t rows : {4, 5})
+    compile(donating(rows, {}));
+  run(step(5)); // the only one that stays
+  // Here the second input may be written over; for the next it may not.
+  ExecutablePtr again = compile(donating(6, 1));
+  EXPECT_EQ(compile(donating(7, {}))->artifact().donated[1], std::nullopt);
+  configure("cache_memory_bytes", "1073741824");
+  EXPECT_EQ(again->artifact().donated[1], std::nullopt);
+  EXPECT_EQ(compiler.compiles, 4);
+}
+
 TEST_F(OpenSizes, AProgramRefusesBuffersOfOtherSizesThanItsOwn) {
   compile(step(4));
   ExecutablePtr six = compile(step(6));

@@ -51,6 +51,19 @@ TEST(Spread, FollowsASizeThroughTheOpsThatHandItOn) {
             "  output %4\n}\n");
 }
 
+TEST(Spread, AnOpOfAnotherLibraryIsNotWhatItsNameSays) {
+  EXPECT_EQ(spread("  %0 = input f32[32, 16]\n"
+                   "  %1 = input f32[16]\n"
+                   "  %2 = mine::mm(self=%0) : f32[32, 16]\n"
+                   "  %3 = mine::permute(dims=[0, 5], self=%2) : f32[32, 16]\n"
+                   "  %4 = mine::transpose(dim0=3, self=%3) : f32[16, 32]\n"
+                   "  output %4\n"),
+            "\n  %2 = mine::mm(self=%0) : f32[s0, 16]\n"
+            "  %3 = mine::permute(dims=[0, 5], self=%2) : f32[s0, 16]\n"
+            "  %4 = mine::transpose(dim0=3, self=%3) : f32[16, 32]\n"
+            "  output %4\n}\n");
+}
+
 TEST(Spread, TellsEqualSizesApartByWhereTheyComeFrom) {
   EXPECT_EQ(spread("  %0 = input f32[16, 16]\n"
                    "  %1 = input f32[16, 16]\n"

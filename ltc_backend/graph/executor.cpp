@@ -176,7 +176,8 @@ void sync(int64_t device, bool wait) {
     std::optional<Error> failure;
     if (dry) {
       if (!target.lookup(collection.key))
-        compileInBackground(target, collection.build(place), marksOf(collection));
+        compileInBackground(target, collection.build(place),
+                            marksOf(collection));
       failure = dryRunError();
     } else if (auto launched = compileAndLaunch(target, collection, place)) {
       buffers = std::move(*launched);

@@ -176,12 +176,12 @@ Result<ExecutablePtr> DeviceEngine::buildAlone(const Graph &graph, Hash128 key,
   std::unique_ptr<DiskEntry> entry = diskEntry(graph, *device);
   if (entry)
     if (ProgramPtr found = loadFrom(*entry, graph, device, outcome))
-      return bindProgram(found, graph.symbols);
+      return bindProgram(found, graph.symbols, graph);
   Result<ProgramPtr> program =
       loadOrMake(entry.get(), graph, key, device, outcome);
   if (!program)
     return program.takeError();
-  return bindProgram(*program, graph.symbols);
+  return bindProgram(*program, graph.symbols, graph);
 }
 
 bool DeviceEngine::usesDisk() {
@@ -217,18 +217,15 @@ std::shared_ptr<Program> DeviceEngine::loadFrom(DiskEntry &entry,
                : nullptr;
 }
 
-std::shared_ptr<Program> DeviceEngine::take(DiskEntry &entry,
-                                            DiskEntry::Found found,
-                                            const Graph &graph,
-                                            const DevicePtr &device,
-                                            Outcome &outcome) {
+std::shared_ptr<Program>
+DeviceEngine::take(DiskEntry &entry, DiskEntry::Found found, const Graph &graph,
+                   const DevicePtr &device, Outcome &outcome) {
   static Counter &hits = counter("cache.hit.disk");
   if (Status status = checkArtifact(found.artifact, graph); !status) {
     entry.reject(status.error().message);
     return nullptr;
   }
-  auto program =
-      Program::load(device, std::move(found.artifact), found.bytes, graph);
+  auto program = Program::load(device, std::move(found.artifact), found.bytes);
   if (!program) {
     entry.reject(program.error().message);
     return nullptr;
@@ -238,11 +235,9 @@ std::shared_ptr<Program> DeviceEngine::take(DiskEntry &entry,
   return *program;
 }
 
-Result<std::shared_ptr<Program>> DeviceEngine::make(DiskEntry *entry,
-                                                    const Graph &graph,
-                                                    Hash128 key,
-                                                    const DevicePtr &device,
-                                                    Outcome &outcome) {
+Result<std::shared_ptr<Program>>
+DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
+                   const DevicePtr &device, Outcome &outcome) {
   static Counter &misses = counter("cache.miss");
   misses.add();
   if (entry)
@@ -253,7 +248,7 @@ Result<std::shared_ptr<Program>> DeviceEngine::make(DiskEntry *entry,
   if (Status status = checkArtifact(*artifact, graph); !status)
     return status.takeError();
   std::string bytes = artifact->serialize();
-  auto program = Program::load(device, std::move(*artifact), bytes, graph);
+  auto program = Program::load(device, std::move(*artifact), bytes);
   if (!program)
     return program.takeError();
   // Only what the device takes is kept.

@@ -48,11 +48,12 @@ void noteTracesOf(Family &family, const Graph &open, const Fit &fit) {
   }
 }
 
-/// What is marked static is part of a family's key.
+/// What is marked static is part of a family's key, and what compiles leave
+/// out.
 Hash128 familyKey(const Graph &trace, const Skeleton &skeleton,
                   std::span<const DimMark> marks) {
   Hasher hasher;
-  hasher.add(skeleton.key);
+  hasher.add(skeleton.key).add(std::string_view(settings().without));
   for (const DimMark &mark : marks)
     if (mark.kind == DimMark::Kind::Static)
       if (std::optional<size_t> position =
@@ -184,14 +185,15 @@ DeviceEngine::buildInFamily(const Graph &trace, Hash128 key,
     found = buildOpen(request);
     if (!found || *found)
       return found;
-    Result<ProgramPtr> made = loadOrMake(entry.get(), trace, key, device, outcome);
+    Result<ProgramPtr> made =
+        loadOrMake(entry.get(), trace, key, device, outcome);
     if (!made)
       return made.takeError();
     fixed = std::move(*made);
   }
   if (!family->refused)
     note(*family, skeleton.integers);
-  return bindProgram(std::move(fixed), {});
+  return bindProgram(std::move(fixed), {}, trace);
 }
 
 Result<ExecutablePtr> DeviceEngine::buildFromVersion(const Request &request) {
@@ -210,7 +212,7 @@ Result<ExecutablePtr> DeviceEngine::buildFromVersion(const Request &request) {
       symbols = version.fit.solve(request.skeleton.integers);
     }
     hits.add();
-    return bindProgram(std::move(program), std::move(*symbols));
+    return bindProgram(std::move(program), std::move(*symbols), request.trace);
   }
   return ExecutablePtr();
 }
@@ -239,8 +241,8 @@ Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
   note(family, request.skeleton.integers);
   family.versions.push_back(
       {fit, openGraph(request.trace, fit).outputs, *program});
-  return bindProgram(std::move(*program),
-                     *fit.solve(request.skeleton.integers));
+  return bindProgram(std::move(*program), *fit.solve(request.skeleton.integers),
+                     request.trace);
 }
 
 std::unique_ptr<DiskEntry> DeviceEngine::familyEntry(const Request &request) {
@@ -266,15 +268,15 @@ Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
       solve(open->fit, open->graph.outputs, request.trace, request.skeleton);
   ProgramPtr program;
   if (symbols)
-    program = take(*entry, std::move(*found),
-                   openGraph(request.trace, open->fit), request.device,
-                   request.outcome);
+    program =
+        take(*entry, std::move(*found), openGraph(request.trace, open->fit),
+             request.device, request.outcome);
   family.versions.push_back(
       {std::move(open->fit), std::move(open->graph.outputs), program});
   if (!program)
     return ExecutablePtr();
   hits.add();
-  return bindProgram(std::move(program), std::move(*symbols));
+  return bindProgram(std::move(program), std::move(*symbols), request.trace);
 }
 
 Result<std::shared_ptr<Program>>
@@ -286,10 +288,9 @@ DeviceEngine::loadOrMakeOpen(const Request &request, Fit &fit) {
     std::optional<OpenEntry> open = found ? readOpen(*found) : std::nullopt;
     if (open &&
         solve(open->fit, open->graph.outputs, request.trace, request.skeleton))
-      if (ProgramPtr program =
-              take(*entry, std::move(*found),
-                   openGraph(request.trace, open->fit), request.device,
-                   request.outcome)) {
+      if (ProgramPtr program = take(*entry, std::move(*found),
+                                    openGraph(request.trace, open->fit),
+                                    request.device, request.outcome)) {
         fit = std::move(open->fit);
         return program;
       }
@@ -297,8 +298,7 @@ DeviceEngine::loadOrMakeOpen(const Request &request, Fit &fit) {
   Graph open = openGraph(request.trace, fit);
   if (Status status = open.verify(); !status)
     return status.takeError();
-  return make(entry.get(), open, open.hash(), request.device,
-              request.outcome);
+  return make(entry.get(), open, open.hash(), request.device, request.outcome);
 }
 
 } // namespace ltc::runtime

@@ -89,8 +89,8 @@ void Launch::measureLoop() {
                 "loop that launches a graph of %zu ops",
                 pace->isHostBound() ? "host" : "device", 100 * pace->idleShare,
                 std::chrono::duration<double, std::milli>(pace->step).count(),
-                bound->program->ops());
-  std::string place = bound->program->endedAt().str();
+                bound->ops());
+  std::string place = bound->endedAt().str();
   log(LogLevel::Info, Stage::Execute,
       text + (place.empty() ? "" : " for " + place));
 }
@@ -187,7 +187,7 @@ Status Launch::runMeasured(std::vector<ltc_operand> &operands,
 }
 
 Error Launch::atSite(Error error, int64_t number) const {
-  std::optional<Program::Site> site = bound->program->siteOf(number);
+  std::optional<BoundProgram::Site> site = bound->siteOf(number);
   if (!site)
     return error;
   error.message = site->op + "(" + site->operands + "): " + error.message;

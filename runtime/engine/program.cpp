@@ -9,34 +9,38 @@
 namespace ltc::runtime {
 
 Program::Program(std::shared_ptr<Device> device, Artifact artifact,
-                 ltc_program *handle, const Graph &graph)
-    : device(std::move(device)), loaded(std::move(artifact)),
-      endedBy(graph.endedBy), nodes(graph.nodes.size()), handle(handle) {
-  if (loaded.errorSites.empty() && loaded.calls.empty())
+                 ltc_program *handle)
+    : device(std::move(device)), loaded(std::move(artifact)), handle(handle) {}
+
+Result<std::shared_ptr<Program>> Program::load(std::shared_ptr<Device> device,
+                                               Artifact artifact,
+                                               std::string_view bytes) {
+  Result<ltc_program *> handle = device->load(bytes);
+  if (!handle)
+    return handle.takeError();
+  return std::shared_ptr<Program>(
+      new Program(std::move(device), std::move(artifact), *handle));
+}
+
+BoundProgram::BoundProgram(std::shared_ptr<Program> code,
+                           std::vector<int64_t> values, const Graph &graph)
+    : program(std::move(code)), symbols(std::move(values)),
+      endedBy(graph.endedBy), nodes(graph.nodes.size()) {
+  if (artifact().errorSites.empty() && artifact().calls.empty())
     return;
   for (const Node &node : graph.nodes)
     sources.push_back(node.source);
 }
 
-Result<std::shared_ptr<Program>> Program::load(std::shared_ptr<Device> device,
-                                               Artifact artifact,
-                                               std::string_view bytes,
-                                               const Graph &graph) {
-  Result<ltc_program *> handle = device->load(bytes);
-  if (!handle)
-    return handle.takeError();
-  return std::shared_ptr<Program>(
-      new Program(std::move(device), std::move(artifact), *handle, graph));
-}
-
-Source Program::sourceOfNode(uint32_t node) const {
+Source BoundProgram::sourceOfNode(uint32_t node) const {
   return node < sources.size() ? sourceOf(sources[node]) : Source();
 }
 
-std::optional<Program::Site> Program::siteOf(int64_t number) const {
+std::optional<BoundProgram::Site> BoundProgram::siteOf(int64_t number) const {
   if (number < 0)
     return std::nullopt;
   auto index = size_t(number);
+  const Artifact &loaded = artifact();
   if (index < loaded.errorSites.size()) {
     const Artifact::ErrorSite &site = loaded.errorSites[index];
     return Site{site.op, site.operands, sourceOfNode(site.node)};
@@ -53,10 +57,10 @@ std::optional<Program::Site> Program::siteOf(int64_t number) const {
 
 Result<std::shared_ptr<BoundProgram>>
 BoundProgram::bind(std::shared_ptr<Program> program,
-                   std::vector<int64_t> symbols) {
+                   std::vector<int64_t> symbols, const Graph &graph) {
   const Artifact &artifact = program->artifact();
   std::shared_ptr<BoundProgram> bound(
-      new BoundProgram(program, std::move(symbols)));
+      new BoundProgram(program, std::move(symbols), graph));
   bool failed = bound->symbols.size() != artifact.symbols;
   auto valueOf = [&](const Formula &formula) {
     std::optional<int64_t> value;

@@ -15,17 +15,37 @@ namespace ltc::runtime {
 /// Code on the device. That of a graph with symbols serves many sizes.
 class Program {
 public:
-  /// Loads `artifact`, whose bytes are `bytes`, for the nodes of `graph`;
-  /// blocks while the device runs something.
+  /// Loads `artifact`, whose bytes are `bytes`; blocks while the device runs
+  /// something.
   static Result<std::shared_ptr<Program>> load(std::shared_ptr<Device> device,
                                                Artifact artifact,
-                                               std::string_view bytes,
-                                               const Graph &graph);
+                                               std::string_view bytes);
   ~Program() { device->unload(handle); }
 
   const Artifact &artifact() const { return loaded; }
   ltc_program *get() const { return handle; }
   const std::shared_ptr<Device> &home() const { return device; }
+
+private:
+  Program(std::shared_ptr<Device> device, Artifact artifact,
+          ltc_program *handle);
+
+  std::shared_ptr<Device> device;
+  Artifact loaded;
+  ltc_program *handle;
+};
+
+/// A program for one graph without symbols: with the sizes it runs for, and the
+/// lines where the graph was recorded.
+class BoundProgram final : public Executable {
+public:
+  /// `symbols`: the values of the artifact's, one each. An error if they give a
+  /// size that is negative or too large.
+  static Result<std::shared_ptr<BoundProgram>>
+  bind(std::shared_ptr<Program> program, std::vector<int64_t> symbols,
+       const Graph &graph);
+
+  const Artifact &artifact() const override { return program->artifact(); }
   /// What the driver's error number means: a check in the code, or behind those
   /// a library call. The line is one of the graph that this process recorded.
   struct Site {
@@ -38,29 +58,6 @@ public:
   Source endedAt() const { return sourceOf(endedBy); }
   size_t ops() const { return nodes; }
 
-private:
-  Program(std::shared_ptr<Device> device, Artifact artifact,
-          ltc_program *handle, const Graph &graph);
-  Source sourceOfNode(uint32_t node) const;
-
-  std::shared_ptr<Device> device;
-  Artifact loaded;
-  std::vector<SourceId> sources; ///< by node; empty without error numbers
-  SourceId endedBy;
-  size_t nodes;
-  ltc_program *handle;
-};
-
-/// A program with the sizes it runs for: what a graph without symbols needs.
-class BoundProgram final : public Executable {
-public:
-  /// `symbols`: the values of the artifact's, one each. An error if they give a
-  /// size that is negative or too large.
-  static Result<std::shared_ptr<BoundProgram>>
-  bind(std::shared_ptr<Program> program, std::vector<int64_t> symbols);
-
-  const Artifact &artifact() const override { return program->artifact(); }
-
   const std::shared_ptr<Program> program;
   const std::vector<int64_t> symbols;
   std::vector<ValueType> inputs;
@@ -71,14 +68,21 @@ public:
   LoopWindow loop;
 
 private:
-  BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols)
-      : program(std::move(program)), symbols(std::move(symbols)) {}
+  BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols,
+               const Graph &graph);
+  Source sourceOfNode(uint32_t node) const;
+
+  std::vector<SourceId> sources; ///< by node; empty without error numbers
+  SourceId endedBy;
+  size_t nodes;
 };
 
 /// BoundProgram::bind, as what an engine hands out.
 inline Result<ExecutablePtr> bindProgram(std::shared_ptr<Program> program,
-                                         std::vector<int64_t> symbols) {
-  auto bound = BoundProgram::bind(std::move(program), std::move(symbols));
+                                         std::vector<int64_t> symbols,
+                                         const Graph &graph) {
+  auto bound =
+      BoundProgram::bind(std::move(program), std::move(symbols), graph);
   if (!bound)
     return bound.takeError();
   return ExecutablePtr(std::move(*bound));

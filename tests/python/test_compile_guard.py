@@ -14,6 +14,12 @@ from torch_ltc import UnexpectedCompileError, compile_guard, no_compile
 _fresh = itertools.count(1001)
 
 
+@pytest.fixture(autouse=True)
+def each_size_is_a_graph():
+    with torch_ltc.settings.scope(dynamic="off"):
+        yield
+
+
 def fresh():
     """Return a tensor of a size that no graph has had."""
     return torch.ones(next(_fresh)).to("lazy")

@@ -76,7 +76,7 @@ TEST(Artifact, TheFormatIsTheSameForEver) {
   std::string bytes = sample().serialize();
   EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\4");
   EXPECT_EQ(Hasher().add(bytes).finish().str(),
-            "52995af58e5cd0c62c695a7f88235156");
+            "afecb2afaf699f0a23f5f3a0abf95e11");
 }
 
 TEST(Artifact, RefusesEveryFlippedBit) {
@@ -101,7 +101,7 @@ TEST(Artifact, RefusesEveryOtherLength) {
 /// The header that serialize() would write before this payload.
 std::string framed(const std::string &payload) {
   Hash128 hash = Hasher().add(payload).finish();
-  uint64_t words[] = {3, payload.size(), hash.low, hash.high};
+  uint64_t words[] = {4, payload.size(), hash.low, hash.high};
   return "LTCARTI\n" +
          std::string(reinterpret_cast<char *>(words), sizeof(words)) + payload;
 }

@@ -36,16 +36,12 @@ def peak_mib():
     return int(line.split()[1]) / 1024
 
 
-def tensors(result):
-    return [result] if isinstance(result, torch.Tensor) else list(result)
-
-
 class Worker:
     """Holds the workload between commands."""
 
     def __init__(self, contender, workload, size):
         self.contender = EVERY_CONTENDER[contender]()
-        self.kind, self.size = WORKLOADS[workload], size
+        self.workload, self.size = WORKLOADS[workload], size
         self.work = None
         self.outputs = []
 
@@ -59,7 +55,8 @@ class Worker:
 
         wall, cpu = time.perf_counter(), cpu_seconds()
         self.contender.start()
-        self.work = self.kind(self.contender, self.size)
+        kind = self.contender.translate(self.workload)
+        self.work = kind(self.contender, self.size)
         for _ in range(FIRST_STEPS):
             self.step()
             self.outputs.append(self.result)
@@ -75,8 +72,8 @@ class Worker:
         while len(self.outputs) < self.work.checked_steps:
             self.step()
             self.outputs.append(self.result)
-        kept = [t for result in self.outputs for t in tensors(result)]
-        torch.save([t.detach().cpu() for t in kept], path)
+        kept = map(self.contender.outputs, self.outputs)
+        torch.save([tensor for tensors in kept for tensor in tensors], path)
         self.outputs = []
         return {}
 

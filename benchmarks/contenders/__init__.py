@@ -15,22 +15,25 @@ A contender is an object with
 and, called in its own process only,
 
     start()            once, before anything is built
+    translate(workload)  the class that does the work; raises if it is not written
     compile(function)  the function as this contender wants it called
     submit()           hand over what the host has done; need not wait
     finish()           wait until everything handed over has run
+    outputs(result)    what a step returned, as tensors on cpu
     counts()           {"graphs", "kernels", "fallbacks"} since the start
 """
 
 from contenders.ablations import ABLATIONS
 from contenders.eager import Eager, EagerFused
 from contenders.inductor import Inductor
+from contenders.jax import Jax
 from contenders.lazy import Lazy
 from contenders.ts import Ts
 from contenders.xla import Xla
 
 CONTENDERS = {
     contender.name: contender
-    for contender in (Eager, EagerFused, Inductor, Ts, Xla, Lazy)
+    for contender in (Eager, EagerFused, Inductor, Ts, Xla, Jax, Lazy)
 }
 # --all leaves the ablations out.
 EVERY_CONTENDER = CONTENDERS | ABLATIONS

@@ -20,6 +20,9 @@ class Eager:
     def start(self):
         pass
 
+    def translate(self, workload):
+        return workload
+
     def compile(self, function):
         return function
 
@@ -28,6 +31,10 @@ class Eager:
 
     def finish(self):
         pass
+
+    def outputs(self, result):
+        tensors = result if isinstance(result, (list, tuple)) else [result]
+        return [tensor.detach().cpu() for tensor in tensors]
 
     def counts(self):
         return {}

@@ -50,6 +50,8 @@ public:
       : function(function), rewriter(function.getContext()) {}
 
   void run() {
+    for (Operation &op : function.getBody().front())
+      placeOf.try_emplace(&op, placeOf.size());
     // What gets erased was visited before: producers stand in front.
     for (GenericOp op : llvm::to_vector(function.getOps<GenericOp>()))
       while (GenericOp fused = absorbOne(op))
@@ -63,7 +65,7 @@ private:
   bool othersFollow(GenericOp producer, GenericOp consumer) {
     return llvm::all_of(producer->getUsers(), [&](Operation *user) {
       Operation *top = function.getBody().front().findAncestorOpInBlock(*user);
-      return user == consumer || consumer->isBeforeInBlock(top);
+      return user == consumer || placeOf.at(consumer) < placeOf.lookup(top);
     });
   }
 
@@ -118,16 +120,25 @@ private:
         // The fused op may read the producer through another operand still.
         rewriter.replaceAllUsesExcept(old, replacement, fused->fusedOp);
       }
-      rewriter.eraseOp(consumer);
+      placeOf[fused->fusedOp] = placeOf.at(consumer);
+      erase(consumer);
       if (producer->use_empty())
-        rewriter.eraseOp(producer);
+        erase(producer);
       return cast<GenericOp>(fused->fusedOp);
     }
     return {};
   }
 
+  void erase(GenericOp op) {
+    placeOf.erase(op);
+    rewriter.eraseOp(op);
+  }
+
   func::FuncOp function;
   IRRewriter rewriter;
+  /// Where ops stand in the function. isBeforeInBlock() would number a block
+  /// anew at every few insertions, which makes a long one quadratic.
+  llvm::DenseMap<Operation *, size_t> placeOf;
 };
 
 LogicalResult simplify(func::FuncOp function, bool generalize) {

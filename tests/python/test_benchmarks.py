@@ -71,14 +71,16 @@ def test_a_run_writes_table_json_and_chart(tmp_path):
     ElementTree.parse(tmp_path / "new.svg")
 
 
-def test_a_contender_without_its_python_is_refused():
-    command = [sys.executable, BENCH, "add-mul", "--contenders", "xla"]
-    environment = {k: v for k, v in os.environ.items() if k != "BENCH_XLA_PYTHON"}
+@pytest.mark.parametrize("name", ["xla", "jax"])
+def test_a_contender_without_its_python_is_refused(name):
+    command = [sys.executable, BENCH, "add-mul", "--contenders", name]
+    variable = f"BENCH_{name.upper()}_PYTHON"
+    environment = {k: v for k, v in os.environ.items() if k != variable}
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=environment
     )
     assert done.returncode == 1
-    assert "no Python was given for xla" in done.stderr
+    assert f"no Python was given for {name}" in done.stderr
 
 
 def test_growth_is_measured_and_drawn(tmp_path):

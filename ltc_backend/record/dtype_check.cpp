@@ -11,16 +11,41 @@
 namespace ltc::backend {
 using c10::IValue;
 
+/// A number that is a bool, as an argument or as the tensor that stands for
+/// one.
+static bool isBoolNumber(const c10::Argument &schema, const IValue &value) {
+  if (value.isTensor()) {
+    const at::Tensor &tensor = value.toTensor();
+    return tensor.defined() && tensor.scalar_type() == at::kBool &&
+           tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  }
+  return value.isBool() && schema.type()->kind() == c10::TypeKind::NumberType;
+}
+
 /// Whether kernels and rows may differ in what dtypes they take: floats they
 /// all take, but for a bool that is subtracted from one.
 static bool hasRareDtypes(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
-  bool any = false, floats = false;
-  for (const IValue &value : arguments)
-    forEachTensor(value, [&](const at::Tensor &tensor) {
+  bool any = false, floats = false, bools = false;
+  const auto &schema = info.handle.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    bools |= isBoolNumber(schema[i], arguments[i]);
+    forEachTensor(arguments[i], [&](const at::Tensor &tensor) {
       any |= tensor.defined();
       floats |= tensor.defined() && tensor.is_floating_point();
     });
-  return any && (!floats || info.name == "aten::sub.Tensor");
+  }
+  return any && (!floats || bools || info.name == "aten::sub.Tensor");
+}
+
+/// The arguments as zeros of float, and bools among the numbers as integers.
+static std::vector<IValue> asFloats(const OpInfo &info,
+                                    c10::ArrayRef<IValue> arguments) {
+  std::vector<IValue> floats = replaceAll(arguments, onCpuFlatFloat);
+  const auto &schema = info.handle.schema().arguments();
+  for (size_t i = 0; i < floats.size(); ++i)
+    if (isBoolNumber(schema[i], floats[i]))
+      floats[i] = floats[i].isTensor() ? IValue(at::zeros({})) : IValue(1);
+  return floats;
 }
 
 /// Meta kernels and the compiler's rows take dtypes that the CPU's kernels have
@@ -38,7 +63,7 @@ void checkDtypes(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
     if (what.find("ZeroDivisionError") != what.npos)
       return;
     try {
-      callOnStandIns(info.handle, replaceAll(arguments, onCpuFlatFloat));
+      callOnStandIns(info.handle, asFloats(info, arguments));
     } catch (const c10::Error &) {
       if (what.find("not implemented for") == what.npos)
         return;

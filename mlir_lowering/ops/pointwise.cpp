@@ -143,6 +143,21 @@ static Value timesLog(Scalar s, const Elements &e) {
   return s.select(s.isNan(y), y, s.select(s.eq(x, 0), 0, product));
 }
 
+/// x * 2^y, the power rounded as the tensor of powers that eager makes.
+static Value ldexp(Scalar s, const Elements &e) {
+  DType stored = e.op.arguments[1].value.dtype();
+  Value power = s.rounded(s.exp2(e["other"]), stored);
+  if (stored == DType::F32)
+    power = s.cast(power, stored);
+  return s.mul(e["self"], power);
+}
+
+/// The default dtype, which eager gives powers of integers, is not known here.
+static bool hasPowerOfTwo(const OpCall &op) {
+  return op.result().dtype != DType::F64 ||
+         isFloat(op.arguments[1].value.dtype());
+}
+
 static Value entropy(Scalar s, const Elements &e) {
   Value x = e["self"], log = s.rounded(s.log(x), e.op.result().dtype);
   Value positive = s.neg(s.mul(x, log));
@@ -334,9 +349,7 @@ static void addSpecial(OpTable &t) {
                "aten::special_xlog1py.other_scalar"},
               timesLog<&Scalar::log1p>, Operands::AsStored);
   t.pointwise("aten::special_entr", entropy);
-  t.pointwise("aten::ldexp.Tensor", [](Scalar s, Value x, Value power) {
-    return s.mul(x, s.exp2(power));
-  });
+  t.pointwise("aten::ldexp.Tensor", ldexp).when(hasPowerOfTwo);
   t.pointwise("aten::logit", logit);
   t.pointwise("aten::heaviside", [](Scalar s, Value x, Value atZero) {
     return s.select(s.eq(x, 0), atZero, s.cast(s.gt(x, 0), x.dtype()));

@@ -1,4 +1,4 @@
-//===- scalar.cpp - Arithmetic, casts, comparisons --------------*- C++ -*-===//
+//===- scalar.cpp - Arithmetic, comparisons, bits ---------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,100 +14,6 @@
 namespace ltc::compiler {
 
 using namespace mlir::arith;
-
-Value Scalar::number(Value literal, DType dtype) {
-  if (!literal.isReal() && isSymbolic(literal.asInteger())) {
-    mlir::Value size =
-        mlir::cast<mlir::Value>(sizeValue(b, b.getLoc(), literal.asInteger()));
-    return cast({IndexCastOp::create(b, b.getI64Type(), size), DType::I64},
-                dtype);
-  }
-  mlir::Type type = elementType(b.getContext(), dtype);
-  mlir::TypedAttr attribute;
-  if (isFloat(dtype))
-    attribute = b.getFloatAttr(type, literal.asReal());
-  else if (dtype == DType::Bool)
-    attribute = b.getBoolAttr(literal.asReal() != 0);
-  else
-    attribute = b.getIntegerAttr(
-        type, llvm::APInt(type.getIntOrFloatBitWidth(), literal.asInteger(),
-                          /*isSigned=*/true, /*implicitTrunc=*/true));
-  return {ConstantOp::create(b, attribute), dtype};
-}
-
-/// C's conversion; what is out of range behaves as on x86 for small types.
-static mlir::Value floatToInteger(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
-                                  mlir::Type type, DType dtype) {
-  if (dtype == DType::U64)
-    return FPToUIOp::create(b, type, x);
-  unsigned width = type.getIntOrFloatBitWidth();
-  unsigned via = width < 32 ? 32 : dtype == DType::U32 ? 64 : width;
-  mlir::Value integer = FPToSIOp::create(b, b.getIntegerType(via), x);
-  return via == width ? integer : TruncIOp::create(b, type, integer);
-}
-
-Value Scalar::cast(Value x, DType dtype) {
-  if (x.isLiteral())
-    return number(x, dtype);
-  if (x.dtype() == dtype)
-    return {x.ir(), dtype};
-  mlir::Type type = elementType(b.getContext(), dtype);
-  mlir::Value ir = x.ir();
-  unsigned from = ir.getType().getIntOrFloatBitWidth();
-  unsigned to = type.getIntOrFloatBitWidth();
-  if (dtype == DType::Bool)
-    return ne(x, 0);
-  if (isFloat(x.dtype()) && isFloat(dtype)) {
-    if (from == to) { // f16 and bf16
-      ir = ExtFOp::create(b, b.getF32Type(), ir);
-      return {TruncFOp::create(b, type, ir), dtype};
-    }
-    if (from < to)
-      return {ExtFOp::create(b, type, ir), dtype};
-    return {TruncFOp::create(b, type, ir), dtype};
-  }
-  if (isFloat(x.dtype()))
-    return {floatToInteger(b, ir, type, dtype), dtype};
-  if (isFloat(dtype)) {
-    if (isUnsigned(x.dtype()))
-      return {UIToFPOp::create(b, type, ir), dtype};
-    return {SIToFPOp::create(b, type, ir), dtype};
-  }
-  if (from == to)
-    return {ir, dtype};
-  if (from > to)
-    return {TruncIOp::create(b, type, ir), dtype};
-  if (isUnsigned(x.dtype()))
-    return {ExtUIOp::create(b, type, ir), dtype};
-  return {ExtSIOp::create(b, type, ir), dtype};
-}
-
-Value Scalar::toFloat(Value x) {
-  if (!x.isLiteral() && isFloat(x.dtype()))
-    return x;
-  return cast(x, DType::F32);
-}
-
-Value Scalar::rounded(Value x, DType stored) {
-  if (computeDType(stored) == stored || (!x.isWeak() && !isFloat(x.dtype())))
-    return x;
-  return cast(cast(cast(x, DType::F32), stored), DType::F32);
-}
-
-DType Scalar::unify(Value &x, Value &y) {
-  DType dtype;
-  if (x.isWeak() == y.isWeak()) {
-    dtype = promote(x.dtype(), y.dtype());
-    if (x.isLiteral() && y.isLiteral() && dtype == DType::F64)
-      dtype = DType::F32;
-  } else {
-    Value strong = x.isWeak() ? y : x, weak = x.isWeak() ? x : y;
-    dtype = promote({strong, weak});
-  }
-  x = cast(x, dtype);
-  y = cast(y, dtype);
-  return dtype;
-}
 
 /// Emits the form of a binary operation that suits the dtype.
 template <typename FloatOp, typename SignedOp, typename UnsignedOp>
@@ -321,13 +227,35 @@ Value Scalar::bitXor(Value x, Value y) {
 Value Scalar::bitNot(Value x) {
   return bitXor(x, x.dtype() == DType::Bool ? Value(true) : Value(-1));
 }
+/// Whether a shift by y moves fewer bits than there are; absent if it surely
+/// does. Others, negative too, MLIR leaves to chance, and eager moves all out.
+static Value isShort(mlir::ImplicitLocOpBuilder &b, Value y) {
+  mlir::Type type = y.ir().getType();
+  unsigned width = type.getIntOrFloatBitWidth();
+  auto known = y.ir().getDefiningOp<ConstantIntOp>();
+  if (known && uint64_t(known.value()) < width)
+    return {};
+  mlir::Value bound = ConstantOp::create(b, b.getIntegerAttr(type, width));
+  return {CmpIOp::create(b, CmpIPredicate::ult, y.ir(), bound), DType::Bool};
+}
 Value Scalar::shiftLeft(Value x, Value y) {
   DType dtype = unify(x, y);
-  return {ShLIOp::create(b, x.ir(), y.ir()), dtype};
+  Value shifted = {ShLIOp::create(b, x.ir(), y.ir()), dtype};
+  Value fits = isShort(b, y);
+  return fits ? select(fits, shifted, number(0, dtype)) : shifted;
 }
 Value Scalar::shiftRight(Value x, Value y) {
   DType dtype = unify(x, y);
-  return binary<ShRUIOp, ShRSIOp, ShRUIOp>(b, dtype, x, y);
+  Value fits = isShort(b, y);
+  if (isUnsigned(dtype)) {
+    Value shifted = {ShRUIOp::create(b, x.ir(), y.ir()), dtype};
+    return fits ? select(fits, shifted, number(0, dtype)) : shifted;
+  }
+  // The sign stays.
+  int64_t most = x.ir().getType().getIntOrFloatBitWidth() - 1;
+  if (fits)
+    y = select(fits, y, number(most, dtype));
+  return {ShRSIOp::create(b, x.ir(), y.ir()), dtype};
 }
 Value Scalar::bitcast(Value x, DType dtype) {
   return {BitcastOp::create(b, elementType(b.getContext(), dtype), x.ir()),

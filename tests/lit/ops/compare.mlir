@@ -31,3 +31,23 @@ func.func @where(%c: tensor<4xi8>, %x: tensor<4xf32>, %y: tensor<f32>) -> tensor
     : (tensor<4xi8> as bool, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// A shift by too much, or by less than nothing, moves all bits out; one by a
+// number that fits is not guarded.
+
+// CHECK-LABEL: func.func @shifts
+func.func @shifts(%x: tensor<4xi32>, %y: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>, tensor<4xi32>) {
+  // CHECK: %[[SHIFTED:.*]] = arith.shli
+  // CHECK: %[[SHORT:.*]] = arith.cmpi ult, %{{.*}}, %c32_i32
+  // CHECK: arith.select %[[SHORT]], %[[SHIFTED]], %c0_i32
+  %0 = ltc.op "aten::__lshift__.Tensor"(self = %x, other = %y) node 0 : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  // CHECK: %[[BY:.*]] = arith.select %{{.*}}, %{{.*}}, %c31_i32
+  // CHECK: arith.shrsi %{{.*}}, %[[BY]]
+  %1 = ltc.op "aten::__rshift__.Tensor"(self = %x, other = %y) node 0 : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  // CHECK-NOT: arith.select
+  // CHECK: arith.shrsi %{{.*}}, %{{.*}} : i32
+  %2 = ltc.op "aten::__rshift__.Scalar"(self = %x, other = 4 : i64) node 0 : (tensor<4xi32>) -> tensor<4xi32>
+  return %0, %1, %2 : tensor<4xi32>, tensor<4xi32>, tensor<4xi32>
+}

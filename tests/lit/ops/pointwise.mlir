@@ -62,8 +62,10 @@ func.func @div_u8(%a: tensor<4xi8>, %b: tensor<4xi8>) -> tensor<4xf32> {
 
 // CHECK-LABEL: func.func @casts
 func.func @casts(%a: tensor<4xf32>) -> (tensor<4xi8>, tensor<4xi8>) {
+  // CHECK: %[[FITS:.*]] = arith.cmpf olt
   // CHECK: %[[I:.*]] = arith.fptosi %{{.*}} : f32 to i32
-  // CHECK: arith.trunci %[[I]] : i32 to i8
+  // CHECK: %[[KEPT:.*]] = arith.select %[[FITS]], %[[I]], %c-2147483648_i32
+  // CHECK: arith.trunci %[[KEPT]] : i32 to i8
   %0 = ltc.op "aten::_to_copy"(self = %a, dtype = #ltc.dtype<u8>) node 0 : (tensor<4xf32>) -> (tensor<4xi8> as u8)
   // CHECK: arith.cmpf une, %{{.*}}, %{{.*}} : f32
   %1 = ltc.op "aten::_to_copy"(self = %a, dtype = #ltc.dtype<bool>) node 0 : (tensor<4xf32>) -> (tensor<4xi8> as bool)

@@ -97,15 +97,33 @@ NestEmitter::Values NestEmitter::forVectors(
         forLoop(from, whole, lanes, carried, [&](Value iv, ValueRange args) {
           return emit(iv, Value(), args);
         });
-  auto known = getConstantIntValue(rest);
-  if (known == 0)
+  if (getConstantIntValue(rest) == 0)
     return carried;
-  auto type = VectorType::get({lanes}, b.getI1Type());
-  auto masked = [&](ValueRange args) {
+  return ifAny(rest, carried, [&](ValueRange args) {
+    auto type = VectorType::get({lanes}, b.getI1Type());
     Value mask = vector::CreateMaskOp::create(b, type, rest);
     return emit(whole, mask, args);
-  };
-  return masked(carried);
+  });
+}
+
+NestEmitter::Values
+NestEmitter::ifAny(Value count, Values carried,
+                   llvm::function_ref<Values(ValueRange)> emit) {
+  if (getConstantIntValue(count))
+    return emit(carried);
+  Value any =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, count, index(0));
+  auto branch = scf::IfOp::create(b, ValueRange(carried).getTypes(), any,
+                                  /*withElseRegion=*/!carried.empty());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Values next = emit(carried);
+  if (carried.empty())
+    return {};
+  scf::YieldOp::create(b, next);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, carried);
+  return branch.getResults();
 }
 
 bool NestEmitter::unrollsAlong() {

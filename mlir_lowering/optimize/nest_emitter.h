@@ -71,6 +71,9 @@ private:
   Values
   forVectors(Value from, Values carried,
              llvm::function_ref<Values(Value, Value, mlir::ValueRange)> emit);
+  /// Runs `emit(carried)` unless `count` is 0.
+  Values ifAny(Value count, Values carried,
+               llvm::function_ref<Values(mlir::ValueRange)> emit);
 
   //===--------------------------------------------------------------------===//
   // Loops that reduce (emit_sums.cpp)

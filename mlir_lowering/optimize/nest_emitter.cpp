@@ -99,30 +99,34 @@ NestEmitter::Values NestEmitter::forVectors(
         });
   if (getConstantIntValue(rest) == 0)
     return carried;
-  return ifAny(rest, carried, [&](ValueRange args) {
+  auto masked = [&](ArrayRef<Value> before) {
     auto type = VectorType::get({lanes}, b.getI1Type());
     Value mask = vector::CreateMaskOp::create(b, type, rest);
-    return emit(whole, mask, args);
-  });
+    return emit(whole, mask, before);
+  };
+  if (getConstantIntValue(rest))
+    return masked(carried);
+  // Memory is slow under a mask also where the mask is empty.
+  Value isCut =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, rest, index(0));
+  return ifElse(isCut, carried, masked,
+                [](ArrayRef<Value> before) { return llvm::to_vector(before); });
 }
 
 NestEmitter::Values
-NestEmitter::ifAny(Value count, Values carried,
-                   llvm::function_ref<Values(ValueRange)> emit) {
-  if (getConstantIntValue(count))
-    return emit(carried);
-  Value any =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, count, index(0));
-  auto branch = scf::IfOp::create(b, ValueRange(carried).getTypes(), any,
-                                  /*withElseRegion=*/!carried.empty());
+NestEmitter::ifElse(Value condition, ArrayRef<Value> carried,
+                    llvm::function_ref<Values(ArrayRef<Value>)> emitThen,
+                    llvm::function_ref<Values(ArrayRef<Value>)> emitElse) {
+  auto branch = scf::IfOp::create(b, ValueRange(carried).getTypes(), condition,
+                                  /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Values next = emit(carried);
-  if (carried.empty())
-    return {};
-  scf::YieldOp::create(b, next);
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, carried);
+  for (auto [block, emit] : {std::pair(branch.thenBlock(), emitThen),
+                             std::pair(branch.elseBlock(), emitElse)}) {
+    b.setInsertionPointToStart(block);
+    Values next = emit(carried);
+    if (!carried.empty())
+      scf::YieldOp::create(b, next);
+  }
   return branch.getResults();
 }
 

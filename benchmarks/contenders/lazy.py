@@ -31,3 +31,10 @@ class Lazy(Eager):
             "kernels": found.get("execute.kernels", 0),
             "fallbacks": sum(fallbacks),
         }
+
+
+class LazyStatic(Lazy):
+    """The program on lazy, each size compiled on its own."""
+
+    name = "lazy-static"
+    environment: ClassVar[dict] = Lazy.environment | {"LTC_DYNAMIC": "off"}

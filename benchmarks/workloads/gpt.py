@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 
-from workloads.workload import Inference, Training, Workload
+from workloads.workload import Inference, Training, TrainingOnSizes, Workload
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))
 
@@ -65,6 +65,24 @@ class GptTrainBf16(GptTrain):
     autocast = torch.bfloat16
     bound = 2e-2
     targets: ClassVar[dict] = {}
+
+
+class GptLengths(TrainingOnSizes):
+    """AdamW on eight lengths in turn."""
+
+    name = "gpt-8-lengths"
+    sizes: ClassVar[dict] = {
+        size: shape | {"steps": 8} for size, shape in SIZES.items()
+    }
+
+    def build(self, batch, context, width, layers, steps):
+        self.model = network(context, width, layers)
+        longest = [context * k // steps for k in (5, 2, 8, 3, 6, 1, 7, 4)]
+        rows = [torch.randint(LETTERS, (batch, n + 1)) for n in longest[:steps]]
+        self.batches = [(row[:, :-1], row[:, 1:]) for row in rows]
+
+    def loss(self, x, y):
+        return F.cross_entropy(self.model(x).flatten(0, 1), y.flatten())
 
 
 class GptInfer(Inference):
@@ -136,4 +154,11 @@ class GptGenerate(Workload):
         return torch.tensor(written, dtype=torch.float32)
 
 
-WORKLOADS = [GptTrain, GptTrainDropout, GptTrainBf16, GptInfer, GptGenerate]
+WORKLOADS = [
+    GptTrain,
+    GptTrainDropout,
+    GptTrainBf16,
+    GptLengths,
+    GptInfer,
+    GptGenerate,
+]

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from workloads.workload import Inference, Training
+from workloads.workload import Inference, Training, TrainingOnSizes
 
 SIZES = {"full": {"batch": 256, "width": 1024}, "small": {"batch": 8, "width": 16}}
 
@@ -50,4 +50,24 @@ class MlpInfer(Inference):
         self.model, self.inputs = network(width), torch.randn(batch, 784)
 
 
-WORKLOADS = [MlpTrain, MlpInfer]
+class MlpBatchSizes(TrainingOnSizes):
+    """AdamW on eight batch sizes in turn."""
+
+    name = "mlp-8-batch-sizes"
+    sizes: ClassVar[dict] = {
+        "full": {"largest": 256, "width": 1024, "steps": 8},
+        "small": {"largest": 32, "width": 16, "steps": 8},
+    }
+
+    def build(self, largest, width, steps):
+        self.model = network(width)
+        sizes = [largest * k // steps - k % 2 for k in (5, 2, 8, 3, 6, 1, 7, 4)]
+        self.batches = [
+            (torch.randn(n, 784), torch.randint(10, (n,))) for n in sizes[:steps]
+        ]
+
+    def loss(self, x, y):
+        return F.cross_entropy(self.model(x), y)
+
+
+WORKLOADS = [MlpTrain, MlpInfer, MlpBatchSizes]

@@ -24,8 +24,9 @@ class Workload:
     trains = False  # has an optimizer
     ops = None  # how many, where the host's time for one op is what counts
     traffic = None  # bytes that a step must at least read and write
-    # Quantity to the highest ratio to eager's that the project promises;
-    # cold_s is a ratio to Inductor's, warm_cpu_s is seconds.
+    # Quantity to the highest ratio to eager's that the project promises; cold_s
+    # is a ratio to Inductor's, static one of the step time to lazy-static's,
+    # warm_cpu_s is seconds, graphs a number.
     targets: ClassVar[dict] = {}
 
     def __init__(self, contender, size="full"):
@@ -83,3 +84,21 @@ class Training(Workload):
         loss = loss.detach()
         self.update()
         return loss
+
+
+class TrainingOnSizes(Training):
+    """Batches of several sizes; a step of the workload is one on each of them."""
+
+    checked_steps = 2
+    targets: ClassVar[dict] = {"static": 1.15, "graphs": 4}  # two step graphs
+
+    def __init__(self, contender, size="full"):
+        super().__init__(contender, size)
+        self.steps = self.sizes[size]["steps"]
+
+    def step(self):
+        losses = []
+        for _ in range(self.steps):
+            losses.append(super().step())
+            self.contender.submit()
+        return losses

@@ -67,10 +67,9 @@ void NestEmitter::emitRow() {
   sums = forStrips(around, sums, [&](Value, ArrayRef<Value> sums) {
     Values now = llvm::to_vector(sums);
     if (!isConstantIntValue(whole, 0))
-      now = forStrips(along, index(0), whole, now,
-                      [&](Value iv, ArrayRef<Value> sums) {
-                        return rowBlock(iv, sums, unroll);
-                      });
+      now = forLength(along, whole, now, [&](Value iv, ArrayRef<Value> sums) {
+        return rowBlock(iv, sums, unroll);
+      });
     return rowRest(whole, now);
   });
 

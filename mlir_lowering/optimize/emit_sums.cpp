@@ -51,6 +51,27 @@ NestEmitter::Values NestEmitter::forStrips(ArrayRef<Strip> strips, Values sums,
                    std::move(sums), leaf);
 }
 
+NestEmitter::Values NestEmitter::forLength(ArrayRef<Strip> strips, Value length,
+                                           Values sums, Leaf leaf) {
+  auto all = [&](ArrayRef<Value> sums) {
+    return forStrips(strips, index(0), length, llvm::to_vector(sums), leaf);
+  };
+  if (strips.size() == 1 || getConstantIntValue(length))
+    return all(sums);
+  // One sum takes what is no longer than a turn of the last loop but one: its
+  // bits are those that come out of all loops.
+  Value most = index(strips.drop_back().back().step);
+  Value isShort =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ule, length, most);
+  auto one = [&](ArrayRef<Value> part) {
+    return forStrips(strips.take_back(), index(0), length,
+                     llvm::to_vector(part), leaf);
+  };
+  return ifElse(
+      isShort, sums, [&](ArrayRef<Value> sums) { return addApart(sums, one); },
+      all);
+}
+
 NestEmitter::Values NestEmitter::forStrips(ArrayRef<Strip> strips, Value from,
                                            Value to, Values sums, Leaf leaf) {
   Strip strip = strips.front();

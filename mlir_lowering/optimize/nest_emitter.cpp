@@ -97,15 +97,37 @@ NestEmitter::Values NestEmitter::forVectors(
         forLoop(from, whole, lanes, carried, [&](Value iv, ValueRange args) {
           return emit(iv, Value(), args);
         });
-  auto known = getConstantIntValue(rest);
-  if (known == 0)
+  if (getConstantIntValue(rest) == 0)
     return carried;
-  auto type = VectorType::get({lanes}, b.getI1Type());
-  auto masked = [&](ValueRange args) {
+  auto masked = [&](ArrayRef<Value> before) {
+    auto type = VectorType::get({lanes}, b.getI1Type());
     Value mask = vector::CreateMaskOp::create(b, type, rest);
-    return emit(whole, mask, args);
+    return emit(whole, mask, before);
   };
-  return masked(carried);
+  if (getConstantIntValue(rest))
+    return masked(carried);
+  // Memory is slow under a mask also where the mask is empty.
+  Value isCut =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, rest, index(0));
+  return ifElse(isCut, carried, masked,
+                [](ArrayRef<Value> before) { return llvm::to_vector(before); });
+}
+
+NestEmitter::Values
+NestEmitter::ifElse(Value condition, ArrayRef<Value> carried,
+                    llvm::function_ref<Values(ArrayRef<Value>)> emitThen,
+                    llvm::function_ref<Values(ArrayRef<Value>)> emitElse) {
+  auto branch = scf::IfOp::create(b, ValueRange(carried).getTypes(), condition,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  for (auto [block, emit] : {std::pair(branch.thenBlock(), emitThen),
+                             std::pair(branch.elseBlock(), emitElse)}) {
+    b.setInsertionPointToStart(block);
+    Values next = emit(carried);
+    if (!carried.empty())
+      scf::YieldOp::create(b, next);
+  }
+  return branch.getResults();
 }
 
 bool NestEmitter::unrollsAlong() {

@@ -71,6 +71,10 @@ private:
   Values
   forVectors(Value from, Values carried,
              llvm::function_ref<Values(Value, Value, mlir::ValueRange)> emit);
+  /// What one of two branches makes of `carried`.
+  Values ifElse(Value condition, llvm::ArrayRef<Value> carried,
+                llvm::function_ref<Values(llvm::ArrayRef<Value>)> emitThen,
+                llvm::function_ref<Values(llvm::ArrayRef<Value>)> emitElse);
 
   //===--------------------------------------------------------------------===//
   // Loops that reduce (emit_sums.cpp)
@@ -86,6 +90,9 @@ private:
   Values forStrips(llvm::ArrayRef<Strip> strips, Values sums, Leaf leaf);
   Values forStrips(llvm::ArrayRef<Strip> strips, Value from, Value to,
                    Values sums, Leaf leaf);
+  /// The strips of one loop, from 0 on; fewer where it turns out to be short.
+  Values forLength(llvm::ArrayRef<Strip> strips, Value length, Values sums,
+                   Leaf leaf);
   Value endOfTurn(const Strip &strip, Value iv, Value end);
   /// `add` adds to sums of its own, which then join `sums`.
   Values addApart(llvm::ArrayRef<Value> sums,

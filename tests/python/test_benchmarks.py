@@ -27,6 +27,7 @@ SLOW = {
     "resnet18-train",
     "resnet18-train-bf16",
     "encoder-8-lengths",
+    "gpt-8-lengths",
     "gpt",
     "gpt-train-bf16",
 }
@@ -145,6 +146,14 @@ def test_table_says_which_targets_are_missed_and_who_is_faster(result):
     assert "gpt-train, cpu_ms: 1.11 times inductor" in text
     assert "fails: no op" in text
     assert "0.50 gemm" in text
+
+
+def test_code_for_all_sizes_is_compared_with_code_for_each(result):
+    result["rows"].append(row("lazy-static", 0.8, 4))
+    result["rows"][2]["targets"] = {"static": 1.15, "graphs": 1}
+    text = report.table(result)
+    assert "gpt-train, static: 1.25, wanted 1.15" in text
+    assert "gpt-train, graphs: 2.00, wanted 1" in text
 
 
 def test_comparison_names_what_moved_beyond_the_spread(result):

@@ -13,6 +13,7 @@
 #include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
+#include "ltc_backend/record/checked_value.h"
 #include "ltc_backend/record/conjugate.h"
 #include "ltc_backend/record/ctc_loss.h"
 #include "ltc_backend/record/custom_op.h"
@@ -162,6 +163,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerQuestions(*aten);
   registerLinalgCheck(*aten);
   registerCtcLoss(*aten);
+  registerCheckedValues(*aten);
   registerAttention();
   registerLstm();
   aten->impl("native_batch_norm",

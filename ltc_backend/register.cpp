@@ -20,6 +20,7 @@
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/direct_view.h"
 #include "ltc_backend/record/dispatch_mode.h"
+#include "ltc_backend/record/group_norm.h"
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
@@ -164,6 +165,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerLinalgCheck(*aten);
   registerCtcLoss(*aten);
   registerCheckedValues(*aten);
+  registerGroupNorm(*aten);
   registerAttention();
   registerLstm();
   aten->impl("native_batch_norm",

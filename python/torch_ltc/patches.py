@@ -165,6 +165,24 @@ AT_START = (
     ),
 )
 
+_WRAPPED = "it wraps tensors that functionalisation has wrapped, and asserts"
+
+AT_IMPORT += (
+    Patch("torch.func", "functionalize", "functional:functionalizing", _WRAPPED),
+    Patch(
+        "torch._functorch.eager_transforms",
+        "functionalize",
+        "functional:functionalizing",
+        _WRAPPED,
+    ),
+    Patch(
+        "torch.nested",
+        "nested_tensor",
+        "nested:making",
+        "a nested tensor of a device that it has not heard of is an internal assert",
+    ),
+)
+
 # Needed by programs that import the package named.
 AT_IMPORT_OF = {
     "safetensors": (

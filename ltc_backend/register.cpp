@@ -13,12 +13,14 @@
 #include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/bare_write.h"
 #include "ltc_backend/record/batch_norm.h"
+#include "ltc_backend/record/checked_value.h"
 #include "ltc_backend/record/conjugate.h"
 #include "ltc_backend/record/ctc_loss.h"
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/direct_view.h"
 #include "ltc_backend/record/dispatch_mode.h"
+#include "ltc_backend/record/group_norm.h"
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
@@ -162,6 +164,8 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerQuestions(*aten);
   registerLinalgCheck(*aten);
   registerCtcLoss(*aten);
+  registerCheckedValues(*aten);
+  registerGroupNorm(*aten);
   registerAttention();
   registerLstm();
   aten->impl("native_batch_norm",

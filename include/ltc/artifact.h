@@ -33,8 +33,8 @@ struct Artifact {
   struct ErrorSite {
     std::string op, operands;
     uint32_t node = kNoNode;
-    /// What to say of an index that is out of range, {index} and {size} in
-    /// their places; empty says it in general words.
+    /// What to say: of an index that is out of range, {index} and {size} in
+    /// their places, where empty says it in general words; or of a value.
     std::string words;
     bool operator==(const ErrorSite &) const = default;
   };
@@ -80,7 +80,7 @@ struct Artifact {
 //     sizes and strides (in elements), or a scalar's 64 bits
 //     (double, or sign-extended integer).
 //   void ltc_index_error(int64_t site, int64_t index, int64_t bound);
-//   void ltc_division_error(int64_t site);
+//   void ltc_value_error(int64_t site);
 //     site numbers Artifact::errorSites; records the first one, returns.
 
 } // namespace ltc

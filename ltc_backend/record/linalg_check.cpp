@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/linalg_check.h"
 
+#include "ltc/settings.h"
+#include "ltc_backend/backend.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/recorder.h"
@@ -20,10 +22,19 @@ static at::Tensor checkErrors(const at::Tensor &info, c10::string_view api,
   return at::zeros({}, info.options().dtype(at::kByte));
 }
 
+/// The factors and `info` are results of the graph that runs here; the error is
+/// none of it, so that a program may catch it and go on with what it had.
+static void checkNow(const std::vector<c10::IValue> &arguments) {
+  at::_linalg_check_errors(toCpu(arguments[0].toTensor()),
+                           arguments[1].toStringRef(), arguments[2].toBool());
+}
+
 static void recordCheck(const c10::OperatorHandle &op,
                         torch::jit::Stack *stack) {
   static const OpInfo &check = opInfo("torch_ltc::linalg_check_errors", "");
   auto arguments = torch::jit::pop(*stack, op.schema().arguments().size());
+  if (settings().linalg_errors == "now" && !settings().dry_run)
+    return checkNow(arguments);
   at::Tensor result = recordOne(check, std::move(arguments));
   TensorDataPtr data = tensorData(result);
   PendingList &list = pendingList(deviceOf(*data));

@@ -10,9 +10,10 @@
 
 namespace ltc::backend {
 
-/// Records aten::_linalg_check_errors, which returns nothing that a graph could
-/// hold, as a call with a result that nobody reads. The graph that has it fails
-/// for a singular matrix, when it runs. `library` is aten's on the Lazy key.
+/// aten::_linalg_check_errors reads what the factorisation said of its success,
+/// and raises at the user's line (linalg_errors=now); or is recorded as a call
+/// with a result that nobody reads, and the graph that has it fails when it
+/// runs (later). `library` is aten's on the Lazy key.
 void registerLinalgCheck(torch::Library &library);
 
 } // namespace ltc::backend

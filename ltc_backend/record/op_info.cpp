@@ -23,10 +23,11 @@ static bool returnsTensors(const c10::FunctionSchema &schema) {
 
 static std::string findFallbackReason(const OpInfo &info,
                                       const c10::OperatorHandle &handle) {
-  // Tagged for boolean indices, and for two of its drivers: the shape rule says
-  // so call by call.
-  bool isKnown =
-      info.name == "aten::index.Tensor" || info.name == "aten::linalg_lstsq";
+  // Tagged for boolean indices, for two of its drivers, and for classes that
+  // are not given: the shape rule says so call by call.
+  bool isKnown = info.name == "aten::index.Tensor" ||
+                 info.name == "aten::linalg_lstsq" ||
+                 info.name == "aten::one_hot";
   if (!isKnown && (handle.hasTag(at::Tag::data_dependent_output) ||
                    handle.hasTag(at::Tag::dynamic_output_shape)))
     return "needs its input's values to know its result";

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/stand_in.h"
 
+#include "ltc_backend/record/keep_layout.h"
+
 #include "ltc_backend/record/layout.h"
 #include "ltc_backend/record/map_tensors.h"
 
@@ -95,6 +97,17 @@ Span spanOf(const at::Tensor &tensor) {
   int64_t bytes = int64_t(tensor.itemsize());
   int64_t begin = tensor.storage_offset();
   return {storage, begin * bytes, (begin + extent(tensor)) * bytes};
+}
+
+std::optional<int64_t> storageElements(const at::Tensor &tensor) {
+  if (!storageImplOf(tensor))
+    return std::nullopt;
+  at::functionalization::impl::sync(tensor);
+  const at::Tensor &base = storageOf(tensor).base();
+  if (base.scalar_type() != tensor.scalar_type() || tensor.is_conj() ||
+      tensor.is_neg())
+    return std::nullopt;
+  return base.storage_offset() + extent(base);
 }
 
 bool hasStrideZero(const at::Tensor &tensor) {

@@ -18,7 +18,7 @@ using namespace mlir;
 namespace ltc::compiler {
 
 static constexpr StringLiteral kIndexError = "ltc_index_error";
-static constexpr StringLiteral kDivisionError = "ltc_division_error";
+static constexpr StringLiteral kValueError = "ltc_value_error";
 
 /// A reporter touches no memory of ours, so that a check does not keep loads
 /// from moving across it.
@@ -102,10 +102,25 @@ static void lowerCheck(CheckDivisorOp check, int64_t site) {
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
                               loop.getLowerBound(), loop.getUpperBound()));
   Value number = arith::ConstantOp::create(b, b.getI64IntegerAttr(site));
-  reportIf(b, bad, kDivisionError, number);
+  reportIf(b, bad, kValueError, number);
   check.getResult().replaceAllUsesWith(result);
   check.erase();
 }
+
+static void lowerCheck(CheckOp check, int64_t site) {
+  ImplicitLocOpBuilder b(check.getLoc(), check);
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  Value bad = arith::XOrIOp::create(b, check.getHolds(), yes);
+  Value number = arith::ConstantOp::create(b, b.getI64IntegerAttr(site));
+  reportIf(b, bad, kValueError, number);
+  check.getResult().replaceAllUsesWith(check.getValue());
+  check.erase();
+}
+
+static StringRef wordsOf(CheckIndexOp) { return ""; }
+/// Eager's own words, though no class of that name is raised.
+static StringRef wordsOf(CheckDivisorOp) { return "ZeroDivisionError"; }
+static StringRef wordsOf(CheckOp check) { return check.getWords(); }
 
 template <typename Check, typename Number>
 static void lowerAll(ModuleOp module, StringRef report, unsigned words,
@@ -115,21 +130,26 @@ static void lowerAll(ModuleOp module, StringRef report, unsigned words,
   module.walk([&](Check check) { checks.push_back(check); });
   for (Check check : checks) {
     declareReport(module, report, words);
-    lowerCheck(check, number(check.getSite()));
+    lowerCheck(check, number(check.getSite(), wordsOf(check)));
   }
 }
 
 void lowerChecks(ModuleOp module, std::vector<Artifact::ErrorSite> &sites,
                  const std::function<Artifact::ErrorSite(int64_t)> &describe) {
-  std::map<int64_t, int64_t> numbers;
-  auto number = [&](int64_t site) {
-    auto [found, isNew] = numbers.try_emplace(site, sites.size());
-    if (isNew)
+  std::map<std::pair<int64_t, std::string>, int64_t> numbers;
+  auto number = [&](int64_t site, StringRef words) {
+    auto [found, isNew] =
+        numbers.try_emplace({site, words.str()}, sites.size());
+    if (isNew) {
       sites.push_back(describe(site));
+      if (!words.empty())
+        sites.back().words = words;
+    }
     return found->second;
   };
   lowerAll<CheckIndexOp>(module, kIndexError, 3, number);
-  lowerAll<CheckDivisorOp>(module, kDivisionError, 1, number);
+  lowerAll<CheckDivisorOp>(module, kValueError, 1, number);
+  lowerAll<CheckOp>(module, kValueError, 1, number);
 }
 
 } // namespace ltc::compiler

@@ -173,12 +173,31 @@ def Ltc_CheckDivisorOp
     %safe = ltc.check_divisor %divisor {site = 3 : i64} : i32
     ```
 
-    The result is `divisor`. If that is 0, ltc_division_error(site) is called
-    once and the result is 1.
+    The result is `divisor`. If that is 0, ltc_value_error(site) is called once
+    and the result is 1.
   }];
   let arguments = (ins AnySignlessInteger:$divisor, I64Attr:$site);
   let results = (outs AnySignlessInteger:$result);
   let assemblyFormat = "$divisor attr-dict `:` type($divisor)";
+}
+
+def Ltc_CheckOp
+    : Ltc_Op<"check", [AllTypesMatch<["value", "result"]>,
+                       MemoryEffects<[MemWrite<Ltc_Report>]>]> {
+  let summary = "a value, reported when something does not hold of it";
+  let description = [{
+    ```mlir
+    %same = ltc.check %value, %holds "must not be negative" {site = 3 : i64}
+      : f32
+    ```
+
+    The result is `value`. If `holds` is false, ltc_value_error is called with a
+    number that stands for the site and the words.
+  }];
+  let arguments = (ins AnyType:$value, I1:$holds, StrAttr:$words,
+                       I64Attr:$site);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$value `,` $holds $words attr-dict `:` type($value)";
 }
 
 def Ltc_SizeOp : Ltc_Op<"size", [Pure]> {

@@ -143,7 +143,35 @@ static Value take(Emit &e, const OpCall &op) {
   return e.narrow(picked, op.result());
 }
 
+/// 1 where a class is named. It has as many classes as the result says.
+static Value oneHot(Emit &e, const OpCall &op) {
+  Shape shape = e.shape(op.result());
+  Value hot = e.generate(shape, [&](Scalar s, llvm::ArrayRef<Value> at) {
+    Value named = s.load(op["self"], at.drop_back());
+    named =
+        s.checked(named, s.ge(named, 0), "Class values must be non-negative.");
+    named = s.checked(named, s.lt(named, shape.back()),
+                      "Class values must be smaller than num_classes.");
+    return s.eq(named, at.back());
+  });
+  return e.narrow(hot, op.result());
+}
+
+/// A value as it is, once something is known to hold.
+static Value checked(Emit &e, const OpCall &op) {
+  Value holds = op["self"], value = op["dep_token"];
+  Value same =
+      e.generate(e.shape(value), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        Values one(holds.rank(), s.number(0, DType::I64));
+        return s.checked(s.load(value, at), s.load(holds, one),
+                         op.text("assert_msg"));
+      });
+  return e.narrow(same, op.result());
+}
+
 void addIndexOps(OpTable &t) {
+  t.structured("aten::one_hot", oneHot).anySize();
+  t.structured("aten::_functional_assert_async.msg", checked).anySize();
   t.structured("aten::embedding", embedding).anySize();
   t.structured("aten::gather", gather)
       .when([](const OpCall &op) {

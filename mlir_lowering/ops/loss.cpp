@@ -168,11 +168,21 @@ static Value nllLossBackward(Emit &e, const OpCall &op) {
   return e.narrow(dx, op.result());
 }
 
+static Value probability(Scalar s, Value x, llvm::StringRef words) {
+  return s.checked(x, s.logicalAnd(s.ge(x, 0.0), s.le(x, 1.0)), words);
+}
+
 /// Logarithms are bounded below by -100, as in eager.
 static Value binaryCrossEntropy(Emit &e, const OpCall &op) {
   Value losses = e.map(e.widen(op["self"]), e.widen(op["target"]),
                        [&](Scalar s, Value x, Value y) {
                          Steps kept = stepsOf(s, op);
+                         x = probability(s, x,
+                                         "all elements of input should be "
+                                         "between 0 and 1");
+                         y = probability(s, y,
+                                         "all elements of target should be "
+                                         "between 0 and 1");
                          Value on = s.max(kept(s.log(x)), -100.0);
                          Value off = s.max(kept(s.log1p(s.neg(x))), -100.0);
                          return s.sub(kept(s.mul(kept(s.sub(y, 1.0)), off)),

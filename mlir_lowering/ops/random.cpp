@@ -81,7 +81,14 @@ static Value bernoulli(Emit &e, const OpCall &op) {
   bool fromSelf = !op.has("p");
   Value x = e.generate(e.shape(type), [&](Scalar s, llvm::ArrayRef<Value> at) {
     Value u = s.uniform(op["seed"], counterAt(s, at, type), DType::F32);
-    Value p = fromSelf ? s.load(op["self"], at) : op["p"];
+    Value p = op["p"];
+    if (fromSelf) {
+      p = s.load(op["self"], at);
+      p = s.checked(p, s.logicalAnd(s.ge(p, 0.0), s.le(p, 1.0)),
+                    "Expected p_in >= 0 && p_in <= 1 to be true, but got "
+                    "false.  (Could this error message be improved?  If so, "
+                    "please report an enhancement request to PyTorch.)");
+    }
     return s.lt(u, p);
   });
   return e.narrow(x, type);

@@ -139,6 +139,9 @@ public:
   /// An index made safe for a dimension of that size; out of range is reported
   /// as an error of this node. wrap: negatives count from the end.
   Value checkIndex(Value index, Value bound, bool wrap = false);
+  /// x; that `holds` is false is reported, in these words, as an error of this
+  /// node.
+  Value checked(Value x, Value holds, llvm::StringRef words);
   /// The element of a tensor at an index for each dimension, which must be in
   /// range; f16 and bf16 come as F32.
   Value load(Value tensor, llvm::ArrayRef<Value> indices);

@@ -62,6 +62,12 @@ Value Scalar::checkIndex(Value index, Value bound, bool wrap) {
                                            toIndex(bound), site, wrap));
 }
 
+Value Scalar::checked(Value x, Value holds, StringRef words) {
+  return {CheckOp::create(b, x.ir().getType(), x.ir(), toBool(holds).ir(),
+                          words, site),
+          x.dtype()};
+}
+
 Value Scalar::load(Value tensor, ArrayRef<Value> indices) {
   SmallVector<mlir::Value> at;
   for (Value index : indices)

@@ -146,12 +146,14 @@ void VectorBody::classify() {
     for (Value result : inner.getResults())
       kinds[result] = counts ? Lanes::Counting : Lanes::Varying;
     // Integer division may trap in lanes that are masked off.
-    if (!OpTrait::hasElementwiseMappableTraits(&inner) ||
-        isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-            arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(
-            inner) ||
-        !llvm::all_of(inner.getResultTypes(), isLaneType) ||
-        !llvm::all_of(inner.getOperandTypes(), isLaneType))
+    if (isa<CheckOp>(inner))
+      legal &= llvm::all_of(inner.getOperandTypes(), isLaneType);
+    else if (!OpTrait::hasElementwiseMappableTraits(&inner) ||
+             isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+                 arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(
+                 inner) ||
+             !llvm::all_of(inner.getResultTypes(), isLaneType) ||
+             !llvm::all_of(inner.getOperandTypes(), isLaneType))
       legal = false;
   }
 }
@@ -250,6 +252,21 @@ void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
       maskOrAll(b, point.mask, point.lanes), constantOf(b, type, 1));
 }
 
+/// One branch for all lanes. Those that are masked off compute with anything.
+void VectorBody::emitCheck(ImplicitLocOpBuilder &b, CheckOp check,
+                           const Point &point) {
+  Value holds = asVector(b, check.getHolds(), point.lanes);
+  if (point.mask) {
+    Value off = arith::XOrIOp::create(b, point.mask,
+                                      maskOrAll(b, Value(), point.lanes));
+    holds = arith::OrIOp::create(b, holds, off);
+  }
+  Value all = vector::ReductionOp::create(b, vector::CombiningKind::AND, holds);
+  Value vector = asVector(b, check.getValue(), point.lanes);
+  emitted[check] = CheckOp::create(b, vector.getType(), vector, all,
+                                   check.getWords(), check.getSite());
+}
+
 void VectorBody::emitOp(ImplicitLocOpBuilder &b, Operation *inner,
                         const Point &point) {
   if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
@@ -277,6 +294,8 @@ void VectorBody::emitOp(ImplicitLocOpBuilder &b, Operation *inner,
   }
   if (isa<memref::LoadOp>(inner))
     return emitLoad(b, inner, point);
+  if (auto check = dyn_cast<CheckOp>(inner))
+    return emitCheck(b, check, point);
   OperationState state(inner->getLoc(), inner->getName());
   for (Value operand : inner->getOperands())
     state.addOperands(asVector(b, operand, point.lanes));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/optimize/access.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -49,6 +50,8 @@ private:
                           const Point &point);
   void emitOp(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
               const Point &point);
+  void emitCheck(mlir::ImplicitLocOpBuilder &b, CheckOp check,
+                 const Point &point);
   void emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::Operation *load,
                 const Point &point);
 

@@ -24,6 +24,7 @@
 #include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/lowering.h"
+#include "ltc_backend/record/stand_in.h"
 
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -104,6 +105,8 @@ void defineDevice(py::module_ &m) {
                                dynamic ? DimMark::Kind::Dynamic
                                        : DimMark::Kind::Static);
             }));
+  m.def("storage_elements",
+        torch::wrap_pybind_function(backend::storageElements));
   m.def("pending_graph",
         torch::wrap_pybind_function_no_gil(backend::pendingGraphText));
 }

@@ -2,42 +2,65 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The module ``torch.lazy``: the lazy device, as ``torch.cuda`` is for CUDA."""
 
-import os
 from typing import NamedTuple
 
 import torch
 
 from torch_ltc import startup
+from torch_ltc.memory import (
+    empty_cache,
+    max_memory_allocated,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    reset_max_memory_allocated,
+    reset_peak_memory_stats,
+)
 from torch_ltc.ordinal import ordinal_of
 from torch_ltc.startup import start as _start
 from torch_ltc.stream import (
     Event,
     Stream,
+    StreamContext,
     current_stream,
     default_stream,
+    is_current_stream_capturing,
     set_stream,
     stream,
 )
 
+OutOfMemoryError = torch.OutOfMemoryError
+
 __all__ = [
     "DeviceProperties",
     "Event",
+    "OutOfMemoryError",
     "Stream",
+    "StreamContext",
+    "can_device_access_peer",
     "current_device",
     "current_stream",
     "default_stream",
     "device",
     "device_count",
+    "device_of",
     "empty_cache",
     "get_amp_supported_dtype",
+    "get_device_capability",
     "get_device_name",
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "init",
     "initial_seed",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "is_tf32_supported",
     "manual_seed",
     "manual_seed_all",
     "mark_step",
@@ -45,8 +68,11 @@ __all__ = [
     "mem_get_info",
     "memory_allocated",
     "memory_reserved",
+    "memory_stats",
+    "memory_summary",
     "metrics",
     "pending_graph",
+    "reset_max_memory_allocated",
     "reset_metrics",
     "reset_peak_memory_stats",
     "seed",
@@ -68,6 +94,19 @@ def is_available():
 def is_initialized():
     """Return whether the libraries have been loaded in this process."""
     return startup._c is not None and not startup.in_bad_fork
+
+
+def init():
+    """Load the libraries now rather than at the first lazy tensor."""
+    _start()
+
+
+def _lazy_init():
+    init()
+
+
+def _is_compiled():
+    return True
 
 
 def _is_in_bad_fork():
@@ -101,6 +140,34 @@ class device:
 
     def __exit__(self, *exception):
         set_device(self.before)
+
+
+class device_of(device):
+    """Context manager that makes the device of a tensor current, if it is lazy."""
+
+    def __init__(self, tensor):
+        is_lazy = tensor.device.type == "lazy"
+        super().__init__(tensor.device if is_lazy else current_device())
+
+
+def can_device_access_peer(device, peer_device):
+    """Return True: devices copy to each other by way of the host."""
+    return True
+
+
+def get_device_capability(device=None):
+    """Return ``(0, 0)``: there is no number for what these devices can do."""
+    _start().check_ordinal(ordinal_of(device))
+    return 0, 0
+
+
+def ipc_collect():
+    """Do nothing: no memory is lent to other processes."""
+
+
+def is_tf32_supported():
+    """Return False: products of float32 are float32's."""
+    return False
 
 
 def get_device_name(device=None):
@@ -195,37 +262,6 @@ def set_rng_state_all(new_states):
     """Set the states, as `get_rng_state_all` returned them."""
     for i, state in enumerate(new_states):
         set_rng_state(state, i)
-
-
-def memory_allocated(device=None):
-    """Return the bytes of device memory that live tensors hold."""
-    return _start().memory(ordinal_of(device))[0]
-
-
-def max_memory_allocated(device=None):
-    """Return the most bytes held since the start or `reset_peak_memory_stats`."""
-    return _start().memory(ordinal_of(device))[1]
-
-
-def mem_get_info(device=None):
-    """Return the bytes of memory free and in all: the host's, which drivers use."""
-    _start().check_ordinal(ordinal_of(device))
-    page = os.sysconf("SC_PAGE_SIZE")
-    return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
-
-
-def memory_reserved(device=None):
-    """Return the bytes that the device's allocator holds, free ones included."""
-    return _start().memory(ordinal_of(device))[2]
-
-
-def reset_peak_memory_stats(device=None):
-    """Start `max_memory_allocated` again from the current use."""
-    _start().reset_peak_memory(ordinal_of(device))
-
-
-def empty_cache():
-    """Do nothing: free memory goes back to the system by itself."""
 
 
 def metrics():

@@ -65,6 +65,7 @@ AT_IMPORT = (
 )
 
 _LOADING = "lazy tensors have no storage to load into: the tensor is moved instead"
+_SHARING = "tensors that share a storage are written as views of one"
 _CORE = "torch._lazy's C functions want a backend, and reach around its executor"
 
 AT_IMPORT += (
@@ -84,6 +85,14 @@ AT_START = (
         "_reduce_ex_internal",
         "serialization:reducing",
         "a lazy tensor is pickled as a CPU storage with a mark",
+    ),
+    Patch("torch.serialization", "_save", "serialization:sharing", _SHARING),
+    Patch("torch.serialization", "_legacy_save", "serialization:sharing", _SHARING),
+    Patch(
+        "torch.Tensor",
+        "__deepcopy__",
+        "serialization:copying",
+        "copies of tensors that share a storage share none for a list of devices",
     ),
     Patch(
         "torch",
@@ -153,6 +162,24 @@ AT_START = (
         "_check_arg_device",
         "encoder:attention",
         "the fast path of MultiheadAttention is for a list of devices",
+    ),
+)
+
+_WRAPPED = "it wraps tensors that functionalisation has wrapped, and asserts"
+
+AT_IMPORT += (
+    Patch("torch.func", "functionalize", "functional:functionalizing", _WRAPPED),
+    Patch(
+        "torch._functorch.eager_transforms",
+        "functionalize",
+        "functional:functionalizing",
+        _WRAPPED,
+    ),
+    Patch(
+        "torch.nested",
+        "nested_tensor",
+        "nested:making",
+        "a nested tensor of a device that it has not heard of is an internal assert",
     ),
 )
 

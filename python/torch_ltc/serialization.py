@@ -6,16 +6,20 @@ A lazy tensor is written as a plain CPU storage with the location ``lazy:N`` and
 PyTorch's own rebuild function, so that any PyTorch reads the file with
 ``map_location='cpu'``. Reading, a storage that is to go to a lazy device stays
 on the CPU and carries a mark, since lazy tensors have no storage; the tensor made
-from it moves. Tensors that shared a storage do not share it afterwards.
+from it moves. Tensors that share a storage, as eager has it, share one in the file
+and afterwards: each is then a view of the first, or of the whole storage.
 """
 
+import contextlib
 import re
+import threading
 from collections import OrderedDict
 
 import torch
 from torch.utils.hooks import warn_if_has_hooks
 
 _MARK = "_ltc_location"
+_BASE = "_ltc_base"  # a lazy tensor that is all of a loaded storage
 _UNFINISHED = "_torch_load_uninitialized"  # PyTorch's mark; it never takes it off
 
 
@@ -55,9 +59,28 @@ def moving(rebuild):
                 "values come after its tensors; read it with map_location='cpu', then "
                 "move the tensors to 'lazy'"
             )
-        return tensor.detach().to(location).requires_grad_(tensor.requires_grad)
+        moved = _move(tensor, untyped, location)
+        return moved.requires_grad_(tensor.requires_grad)
 
     return rebuild_and_move
+
+
+@torch.no_grad()
+def _move(tensor, storage, location):
+    tensor = tensor.detach()
+    base = getattr(storage, _BASE, None)
+    if base is None or base.dtype != tensor.dtype:
+        moved = tensor.to(location)
+        # Most tensors have a storage of their own, and must be no views.
+        if tensor.nbytes == storage.nbytes() and moved.stride() == tensor.stride():
+            setattr(storage, _BASE, moved.detach())
+            return moved
+        whole = torch.empty(0, dtype=tensor.dtype).set_(storage)
+        base = whole.to(location)
+        setattr(storage, _BASE, base)
+    return base.as_strided(
+        tensor.size(), tensor.stride(), tensor.storage_offset()
+    ).detach()
 
 
 def finishing(load):
@@ -80,15 +103,99 @@ def reducing(stock):
     return reduce
 
 
+def sharing(stock):
+    """Wrap what ``torch.save`` calls to write a file: storages are written once."""
+
+    def save(*args, **kwargs):
+        with _saving():
+            return stock(*args, **kwargs)
+
+    return save
+
+
+class _Saved(threading.local):
+    """What the file that a thread is writing has of lazy tensors' storages."""
+
+    storages = None  # by id: the storage, kept alive, and its values on the CPU
+
+
+_saved = _Saved()
+
+
+@contextlib.contextmanager
+def _saving():
+    before, _saved.storages = _saved.storages, {}
+    try:
+        yield
+    finally:
+        _saved.storages = before
+
+
 def _reduce(tensor):
     warn_if_has_hooks(tensor)
-    cpu = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-    func, args = cpu._reduce_ex_internal(2)
+    func, args = _on_cpu(tensor.detach())._reduce_ex_internal(2)
     untyped = getattr(args[0], "_untyped_storage", args[0])
     setattr(untyped, _MARK, f"lazy:{tensor.device.index or 0}")
     # As PyTorch's rebuild functions take them: storage, offset, size, stride,
     # requires_grad, hooks.
     return func, (*args[:4], tensor.requires_grad, OrderedDict(), *args[6:])
+
+
+@torch.no_grad()
+def _on_cpu(tensor):
+    """Return a copy whose storage is what the tensor's would be in eager."""
+    elements = _C().storage_elements(tensor)
+    if elements is None:
+        return tensor.cpu().resolve_conj().resolve_neg().contiguous()
+    storage = tensor.untyped_storage()
+    known = _saved.storages if _saved.storages is not None else {}
+    if (storage._cdata, tensor.dtype) not in known:
+        cpu = tensor.cpu()
+        if elements != tensor.numel() or cpu.stride() != tensor.stride():
+            cpu = tensor.as_strided((elements,), (1,), 0).cpu()
+        known[storage._cdata, tensor.dtype] = storage, cpu.untyped_storage()
+    whole = known[storage._cdata, tensor.dtype][1]
+    return torch.empty(0, dtype=tensor.dtype).set_(
+        whole, tensor.storage_offset(), tensor.size(), tensor.stride()
+    )
+
+
+def copying(stock):
+    """Wrap ``torch.Tensor.__deepcopy__``."""
+
+    def __deepcopy__(self, memo):
+        if self.device.type != "lazy" or id(self) in memo:
+            return stock(self, memo)
+        copied = stock(self, memo)
+        _share(self, copied, memo)
+        return copied
+
+    return __deepcopy__
+
+
+@torch.no_grad()
+def _share(tensor, copied, memo):
+    """Make a copy show the copy of what its original shows, if that is a view."""
+    tensor = tensor.detach()
+    elements = _C().storage_elements(tensor)
+    if elements is None:
+        return
+    storage = tensor.untyped_storage()
+    key = "torch_ltc", storage._cdata, tensor.dtype
+    if key not in memo:
+        if elements == tensor.numel() and copied.stride() == tensor.stride():
+            memo[key] = storage, copied.detach()
+            return
+        memo[key] = storage, tensor.as_strided((elements,), (1,), 0).clone()
+    copied.data = memo[key][1].as_strided(
+        tensor.size(), tensor.stride(), tensor.storage_offset()
+    )
+
+
+def _C():
+    from torch_ltc import startup
+
+    return startup.start()
 
 
 def data_ptr(stock):

@@ -136,3 +136,11 @@ class stream:
 
     def __exit__(self, *exception):
         startup.start().set_current_device(self.before)
+
+
+StreamContext = stream
+
+
+def is_current_stream_capturing():
+    """Return False: graphs are recorded without being asked for."""
+    return False

@@ -414,3 +414,21 @@ def test_other_programs_output_is_untouched():
     with contextlib.redirect_stderr(output), contextlib.redirect_stdout(output):
         (torch.ones(3, device="lazy") + 1).cpu()
     assert output.getvalue() == ""
+
+
+def test_names_that_library_code_looks_up():
+    torch.lazy.init()
+    assert torch.lazy.is_initialized()
+    x = torch.ones(1000, device="lazy") + 1
+    torch.lazy.synchronize()
+    stats = torch.lazy.memory_stats()
+    assert stats["allocated_bytes.all.current"] == torch.lazy.memory_allocated()
+    assert stats["allocated_bytes.all.peak"] == torch.lazy.max_memory_allocated()
+    assert stats["reserved_bytes.all.current"] == torch.lazy.memory_reserved()
+    lines = torch.lazy.memory_summary().splitlines()
+    assert [line.split()[0] for line in lines] == list(stats)
+    with torch.lazy.device_of(x), torch.lazy.device_of(x.cpu()):
+        assert torch.lazy.current_device() == 0
+    assert isinstance(torch.lazy.stream(None), torch.lazy.StreamContext)
+    assert not torch.lazy.is_current_stream_capturing()
+    assert issubclass(torch_ltc.errors.OutOfMemoryError, torch.lazy.OutOfMemoryError)

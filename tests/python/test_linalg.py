@@ -1,10 +1,18 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Linear algebra raises what eager raises, without splitting the graph."""
+"""Linear algebra raises what eager raises, at once or when its graph runs."""
 
 import pytest
 import torch
 import torch_ltc
+from torch_ltc import settings
+
+
+@pytest.fixture
+def later():
+    settings.linalg_errors = "later"
+    yield
+    settings.linalg_errors = "now"
 
 
 def singular(device):
@@ -33,7 +41,7 @@ REFUSED = {
 
 @pytest.mark.filterwarnings("ignore:torch.cholesky is deprecated")
 @pytest.mark.parametrize("program", REFUSED.values(), ids=REFUSED)
-def test_a_matrix_without_factors_is_eagers_error(program, counts):
+def test_a_matrix_without_factors_is_eagers_error_later(program, counts, later):
     with pytest.raises(RuntimeError) as eager:
         program("cpu")
     with pytest.raises(type(eager.value)) as lazy:
@@ -46,20 +54,73 @@ def test_a_matrix_without_factors_is_eagers_error(program, counts):
     assert (torch.ones(2, device="lazy") + 1).tolist() == [2, 2]
 
 
-def test_it_is_raised_if_only_something_else_is_read():
+# The kernels of the others say so, when they run.
+CHECKED = [name for name in REFUSED if name not in ("old cholesky", "lstsq")]
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_matrix_without_factors_is_eagers_error_at_the_call(name, counts):
+    with pytest.raises(RuntimeError) as eager:
+        REFUSED[name]("cpu")
+    with pytest.raises(type(eager.value)) as lazy:
+        REFUSED[name]("lazy")
+    assert str(lazy.value) == str(eager.value)
+    assert counts.fallbacks() == []
+
+
+@pytest.mark.parametrize("jitter", [1e-3, 3.0])
+def test_a_program_that_tries_until_there_is_a_factor(jitter, counts):
+    """What was recorded before the call is not lost with the factor."""
+
+    def program(device):
+        x = torch.tensor([[1.0, 2], [2, 1]]).to(device).requires_grad_()
+        matrix = x * 1.0 + 0
+        eye = torch.eye(2, device=device)
+        for tries in range(12):
+            try:
+                factor = torch.linalg.cholesky(matrix + eye * jitter * 2**tries)
+                break
+            except torch.linalg.LinAlgError:
+                continue
+        (factor.sum() + matrix.sum()).backward()
+        return tries, factor.detach().cpu(), x.grad.cpu()
+
+    found, wanted = program("lazy"), program("cpu")
+    assert found[0] == wanted[0] and (wanted[0] > 0) == (jitter < 1)
+    torch.testing.assert_close(found[1:], wanted[1:])
+    assert counts.fallbacks() == []
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        torch.linalg.cholesky_ex,
+        torch.linalg.inv_ex,
+        torch.linalg.lu_factor_ex,
+        lambda x: torch.linalg.solve_ex(x, torch.ones_like(x)),
+    ],
+)
+def test_forms_that_return_their_errors_run_nothing(factor, counts):
+    result = factor(torch.eye(3, device="lazy") * 2)
+    assert counts["execute.launches"] == 0
+    assert result.info.item() == 0
+    assert counts["execute.launches"] + counts["graph.host_reads"] == 1
+
+
+def test_it_is_raised_if_only_something_else_is_read(later):
     x = indefinite("lazy")
     torch.linalg.cholesky(x)
     with pytest.raises(torch.linalg.LinAlgError):
         (x + 1).tolist()
 
 
-def test_it_is_raised_where_a_program_decides_by_the_factor():
+def test_it_is_raised_where_a_program_decides_by_the_factor(later):
     factor = torch.linalg.cholesky(indefinite("lazy"))
     with pytest.raises(torch.linalg.LinAlgError):
         bool((factor[0, 0] > 0).item())
 
 
-def test_a_checked_factor_is_one_graph_and_right(counts):
+def test_a_checked_factor_is_one_graph_and_right(counts, later):
     def program(device):
         x = torch.tensor([[4.0, 1], [1, 3]], device=device, requires_grad=True)
         y = torch.linalg.solve(torch.linalg.cholesky(x), torch.eye(2, device=device))

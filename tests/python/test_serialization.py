@@ -160,3 +160,94 @@ def test_pickle_and_deepcopy_of_a_tensor():
         copied.add_(1)
         assert_same(tensor, VALUES, "lazy")
     assert pickle.loads(pickle.dumps(tensor)).note == "kept"
+
+
+def file_size(value):
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file.tell()
+
+
+def shared(device):
+    base = torch.arange(3000.0, device=device).view(50, 60)
+    return {
+        "view first": base[2:4],
+        "base": base,
+        "columns": base.t()[5],
+        "alias": base.detach(),
+        "every second": base.flatten()[1::2],
+        "own": base[:2].clone(),
+        "expanded": torch.ones(3, 1, device=device).expand(3, 40),
+    }
+
+
+COPIES = {
+    "file": through_file,
+    "old file": lambda value: through_file(
+        value,
+        {"_use_new_zipfile_serialization": False},
+        map_location="cpu",
+    ),
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("through", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("order", [1, -1])
+def test_views_of_one_storage_stay_so(through, order):
+    def program(device):
+        made = through(dict(list(shared(device).items())[::order]))
+        before = {name: (x.clone(), x.stride()) for name, x in made.items()}
+        made["base"][2:] += 1000
+        made["view first"].zero_()
+        made["expanded"][0, 0] = 7
+        return before, made
+
+    for found, wanted in zip(program("lazy"), program("cpu"), strict=True):
+        for name in wanted:
+            if isinstance(wanted[name], tuple):
+                assert found[name][1] == wanted[name][1], name
+                assert torch.equal(found[name][0].cpu(), wanted[name][0]), name
+            else:
+                assert torch.equal(found[name].cpu(), wanted[name]), name
+
+
+@pytest.mark.parametrize("name", [None, *shared("cpu")])
+def test_a_file_is_as_long_as_eagers(name):
+    def saved(device):
+        made = shared(device)
+        return made if name is None else made[name]
+
+    # What a file says of a device is longer by the name's length.
+    assert abs(file_size(saved("lazy")) - file_size(saved("cpu"))) < 200
+
+
+def test_a_copy_does_not_share_with_its_original():
+    original = shared("lazy")
+    for through in (through_file, copy.deepcopy):
+        made = through(original)
+        made["base"].zero_()
+        assert original["base"][-1, -1].item() == 2999
+
+
+def test_what_changed_between_two_files_is_in_the_second():
+    values = shared("lazy")
+    through_file(values)
+    values["base"].add_(1)
+    assert through_file(values)["view first"][0, 0].item() == 121
+
+
+def test_strides_come_back():
+    x = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    for values in (x, VALUES.t()):
+        for through in (through_file, copy.deepcopy):
+            made = through(values.to("lazy"))
+            assert made.stride() == values.stride()
+            assert torch.equal(made.cpu(), values)
+
+
+def test_loaded_parameters_have_a_storage_of_their_own():
+    """An update in place of a view would take the long way."""
+    model, _ = model_and_optimizer()
+    for loaded in through_file(model.state_dict()).values():
+        assert loaded._base is None and not loaded._is_view()

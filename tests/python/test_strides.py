@@ -101,6 +101,36 @@ def test_channels_last(op):
     same(lambda d: IMAGE_OPS[op](images(d)))
 
 
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("shape", [(2, 4, 3, 5), (2, 4, 3, 2, 2)])
+def test_group_norm_keeps_channels_last(affine, shape, counts):
+    last = torch.channels_last if len(shape) == 4 else torch.channels_last_3d
+
+    def run(device):
+        # Eager's sums of squares lose digits where the mean is large.
+        x = numbers(device, *shape).cos().to(memory_format=last).requires_grad_()
+        norm = torch.nn.GroupNorm(2, 4, affine=affine).to(device)
+        y = norm(x)
+        (y * numbers(device, *shape).sin()).sum().backward()
+        return y.detach().cpu(), x.grad.cpu(), y.stride()
+
+    found, wanted = run("lazy"), run("cpu")
+    assert found[2] == wanted[2]
+    torch.testing.assert_close(found[:2], wanted[:2])
+    assert counts.fallbacks() == []
+
+
+def test_what_group_norm_refuses():
+    def message(device, **options):
+        x = images(device)
+        with pytest.raises(RuntimeError) as error:
+            functional.group_norm(x, **options)
+        return str(error.value).splitlines()[0]
+
+    for options in ({"num_groups": 2}, {"num_groups": 3, "weight": torch.ones(2)}):
+        assert message("lazy", **options) == message("cpu", **options)
+
+
 def test_channels_last_network():
     def program(device):
         conv = torch.nn.Conv2d(3, 2, 3, bias=False)

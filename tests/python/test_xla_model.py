@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A training script written for torch_xla runs after changing one import."""
 
+import pytest
 import torch
 import torch.nn.functional as F
 import torch_ltc.compat.xla_model as xm
@@ -50,3 +51,24 @@ def test_one_process_is_the_whole_world():
     xm.set_rng_state(7)
     assert xm.get_rng_state() == 7
     xm.wait_device_ops()
+
+
+def test_what_processes_do_together_one_does_alone():
+    x = torch.arange(4.0, device=xm.xla_device())
+    assert xm.all_gather(x, dim=0) is x
+    gathered = [torch.zeros_like(x)]
+    assert xm.all_gather([x], output=gathered)[0].tolist() == [0, 1, 2, 3]
+    halves = xm.reduce_scatter(xm.REDUCE_SUM, x, 0.5, 0, 1)
+    assert halves.tolist() == [0, 0.5, 1, 1.5]
+    with pytest.raises(ValueError, match="1 shard"):
+        xm.reduce_scatter(xm.REDUCE_SUM, x, 1.0, 0, 2)
+    xm.collective_broadcast([x])
+    xm.set_replication(xm.xla_device(), [])
+    assert xm.xla_real_devices(["lazy:0"]) == ["CPU:0"]
+
+    def device_of(values, factor):
+        return values["x"].device.type, (values["x"] * factor).tolist()
+
+    data = {"x": x}, 2
+    assert xm.do_on_ordinals(device_of, data) == ("cpu", [0, 2, 4, 6])
+    assert xm.do_on_ordinals(device_of, data, ordinals=(1,)) is None

@@ -188,7 +188,7 @@ void parallelFor(void *, int64_t n, int64_t grain,
 }
 
 void indexError(int64_t, int64_t, int64_t) { ++current->reports; }
-void divisionError(int64_t) { ++current->reports; }
+void valueError(int64_t) { ++current->reports; }
 
 void *findSymbol(const std::string &name) {
   if (name == "ltc_parallel_for")
@@ -197,8 +197,8 @@ void *findSymbol(const std::string &name) {
     return reinterpret_cast<void *>(kernelCall);
   if (name == "ltc_index_error")
     return reinterpret_cast<void *>(indexError);
-  if (name == "ltc_division_error")
-    return reinterpret_cast<void *>(divisionError);
+  if (name == "ltc_value_error")
+    return reinterpret_cast<void *>(valueError);
   return dlsym(RTLD_DEFAULT, name.c_str());
 }
 

@@ -16,6 +16,10 @@ from torch_ltc import device as _lazy
 
 _closures = threading.local()
 
+REDUCE_SUM, REDUCE_MUL = "sum", "mul"
+REDUCE_AND, REDUCE_OR = "and", "or"
+REDUCE_MIN, REDUCE_MAX = "min", "max"
+
 
 def xla_device(n=None, devkind=None):
     """Return the lazy device, number `n` or the current one."""
@@ -32,6 +36,18 @@ def xla_device_hw(device):
 def get_xla_supported_devices(devkind=None, max_devices=None):
     """Return the names of the lazy devices."""
     return [f"lazy:{i}" for i in range(_lazy.device_count())][:max_devices]
+
+
+def xla_real_devices(devices=None):
+    """Return the names of the devices behind these."""
+    from torch_ltc import settings
+
+    numbers = [torch.device(d).index or 0 for d in devices or [xla_device()]]
+    return [f"{settings.device.upper()}:{number}" for number in numbers]
+
+
+def optimization_barrier_(tensors):
+    """Do nothing: values do not depend on what is computed together."""
 
 
 def is_xla_tensor(tensor):
@@ -82,6 +98,32 @@ def all_reduce(reduce_type, inputs, scale=1.0, groups=None, cctx=None, pin_layou
     return None
 
 
+def all_gather(value, dim=0, groups=None, output=None, pin_layout=True):
+    """Return the tensor, or the list of tensors, of the one process."""
+    if output is None:
+        return value
+    pytree.tree_map(lambda out, x: out.copy_(x), output, value)
+    return output
+
+
+def reduce_scatter(
+    reduce_type, input, scale, scatter_dim, shard_count, groups=None, output=None
+):
+    """Return the scaled tensor: there is one shard."""
+    if shard_count != 1:
+        raise ValueError(f"one process has 1 shard, not {shard_count}")
+    result = input * scale
+    return result if output is None else output.copy_(result)
+
+
+def collective_broadcast(tensors, root_ordinal=0, groups=None, pin_layout=True):
+    """Do nothing: every process has the root's tensors."""
+
+
+def set_replication(device, devices):
+    """Do nothing: there is one process."""
+
+
 def mesh_reduce(tag, data, reduce_fn):
     """Return ``reduce_fn`` of the one process's data."""
     return reduce_fn([data])
@@ -91,6 +133,13 @@ def rendezvous(tag, payload=b"", replicas=()):
     """Wait for the device and return the payloads of all processes: this one's."""
     wait_device_ops()
     return [payload]
+
+
+def do_on_ordinals(target, data=(), ordinals=(0,)):
+    """Return ``target(*data)``, tensors on the CPU, if process 0 is among those."""
+    result = target(*_to_cpu(data)) if get_ordinal() in ordinals else None
+    rendezvous("do_on_ordinals")
+    return result
 
 
 def get_ordinal(defval=0):
@@ -124,6 +173,15 @@ def save(data, file_or_path, master_only=True, global_master=False):
     """Write `data` with its lazy tensors on the CPU, as ``torch.save``."""
     mark_step()
     torch.save(_to_cpu(data), file_or_path)
+
+
+def _maybe_convert_to_cpu(data, convert=True):
+    return _to_cpu(data) if convert else data
+
+
+def _fetch_gradients(optimizer):
+    groups = optimizer.param_groups
+    return [p.grad for group in groups for p in group["params"] if p.grad is not None]
 
 
 def _to_cpu(data):

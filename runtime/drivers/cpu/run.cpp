@@ -38,6 +38,13 @@ void Run::failIndex(int64_t where, int64_t index, int64_t size) {
   fail(LTC_OUT_OF_RANGE, std::move(text), where);
 }
 
+void Run::failValue(int64_t where) {
+  std::string text = "a value is not what the op takes";
+  if (size_t(where) < siteWords.size() && !siteWords[where].empty())
+    text = siteWords[where];
+  fail(LTC_INVALID_ARGUMENT, std::move(text), where);
+}
+
 namespace {
 
 /// A parallel loop; its pieces tell their thread whom they work for.
@@ -110,10 +117,9 @@ void indexErrorEntry(int64_t site, int64_t index, int64_t bound) {
     run->failIndex(site, index, bound);
 }
 
-/// Eager's own words, though no class of that name is raised.
-void divisionErrorEntry(int64_t site) {
+void valueErrorEntry(int64_t site) {
   if (Run *run = Run::current())
-    run->fail(LTC_INVALID_ARGUMENT, "ZeroDivisionError", site);
+    run->failValue(site);
 }
 
 template <typename Function> void *address(Function *function) {
@@ -129,8 +135,8 @@ void *findSymbol(const std::string &name) {
     return address(kernelCallEntry);
   if (name == "ltc_index_error")
     return address(indexErrorEntry);
-  if (name == "ltc_division_error")
-    return address(divisionErrorEntry);
+  if (name == "ltc_value_error")
+    return address(valueErrorEntry);
   if (void *builtin = findBuiltin(name))
     return builtin;
   // memcpy, expf and their kind: the C library, which this one depends on.

@@ -26,6 +26,7 @@ public:
   void call(int64_t number, int64_t *words);
   void fail(ltc_error_code code, std::string message, int64_t site);
   void failIndex(int64_t site, int64_t index, int64_t size);
+  void failValue(int64_t site);
 
   /// The run that the calling thread works for.
   static Run *&current();

@@ -7,9 +7,9 @@
 // CHECK: %[[D:.*]] = llvm.load %{{.*}} -> i32
 // CHECK: %[[BAD:.*]] = llvm.icmp "eq" %[[D]], %{{.*}} : i32
 // CHECK: llvm.cond_br %[[BAD]]
-// CHECK: llvm.call @ltc_division_error
+// CHECK: llvm.call @ltc_value_error
 // CHECK: llvm.sdiv
-// CHECK: llvm.func @ltc_division_error(i64) attributes {memory_effects = #llvm.memory_effects<other = none, argMem = none, inaccessibleMem = readwrite
+// CHECK: llvm.func @ltc_value_error(i64) attributes {memory_effects = #llvm.memory_effects<other = none, argMem = none, inaccessibleMem = readwrite
 #id = affine_map<(i) -> (i)>
 func.func @main(%a: tensor<4xi32>, %d: tensor<4xi32>) -> tensor<4xi32> {
   %e = tensor.empty() : tensor<4xi32>

@@ -6,7 +6,7 @@
 // CHECK-LABEL: llvm.func @kernel_0
 // CHECK: %[[D:.*]] = llvm.trunc %{{.*}} : i64 to i32
 // CHECK: llvm.mul %[[D]], %[[D]] : i32
-// CHECK: llvm.call @ltc_division_error
+// CHECK: llvm.call @ltc_value_error
 // CHECK: llvm.load %{{.*}} -> i32
 // CHECK: llvm.sdiv
 #id = affine_map<(i) -> (i)>

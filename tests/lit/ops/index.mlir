@@ -26,3 +26,23 @@ func.func @gather(%x: tensor<8x10xf32>, %i: tensor<4x3xi64>) -> tensor<4x3xf32> 
     : (tensor<8x10xf32>, tensor<4x3xi64>) -> tensor<4x3xf32>
   return %0 : tensor<4x3xf32>
 }
+
+// CHECK-LABEL: func.func @one_hot(
+func.func @one_hot(%a0: tensor<5xi64>) -> (tensor<5x7xi64>) {
+  // CHECK: arith.cmpi sge
+  // CHECK: ltc.check {{.*}} "Class values must be non-negative."
+  // CHECK: arith.cmpi slt
+  // CHECK: ltc.check {{.*}} "Class values must be smaller than num_classes."
+  // CHECK: arith.cmpi eq
+  %r = ltc.op "aten::one_hot"(self = %a0, num_classes = 7 : i64) node 0
+    : (tensor<5xi64>) -> (tensor<5x7xi64>)
+  return %r : tensor<5x7xi64>
+}
+
+// CHECK-LABEL: func.func @_functional_assert_async_msg(
+func.func @_functional_assert_async_msg(%a0: tensor<i8>, %a1: tensor<3xf32>) -> (tensor<3xf32>) {
+  // CHECK: ltc.check {{.*}} "not so"
+  %r = ltc.op "aten::_functional_assert_async.msg"(self = %a0, assert_msg = "not so", dep_token = %a1) node 0
+    : (tensor<i8> as bool, tensor<3xf32>) -> (tensor<3xf32>)
+  return %r : tensor<3xf32>
+}

@@ -4,6 +4,8 @@
 
 // CHECK-LABEL: func.func @binary_cross_entropy(
 func.func @binary_cross_entropy(%a0: tensor<5xf32>, %a1: tensor<5xf32>) -> (tensor<f32>) {
+  // CHECK: ltc.check {{.*}} "all elements of input should be between 0 and 1"
+  // CHECK: ltc.check {{.*}} "all elements of target should be between 0 and 1"
   // CHECK: math.log
   // CHECK: math.log1p
   // CHECK: linalg.fill

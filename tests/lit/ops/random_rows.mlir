@@ -75,6 +75,7 @@ func.func @exponential(%x: tensor<4x8xf32>, %seed: i64) -> (tensor<4x8xf32>) {
 // CHECK-LABEL: func.func @bernoulli(
 func.func @bernoulli(%x: tensor<4x8xf32>, %seed: i64) -> (tensor<4x8xf32>) {
   // CHECK: tensor.extract
+  // CHECK: ltc.check
   // CHECK: arith.cmpf olt
   // CHECK: arith.uitofp
   %r = ltc.op "aten::bernoulli"(self = %x, seed = %seed) node 0

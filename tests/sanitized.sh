@@ -19,9 +19,9 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS="allocator_may_return_null=1:suppressions=$root/tests/tsan.supp"
 if [[ ${1##*/} == python* || ${1##*/} == pytest ]]; then
   # Of a process that was built without it, the sanitizer is to be the first
-  # library. Python itself leaks at its end.
+  # library, and finds what throws behind it. Python itself leaks at its end.
   export LD_PRELOAD
-  LD_PRELOAD=$(g++ -print-file-name="lib$preset.so")
+  LD_PRELOAD="$(g++ -print-file-name="lib$preset.so") $(g++ -print-file-name=libstdc++.so)"
   ASAN_OPTIONS+=:detect_leaks=0
 fi
 exec "$@"

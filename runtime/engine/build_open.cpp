@@ -10,6 +10,7 @@
 // what is compiled then serves every trace whose integers solve the formulas.
 //
 //===----------------------------------------------------------------------===//
+#include "cache/key.h"
 #include "engine/engine.h"
 
 #include "dynamic/spread.h"
@@ -243,10 +244,12 @@ Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
                      *fit.solve(request.skeleton.integers));
 }
 
-std::unique_ptr<DiskEntry> DeviceEngine::familyEntry(const Request &request) {
+std::unique_ptr<DiskEntry>
+DeviceEngine::familyEntry(const Request &request,
+                          const std::vector<GraphOutput> &outputs) {
   if (!usesDisk())
     return nullptr;
-  return DiskEntry::ofFamily(diskState, request.skeleton.key,
+  return DiskEntry::ofFamily(diskState, request.skeleton.key, outputs,
                              request.device->target(),
                              compilerSource.identity());
 }
@@ -254,9 +257,10 @@ std::unique_ptr<DiskEntry> DeviceEngine::familyEntry(const Request &request) {
 Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
   static Counter &hits = counter("cache.dynamic_hits");
   Family &family = request.family;
-  if (std::exchange(family.diskAsked, true))
+  const std::vector<GraphOutput> &outputs = request.trace.outputs;
+  if (!family.diskAsked.insert(familyHash(request.skeleton.key, outputs)).second)
     return ExecutablePtr();
-  std::unique_ptr<DiskEntry> entry = familyEntry(request);
+  std::unique_ptr<DiskEntry> entry = familyEntry(request, outputs);
   std::optional<DiskEntry::Found> found = entry ? entry->load() : std::nullopt;
   std::optional<OpenEntry> open = found ? readOpen(*found) : std::nullopt;
   if (!open)
@@ -279,22 +283,22 @@ Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
 
 Result<std::shared_ptr<Program>>
 DeviceEngine::loadOrMakeOpen(const Request &request, Fit &fit) {
-  std::unique_ptr<DiskEntry> entry = familyEntry(request);
+  Graph open = openGraph(request.trace, fit);
+  std::unique_ptr<DiskEntry> entry = familyEntry(request, open.outputs);
   // Another process may have made one that serves this trace.
   if (entry && entry->lock()) {
     std::optional<DiskEntry::Found> found = entry->load();
-    std::optional<OpenEntry> open = found ? readOpen(*found) : std::nullopt;
-    if (open &&
-        solve(open->fit, open->graph.outputs, request.trace, request.skeleton))
+    std::optional<OpenEntry> other = found ? readOpen(*found) : std::nullopt;
+    if (other && solve(other->fit, other->graph.outputs, request.trace,
+                       request.skeleton))
       if (ProgramPtr program =
               take(*entry, std::move(*found),
-                   openGraph(request.trace, open->fit), request.device,
+                   openGraph(request.trace, other->fit), request.device,
                    request.outcome)) {
-        fit = std::move(open->fit);
+        fit = std::move(other->fit);
         return program;
       }
   }
-  Graph open = openGraph(request.trace, fit);
   if (Status status = open.verify(); !status)
     return status.takeError();
   return make(entry.get(), open, open.hash(), request.device,

@@ -106,7 +106,8 @@ private:
   /// A program for the sizes that the fit leaves open, or for those of another
   /// fit, which it becomes then, of another process. It solves the trace.
   Result<ProgramPtr> loadOrMakeOpen(const Request &request, Fit &fit);
-  std::unique_ptr<DiskEntry> familyEntry(const Request &request);
+  std::unique_ptr<DiskEntry>
+  familyEntry(const Request &request, const std::vector<GraphOutput> &outputs);
   Result<Artifact> runCompiler(const Graph &graph, Hash128 key,
                                const std::string &target);
   /// Checks a buffer from outside and sees through it.

@@ -81,17 +81,24 @@ shareSlots(llvm::MutableArrayRef<OpenLifetime> lifetimes,
     return usual(a->bytes) > usual(b->bytes);
   });
   for (OpenLifetime *one : bySize) {
-    // A new slot costs all of it.
-    int64_t least = usual(one->bytes);
+    // A new slot costs all of it. Of slots that cost the same, the one that was
+    // left last is still in the caches.
+    int64_t least = usual(one->bytes), latest = -1;
     one->slot = slots.size();
     for (auto [number, slot] : llvm::enumerate(slots)) {
       int64_t growth =
           usual(largest(slot.bytes, one->bytes)) - usual(slot.bytes);
+      int64_t left = -1;
       bool isFree = llvm::all_of(slot.tenants, [&](OpenLifetime *other) {
+        if (other->last < one->first)
+          left = std::max(left, other->last);
         return other->last < one->first || one->last < other->first;
       });
-      if (isFree && growth < least) {
+      bool isWarmer =
+          one->slot < slots.size() && growth == least && left > latest;
+      if (isFree && (growth < least || isWarmer)) {
         least = growth;
+        latest = left;
         one->slot = number;
       }
     }

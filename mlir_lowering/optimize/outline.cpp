@@ -120,14 +120,23 @@ void privatizeFills(func::FuncOp main) {
   }
 }
 
+/// Upstream reads the sizes of a shape off other tensors.
+void sayShape(tensor::ExpandShapeOp expand, ArrayRef<int64_t> sizes) {
+  OpBuilder b(expand);
+  SmallVector<Value> open;
+  for (int64_t size : sizes)
+    if (isSymbolic(size))
+      open.push_back(cast<Value>(sizeValue(b, expand.getLoc(), size)));
+  expand.getOutputShapeMutable().assign(open);
+}
+
 /// Merges dimensions that are neighbours in every operand.
 void collapsePointwise(Group &group) {
   auto op = cast<GenericOp>(group.ops.back());
   bool dense = llvm::none_of(op.getDpsInputs(), [](Value input) {
     return input.getDefiningOp<tensor::ExtractSliceOp>();
   });
-  if (op.getNumLoops() < 2 || op.hasIndexSemantics() || !dense ||
-      op.hasDynamicShape())
+  if (op.getNumLoops() < 2 || op.hasIndexSemantics() || !dense)
     return;
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   SmallVector<ReassociationIndices> merged{{0}};
@@ -147,6 +156,10 @@ void collapsePointwise(Group &group) {
       linalg::collapseOpIterationDims(op, merged, rewriter);
   if (failed(collapsed))
     return;
+  for (auto [before, after] :
+       llvm::zip_equal(op.getResults(), collapsed->results))
+    if (auto expand = after.getDefiningOp<tensor::ExpandShapeOp>())
+      sayShape(expand, sizesOf(before));
   rewriter.replaceOp(op, collapsed->results);
   freshDestinations(cast<GenericOp>(collapsed->collapsedOp.getOperation()));
   group.ops.back() = collapsed->collapsedOp;

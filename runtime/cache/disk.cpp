@@ -67,11 +67,11 @@ std::unique_ptr<DiskEntry> DiskEntry::of(DiskCacheState &state,
   return entry;
 }
 
-std::unique_ptr<DiskEntry> DiskEntry::ofFamily(DiskCacheState &state,
-                                               Hash128 skeleton,
-                                               const std::string &target,
-                                               const std::string &compiler) {
-  return make(state, familyHash(skeleton), target, compiler);
+std::unique_ptr<DiskEntry>
+DiskEntry::ofFamily(DiskCacheState &state, Hash128 skeleton,
+                    const std::vector<GraphOutput> &outputs,
+                    const std::string &target, const std::string &compiler) {
+  return make(state, familyHash(skeleton, outputs), target, compiler);
 }
 
 bool DiskEntry::isWanted(const Artifact &artifact) const {

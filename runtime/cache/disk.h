@@ -36,11 +36,12 @@ public:
                                        const Graph &graph,
                                        const std::string &target,
                                        const std::string &compiler);
-  /// The same of the graph with symbols, if any, whose skeleton has this key.
-  static std::unique_ptr<DiskEntry> ofFamily(DiskCacheState &state,
-                                             Hash128 skeleton,
-                                             const std::string &target,
-                                             const std::string &compiler);
+  /// The same of the graph with symbols, if any, whose skeleton has this key
+  /// and whose outputs take over what these do.
+  static std::unique_ptr<DiskEntry>
+  ofFamily(DiskCacheState &state, Hash128 skeleton,
+           const std::vector<GraphOutput> &outputs, const std::string &target,
+           const std::string &compiler);
 
   struct Found {
     Artifact artifact;

@@ -10,15 +10,23 @@
 
 namespace ltc::runtime {
 
-/// What stands for graphs of one structure whose sizes were left open: there is
-/// one entry for all of them, since whoever looks has a trace and no formulas.
-inline Hash128 familyHash(Hash128 skeleton) {
-  return Hasher().add(skeleton).add(std::string_view("open")).finish();
+/// What stands for graphs of one structure whose sizes were left open and that
+/// take over the same inputs: there is one entry for all of them, since whoever
+/// looks has a trace and no formulas.
+inline Hash128 familyHash(Hash128 skeleton,
+                          const std::vector<GraphOutput> &outputs) {
+  Hasher hasher;
+  hasher.add(skeleton).add(std::string_view("open"));
+  for (const GraphOutput &output : outputs)
+    hasher.add(output.donated ? uint64_t(*output.donated) + 1 : 0);
+  return hasher.finish();
 }
 
 /// What stands for a graph in the key of its entry.
 inline Hash128 entryHash(const Graph &graph) {
-  return graph.isDynamic() ? familyHash(skeletonOf(graph).key) : graph.hash();
+  return graph.isDynamic()
+             ? familyHash(skeletonOf(graph).key, graph.outputs)
+             : graph.hash();
 }
 
 /// All that decides an artifact: the graph, the target with every feature of

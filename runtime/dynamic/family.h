@@ -11,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <unordered_set>
 
 namespace ltc::runtime {
 
@@ -34,7 +35,8 @@ struct Family {
   std::vector<Version> versions; ///< the least general first
   bool refused = false;          ///< the compiler has no code for varying sizes
   bool limitTold = false;        ///< that there are too many versions
-  bool diskAsked = false;        ///< for versions of other processes
+  /// The entries that were looked for: versions of other processes.
+  std::unordered_set<Hash128> diskAsked;
 };
 
 /// The families of one engine, as many as fit. Any thread.

@@ -10,6 +10,7 @@
 // what is compiled then serves every trace whose integers solve the formulas.
 //
 //===----------------------------------------------------------------------===//
+#include "cache/key.h"
 #include "engine/engine.h"
 
 #include "dynamic/spread.h"
@@ -246,10 +247,12 @@ Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
   return bindProgram(std::move(*program), std::move(symbols), request.trace);
 }
 
-std::unique_ptr<DiskEntry> DeviceEngine::familyEntry(const Request &request) {
+std::unique_ptr<DiskEntry>
+DeviceEngine::familyEntry(const Request &request,
+                          const std::vector<GraphOutput> &outputs) {
   if (!usesDisk())
     return nullptr;
-  return DiskEntry::ofFamily(diskState, request.skeleton.key,
+  return DiskEntry::ofFamily(diskState, request.skeleton.key, outputs,
                              request.device->target(),
                              compilerSource.identity());
 }
@@ -257,9 +260,10 @@ std::unique_ptr<DiskEntry> DeviceEngine::familyEntry(const Request &request) {
 Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
   static Counter &hits = counter("cache.dynamic_hits");
   Family &family = request.family;
-  if (std::exchange(family.diskAsked, true))
+  const std::vector<GraphOutput> &outputs = request.trace.outputs;
+  if (!family.diskAsked.insert(familyHash(request.skeleton.key, outputs)).second)
     return ExecutablePtr();
-  std::unique_ptr<DiskEntry> entry = familyEntry(request);
+  std::unique_ptr<DiskEntry> entry = familyEntry(request, outputs);
   std::optional<DiskEntry::Found> found = entry ? entry->load() : std::nullopt;
   std::optional<OpenEntry> open = found ? readOpen(*found) : std::nullopt;
   if (!open)
@@ -282,25 +286,25 @@ Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
 
 Result<std::shared_ptr<Program>>
 DeviceEngine::loadOrMakeOpen(const Request &request, Family::Version &version) {
-  std::unique_ptr<DiskEntry> entry = familyEntry(request);
-  // Another process may have made one that serves this trace.
-  if (entry && entry->lock()) {
-    std::optional<DiskEntry::Found> found = entry->load();
-    std::optional<OpenEntry> open = found ? readOpen(*found) : std::nullopt;
-    if (open &&
-        solve(open->fit, open->graph.outputs, request.trace, request.skeleton))
-      if (ProgramPtr program = take(*entry, std::move(*found),
-                                    openGraph(request.trace, open->fit),
-                                    request.device, request.outcome)) {
-        version = {std::move(open->fit), std::move(open->graph.outputs),
-                   program};
-        return program;
-      }
-  }
   Graph open = openGraph(request.trace, version.fit);
   // What is made again takes over no more than before: traces go by that.
   if (!version.outputs.empty())
     open.outputs = version.outputs;
+  std::unique_ptr<DiskEntry> entry = familyEntry(request, open.outputs);
+  // Another process may have made one that serves this trace.
+  if (entry && entry->lock()) {
+    std::optional<DiskEntry::Found> found = entry->load();
+    std::optional<OpenEntry> other = found ? readOpen(*found) : std::nullopt;
+    if (other && solve(other->fit, other->graph.outputs, request.trace,
+                       request.skeleton))
+      if (ProgramPtr program = take(*entry, std::move(*found),
+                                    openGraph(request.trace, other->fit),
+                                    request.device, request.outcome)) {
+        version = {std::move(other->fit), std::move(other->graph.outputs),
+                   program};
+        return program;
+      }
+  }
   if (Status status = open.verify(); !status)
     return status.takeError();
   Result<ProgramPtr> program =

@@ -108,7 +108,8 @@ private:
   /// no outputs before its first program, and solves the trace.
   Result<ProgramPtr> loadOrMakeOpen(const Request &request,
                                     Family::Version &version);
-  std::unique_ptr<DiskEntry> familyEntry(const Request &request);
+  std::unique_ptr<DiskEntry>
+  familyEntry(const Request &request, const std::vector<GraphOutput> &outputs);
   Result<Artifact> runCompiler(const Graph &graph, Hash128 key,
                                const std::string &target);
   /// Checks a buffer from outside and sees through it.

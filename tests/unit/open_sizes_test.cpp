@@ -265,6 +265,24 @@ TEST_F(OpenSizesOnDisk, WhatFitsNoVersionOnDiskMakesItMoreGeneral) {
   EXPECT_EQ(compiler.compiles, 3);
 }
 
+TEST_F(OpenSizesOnDisk, WhatTakesOverOtherInputsIsAnEntryOfItsOwn) {
+  constexpr int64_t kept = 300'000; // worth a compile to take it over
+  for (int64_t rows : {4, 5}) {
+    compile(donating(rows, 1, kept));
+    compile(donating(rows, {}, kept));
+  }
+  int before = compiler.compiles;
+  for (int process = 0; process < 2; ++process) {
+    reopen();
+    for (int64_t rows : {7, 8}) {
+      EXPECT_EQ(compile(donating(rows, 1, kept))->artifact().donated[1], 1u);
+      EXPECT_EQ(compile(donating(rows, {}, kept))->artifact().donated[1],
+                std::nullopt);
+    }
+    EXPECT_EQ(compiler.compiles, before);
+  }
+}
+
 TEST_F(OpenSizesOnDisk, ToolsFindTheEntryUnderTheNameThatItsContentGives) {
   run(step(4));
   run(step(6));

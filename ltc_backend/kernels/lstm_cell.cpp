@@ -16,6 +16,14 @@
 #define LTC_FOR_EACH_CPU
 #endif
 
+// The next loop's pointers do not overlap. GCC takes no local __restrict's
+// word.
+#if defined(__clang__)
+#define LTC_NO_OVERLAP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define LTC_NO_OVERLAP _Pragma("GCC ivdep")
+#endif
+
 namespace ltc::backend {
 
 /// e^x - 1 within 2 ULP, for |x| < 88: 2^n e^r - 1 with |r| <= ln(2) / 2, after
@@ -79,8 +87,7 @@ void lstmCellBackward(const LstmCell &at, const float *gates,
   float *gradIn = gradGates, *gradForget = gradIn + at.gateStride,
         *gradCandidate = gradForget + at.gateStride,
         *gradOut = gradCandidate + at.gateStride;
-  // No two overlap. GCC does not believe a local __restrict, and stayed scalar.
-#pragma GCC ivdep
+  LTC_NO_OVERLAP
   for (int64_t i = 0; i < at.units; ++i) {
     float admitted = in[i], kept = forget[i];
     float proposed = candidate[i], shown = out[i];

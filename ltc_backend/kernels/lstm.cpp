@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each time, a panel of hidden units is made by one thread: its share of the
+// Each time, a tile of hidden units is made by one thread: its share of the
 // product with the state before, added to what comes from the input, and then
 // the gates, while both are in the cache. The weight is packed once.
 //
@@ -25,13 +25,16 @@ using at::Tensor;
 
 namespace {
 
-constexpr int64_t kGates = 4;
+constexpr int64_t kGates = 4, kUnits = PackedMatrix::kCols;
+/// Batch entries of a tile: more tiles than panels alone give many threads
+/// work, and the gates of one stay in the cache.
+constexpr int64_t kRows = 32;
 
 /// The sizes of a layer, and the order in which it meets its times.
 struct Layer {
-  Layer(const Tensor &projected, bool reverse)
-      : times(projected.size(0)), batch(projected.size(1)),
-        hidden(projected.size(2) / kGates), reverse(reverse) {}
+  Layer(const Tensor &gates, bool reverse)
+      : times(gates.size(0)), batch(gates.size(1)),
+        hidden(gates.size(2) / kGates), reverse(reverse) {}
 
   /// The i-th time in the order of the recurrence.
   int64_t time(int64_t i) const { return reverse ? times - 1 - i : i; }
@@ -44,6 +47,26 @@ struct Layer {
   const int64_t times, batch, hidden;
   const bool reverse;
 };
+
+/// Some hidden units of some batch entries: what a thread does at a time.
+struct Tile {
+  int64_t panel, col, units; ///< which units: a panel of the packed weight
+  int64_t row, rows;         ///< which batch entries
+};
+
+/// `work` on all tiles of one time, on all threads.
+template <typename Work>
+void forTiles(const Layer &layer, const PackedMatrix &weight,
+              const Work &work) {
+  int64_t blocks = (layer.batch + kRows - 1) / kRows;
+  forRanges(weight.panels() * blocks, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t panel = i / blocks, row = i % blocks * kRows;
+      work(Tile{panel, panel * kUnits, weight.panelWidth(panel), row,
+                std::min(kRows, layer.batch - row)});
+    }
+  });
+}
 
 class Forward {
 public:
@@ -63,33 +86,31 @@ public:
 
   void run() {
     for (int64_t i = 0; i < layer.times; ++i)
-      forRanges(weights[0].panels(), [&](int64_t begin, int64_t end) {
-        for (int64_t panel = begin; panel < end; ++panel)
-          apply(i, panel);
-      });
+      forTiles(layer, weights[0], [&](const Tile &tile) { apply(i, tile); });
   }
 
 private:
-  void apply(int64_t i, int64_t panel) {
-    int64_t h = layer.hidden, col = panel * PackedMatrix::kCols;
-    int64_t units = weights[0].panelWidth(panel);
-    const float *state = i == 0 ? hx : layer.row(output, i - 1, 0, h);
-    float *here = layer.row(gates, i, 0, kGates * h);
+  void apply(int64_t i, const Tile &at) {
+    int64_t h = layer.hidden;
+    const float *state =
+        i == 0 ? hx + at.row * h : layer.row(output, i - 1, at.row, h);
     for (int64_t gate = 0; gate < kGates; ++gate) {
-      int64_t place = gate * h + col;
-      for (int64_t b = 0; b < layer.batch; ++b)
-        std::memcpy(here + b * kGates * h + place,
+      int64_t place = gate * h + at.col;
+      for (int64_t b = at.row; b < at.row + at.rows; ++b)
+        std::memcpy(layer.row(gates, i, b, kGates * h) + place,
                     layer.row(projected, i, b, kGates * h) + place,
-                    units * sizeof(float));
-      weights[gate].multiply(panel, state, layer.batch, h, true, here + place,
+                    at.units * sizeof(float));
+      weights[gate].multiply(at.panel, state, at.rows, h, true,
+                             layer.row(gates, i, at.row, kGates * h) + place,
                              kGates * h);
     }
-    for (int64_t b = 0; b < layer.batch; ++b) {
+    for (int64_t b = at.row; b < at.row + at.rows; ++b) {
       const float *before =
-          (i == 0 ? cx + b * h : layer.row(cells, i - 1, b, h)) + col;
-      lstmCell({units, h, before}, here + b * kGates * h + col,
-               layer.row(cells, i, b, h) + col,
-               layer.row(output, i, b, h) + col);
+          (i == 0 ? cx + b * h : layer.row(cells, i - 1, b, h)) + at.col;
+      lstmCell({at.units, h, before},
+               layer.row(gates, i, b, kGates * h) + at.col,
+               layer.row(cells, i, b, h) + at.col,
+               layer.row(output, i, b, h) + at.col);
     }
   }
 
@@ -108,7 +129,7 @@ public:
         cx(cx.const_data_ptr<float>()), cells(cells.const_data_ptr<float>()),
         gates(gates.const_data_ptr<float>()),
         gradProjected(gradProjected.mutable_data_ptr<float>()),
-        gradState(gradHx.mutable_data_ptr<float>()),
+        gradHx(gradHx.mutable_data_ptr<float>()),
         gradCell(gradCx.mutable_data_ptr<float>()),
         weight({weight.const_data_ptr<float>(), kGates * layer.hidden,
                 layer.hidden, layer.hidden, 1}) {}
@@ -116,55 +137,45 @@ public:
   /// `gradCell` holds the gradient of the last state of the cell.
   void run() {
     for (int64_t i = layer.times; i-- > 0;)
-      forEachPanel([&](int64_t panel) {
-        gradientOfState(i, panel);
-        gradientOfGates(i, panel);
-      });
-    forEachPanel([&](int64_t panel) { gradientOfState(-1, panel); });
-  }
-
-private:
-  template <typename Work> void forEachPanel(const Work &work) {
-    forRanges(weight.panels(), [&](int64_t begin, int64_t end) {
-      for (int64_t panel = begin; panel < end; ++panel)
-        work(panel);
+      forTiles(layer, weight, [&](const Tile &tile) { apply(i, tile); });
+    forTiles(layer, weight, [&](const Tile &tile) {
+      multiply(0, tile, gradHx + tile.row * layer.hidden + tile.col,
+               layer.hidden);
     });
   }
 
-  /// Of the state after the i-th time, as the later times and the output see
-  /// it.
-  void gradientOfState(int64_t i, int64_t panel) {
-    int64_t h = layer.hidden, col = panel * PackedMatrix::kCols;
-    int64_t units = weight.panelWidth(panel);
-    for (int64_t b = 0; b < layer.batch; ++b) {
-      float *state = gradState + b * h + col;
-      if (i >= 0)
-        std::memcpy(state, layer.row(gradOutput, i, b, h) + col,
-                    units * sizeof(float));
-      else
-        std::memset(state, 0, units * sizeof(float));
-    }
-    if (i + 1 < layer.times)
-      weight.multiply(panel, layer.row(gradProjected, i + 1, 0, kGates * h),
-                      layer.batch, kGates * h, true, gradState + col, h);
+private:
+  /// What the gates at the i-th time give to the state before it.
+  void multiply(int64_t i, const Tile &at, float *to, int64_t stride) {
+    int64_t width = kGates * layer.hidden;
+    weight.multiply(at.panel, layer.row(gradProjected, i, at.row, width),
+                    at.rows, width, false, to, stride);
   }
 
-  void gradientOfGates(int64_t i, int64_t panel) {
-    int64_t h = layer.hidden, col = panel * PackedMatrix::kCols;
-    for (int64_t b = 0; b < layer.batch; ++b) {
+  void apply(int64_t i, const Tile &at) {
+    int64_t h = layer.hidden;
+    // Of the state after this time: by the next one, and by the output.
+    alignas(64) float gradState[kRows * kUnits];
+    if (i + 1 < layer.times)
+      multiply(i + 1, at, gradState, kUnits);
+    else
+      std::memset(gradState, 0, sizeof(gradState));
+    for (int64_t r = 0; r < at.rows; ++r) {
+      int64_t b = at.row + r;
       const float *before =
-          (i == 0 ? cx + b * h : layer.row(cells, i - 1, b, h)) + col;
-      lstmCellBackward({weight.panelWidth(panel), h, before},
-                       layer.row(gates, i, b, kGates * h) + col,
-                       layer.row(cells, i, b, h) + col, gradState + b * h + col,
-                       gradCell + b * h + col,
-                       layer.row(gradProjected, i, b, kGates * h) + col);
+          (i == 0 ? cx + b * h : layer.row(cells, i - 1, b, h)) + at.col;
+      lstmCellBackward({at.units, h, before},
+                       layer.row(gates, i, b, kGates * h) + at.col,
+                       layer.row(cells, i, b, h) + at.col,
+                       layer.row(gradOutput, i, b, h) + at.col,
+                       gradState + r * kUnits, gradCell + b * h + at.col,
+                       layer.row(gradProjected, i, b, kGates * h) + at.col);
     }
   }
 
   const Layer &layer;
   const float *gradOutput, *cx, *cells, *gates;
-  float *gradProjected, *gradState, *gradCell;
+  float *gradProjected, *gradHx, *gradCell;
   PackedMatrix weight;
 };
 

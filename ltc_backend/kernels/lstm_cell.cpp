@@ -16,6 +16,14 @@
 #define LTC_FOR_EACH_CPU
 #endif
 
+// The next loop's pointers do not overlap. GCC takes no local __restrict's
+// word.
+#if defined(__clang__)
+#define LTC_NO_OVERLAP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define LTC_NO_OVERLAP _Pragma("GCC ivdep")
+#endif
+
 namespace ltc::backend {
 
 /// e^x - 1 within 2 ULP, for |x| < 88: 2^n e^r - 1 with |r| <= ln(2) / 2, after
@@ -70,23 +78,27 @@ LTC_FOR_EACH_CPU
 void lstmCellBackward(const LstmCell &at, const float *gates,
                       const float *__restrict cell,
                       const float *__restrict gradOutput,
+                      const float *__restrict gradLater,
                       float *__restrict gradCell, float *gradGates) {
-  const float *__restrict in = gates, *__restrict forget = in + at.gateStride,
-                          *__restrict candidate = forget + at.gateStride,
-                          *__restrict out = candidate + at.gateStride;
+  const float *in = gates, *forget = in + at.gateStride,
+              *candidate = forget + at.gateStride,
+              *out = candidate + at.gateStride;
   const float *__restrict before = at.cellBefore;
-  float *__restrict gradIn = gradGates,
-                    *__restrict gradForget = gradIn + at.gateStride,
-                    *__restrict gradCandidate = gradForget + at.gateStride,
-                    *__restrict gradOut = gradCandidate + at.gateStride;
+  float *gradIn = gradGates, *gradForget = gradIn + at.gateStride,
+        *gradCandidate = gradForget + at.gateStride,
+        *gradOut = gradCandidate + at.gateStride;
+  LTC_NO_OVERLAP
   for (int64_t i = 0; i < at.units; ++i) {
+    float admitted = in[i], kept = forget[i];
+    float proposed = candidate[i], shown = out[i];
     float bent = hyperbolicTangent(cell[i]);
-    float grad = gradCell[i] + gradOutput[i] * out[i] * (1 - bent * bent);
-    gradOut[i] = gradOutput[i] * bent * out[i] * (1 - out[i]);
-    gradIn[i] = grad * candidate[i] * in[i] * (1 - in[i]);
-    gradForget[i] = grad * before[i] * forget[i] * (1 - forget[i]);
-    gradCandidate[i] = grad * in[i] * (1 - candidate[i] * candidate[i]);
-    gradCell[i] = grad * forget[i];
+    float state = gradOutput[i] + gradLater[i];
+    float grad = gradCell[i] + state * shown * (1 - bent * bent);
+    gradOut[i] = state * bent * shown * (1 - shown);
+    gradIn[i] = grad * proposed * admitted * (1 - admitted);
+    gradForget[i] = grad * before[i] * kept * (1 - kept);
+    gradCandidate[i] = grad * admitted * (1 - proposed * proposed);
+    gradCell[i] = grad * kept;
   }
 }
 

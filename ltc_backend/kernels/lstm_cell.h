@@ -21,11 +21,12 @@ struct LstmCell {
 /// and the output.
 void lstmCell(const LstmCell &at, float *gates, float *cell, float *output);
 
-/// Gradients of one application. `gradOutput` is with respect to the output,
-/// `gradCell` to the state after it on entry and before it on return;
-/// `gradGates`, laid out as the gates, to what the gates were made from.
+/// Gradients of one application. `gradOutput` and `gradLater` are with respect
+/// to the output, by what reads it and by the next time; `gradCell` to the
+/// state after it on entry and before it on return; `gradGates`, laid out as
+/// the gates, to what the gates were made from. No two overlap.
 void lstmCellBackward(const LstmCell &at, const float *gates, const float *cell,
-                      const float *gradOutput, float *gradCell,
-                      float *gradGates);
+                      const float *gradOutput, const float *gradLater,
+                      float *gradCell, float *gradGates);
 
 } // namespace ltc::backend

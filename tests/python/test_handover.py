@@ -176,7 +176,12 @@ PROGRAMS = {
         "fake_quantize_per_channel_affine_cachemask",
         "axis = 0",
     ),
-    "six dimensions": (lambda x: x.cumsum(5), [SIX], "cumsum", "tensor<2x1x3x2x1x4xf32>"),
+    "six dimensions": (
+        lambda x: x.cumsum(5),
+        [SIX],
+        "cumsum",
+        "tensor<2x1x3x2x1x4xf32>",
+    ),
     "convolution of volumes": (
         lambda x, w: functional.conv3d(x, w, stride=2),
         [SIX[..., 0, :].expand(2, 5, 3, 2, 4), torch.ones(2, 5, 1, 1, 1)],

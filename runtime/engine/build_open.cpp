@@ -88,11 +88,14 @@ void tellLimit(const Graph &trace, const Skeleton &skeleton, Family &family) {
           " (LTC_DYNAMIC_VERSIONS is the limit)");
 }
 
-void refuse(Family &family, const Graph &trace, const Error &error) {
+/// Two traces may have had a formula by chance that no code can be made for:
+/// others of further traces are tried, but not for ever.
+void refuse(Family &family, Fit fit, const Graph &trace, const Error &error) {
   static Counter &refusals = counter("cache.dynamic_refusals");
+  family.refused.push_back(std::move(fit));
+  if (family.refused.size() > 1)
+    return;
   refusals.add();
-  family.refused = true;
-  family.traces.clear();
   // The compiler says so of what it knows that it cannot do.
   bool expected =
       error.message.find("not for dynamic sizes") != error.message.npos;
@@ -184,13 +187,13 @@ DeviceEngine::buildInFamily(const Graph &trace, Hash128 key,
     found = buildOpen(request);
     if (!found || *found)
       return found;
-    Result<ProgramPtr> made = loadOrMake(entry.get(), trace, key, device, outcome);
+    Result<ProgramPtr> made =
+        loadOrMake(entry.get(), trace, key, device, outcome);
     if (!made)
       return made.takeError();
     fixed = std::move(*made);
   }
-  if (!family->refused)
-    note(*family, skeleton.integers);
+  note(*family, skeleton.integers);
   return bindProgram(std::move(fixed), {});
 }
 
@@ -207,6 +210,8 @@ Result<ExecutablePtr> DeviceEngine::buildFromVersion(const Request &request) {
       if (!again)
         return again.takeError();
       version.program = program = std::move(*again);
+      // Made for this trace, it may take over more than the first one did.
+      version.outputs = openGraph(request.trace, version.fit).outputs;
       symbols = version.fit.solve(request.skeleton.integers);
     }
     hits.add();
@@ -218,12 +223,15 @@ Result<ExecutablePtr> DeviceEngine::buildFromVersion(const Request &request) {
 Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
   static Counter &opened = counter("cache.dynamic_versions");
   Family &family = request.family;
-  if (family.refused)
+  auto limit = size_t(std::max<int64_t>(settings().dynamic_versions, 0));
+  if (!family.refused.empty() && family.refused.size() >= limit)
     return ExecutablePtr();
   Fit fit = fitFor(request.trace, request.skeleton, family, request.marks);
   if (fit.symbolAt.empty()) // the first of its kind, or known and evicted
     return ExecutablePtr();
-  if (family.versions.size() >= size_t(settings().dynamic_versions)) {
+  if (std::ranges::find(family.refused, fit) != family.refused.end())
+    return ExecutablePtr();
+  if (family.versions.size() >= limit) {
     if (!family.versions.empty())
       tellLimit(request.trace, request.skeleton, family);
     return ExecutablePtr();
@@ -232,7 +240,7 @@ Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
   if (!program) {
     // What was only marked may vary in another way than was thought.
     if (!family.traces.empty())
-      refuse(family, request.trace, program.error());
+      refuse(family, std::move(fit), request.trace, program.error());
     return ExecutablePtr();
   }
   opened.add();
@@ -266,9 +274,9 @@ Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
       solve(open->fit, open->graph.outputs, request.trace, request.skeleton);
   ProgramPtr program;
   if (symbols)
-    program = take(*entry, std::move(*found),
-                   openGraph(request.trace, open->fit), request.device,
-                   request.outcome);
+    program =
+        take(*entry, std::move(*found), openGraph(request.trace, open->fit),
+             request.device, request.outcome);
   family.versions.push_back(
       {std::move(open->fit), std::move(open->graph.outputs), program});
   if (!program)
@@ -286,10 +294,9 @@ DeviceEngine::loadOrMakeOpen(const Request &request, Fit &fit) {
     std::optional<OpenEntry> open = found ? readOpen(*found) : std::nullopt;
     if (open &&
         solve(open->fit, open->graph.outputs, request.trace, request.skeleton))
-      if (ProgramPtr program =
-              take(*entry, std::move(*found),
-                   openGraph(request.trace, open->fit), request.device,
-                   request.outcome)) {
+      if (ProgramPtr program = take(*entry, std::move(*found),
+                                    openGraph(request.trace, open->fit),
+                                    request.device, request.outcome)) {
         fit = std::move(open->fit);
         return program;
       }
@@ -297,8 +304,7 @@ DeviceEngine::loadOrMakeOpen(const Request &request, Fit &fit) {
   Graph open = openGraph(request.trace, fit);
   if (Status status = open.verify(); !status)
     return status.takeError();
-  return make(entry.get(), open, open.hash(), request.device,
-              request.outcome);
+  return make(entry.get(), open, open.hash(), request.device, request.outcome);
 }
 
 } // namespace ltc::runtime

@@ -200,6 +200,17 @@ TEST_F(OpenSizes, AVersionThatFellOutOfMemoryIsMadeAgain) {
   EXPECT_EQ(compiler.compiles, 4);
 }
 
+TEST_F(OpenSizes, AVersionThatIsMadeAgainSparesWhatAnotherTraceKeeps) {
+  configure("cache_memory_bytes", "1");
+  compile(donating(4, {}));
+  compile(donating(5, {}));
+  compile(step(4)); // the only one that stays
+  auto held = compile(donating(6, 1));
+  EXPECT_EQ(held->artifact().donated[1], 1u);
+  EXPECT_EQ(compile(donating(7, {}))->artifact().donated[1], std::nullopt);
+  configure("cache_memory_bytes", "1073741824");
+}
+
 TEST_F(OpenSizes, AProgramRefusesBuffersOfOtherSizesThanItsOwn) {
   compile(step(4));
   ExecutablePtr six = compile(step(6));

@@ -10,7 +10,9 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -114,6 +116,12 @@ int64_t sizeOf(OpFoldResult size) {
     return productOf(context, {sizeOf(op.getLhs()), sizeOf(op.getRhs())});
   if (auto op = value.getDefiningOp<arith::AddIOp>())
     return sumOf(context, {sizeOf(op.getLhs()), sizeOf(op.getRhs())});
+  if (auto op = value.getDefiningOp<memref::DimOp>())
+    if (std::optional<int64_t> dim = op.getConstantIndex())
+      return sizeOf(op.getSource(), *dim);
+  if (auto op = value.getDefiningOp<tensor::DimOp>())
+    if (std::optional<int64_t> dim = op.getConstantIndex())
+      return sizeOf(op.getSource(), *dim);
   if (auto op = value.getDefiningOp<affine::AffineApplyOp>()) {
     SmallVector<int64_t> operands;
     for (mlir::Value operand : op.getMapOperands())
@@ -181,6 +189,8 @@ int64_t sizeOf(mlir::Value tensor, int64_t dim) {
           [&](auto op) { return sizeOf(op.getDest(), dim); })
       .Case<tensor::CastOp>(
           [&](auto op) { return sizeOf(op.getSource(), dim); })
+      .Case<bufferization::ToTensorOp>(
+          [&](auto op) { return sizeOf(op.getBuffer(), dim); })
       .Case<DestinationStyleOpInterface>([&](auto op) {
         return sizeOf(op.getTiedOpOperand(result)->get(), dim);
       })

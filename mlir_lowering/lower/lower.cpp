@@ -80,12 +80,13 @@ static FailureOr<mlir::Value> fitResult(ImplicitLocOpBuilder &b, OpOp op,
     return op.emitError() << "the row of " << op.getCallee() << " gives "
                           << StringRef(name(value.dtype())) << ", recorded was "
                           << StringRef(name(wanted.dtype));
-  if (type == wanted.type && value.sizes() == wanted.sizes)
-    return value.ir();
-  if (type == wanted.type)
+  bool isStatic = !hasSymbolicSize(value.ir()) && wanted.type.hasStaticShape();
+  if (!isStatic && value.sizes() != wanted.sizes)
     return op.emitError() << "not for dynamic sizes: the row of "
                           << op.getCallee()
                           << " gives other sizes than were recorded";
+  if (type == wanted.type)
+    return value.ir();
   if (!tensor::CastOp::areCastCompatible(type, wanted.type))
     return op.emitError() << "the row of " << op.getCallee() << " gives "
                           << type << ", recorded was " << wanted.type;

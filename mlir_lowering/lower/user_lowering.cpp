@@ -7,6 +7,7 @@
 #include "mlir_lowering/lower/user_lowering.h"
 
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -63,6 +64,17 @@ static FailureOr<mlir::Value> fit(OpBuilder &b, OpOp op, mlir::Value value,
                         << wanted;
 }
 
+/// Whether the type says a number where the operand's size is symbolic.
+static bool closesSize(mlir::Value operand, Type written) {
+  auto from = dyn_cast<RankedTensorType>(operand.getType());
+  auto to = dyn_cast<RankedTensorType>(written);
+  if (!from || !to || from.getRank() != to.getRank())
+    return false;
+  return llvm::any_of(llvm::seq(from.getRank()), [&](int64_t dim) {
+    return from.isDynamicDim(dim) && !to.isDynamicDim(dim);
+  });
+}
+
 /// Gives the function the op's types, from which the sizes inside follow.
 static LogicalResult specialize(func::FuncOp function, OpOp op) {
   Block &body = function.getBody().front();
@@ -72,6 +84,9 @@ static LogicalResult specialize(func::FuncOp function, OpOp op) {
        llvm::enumerate(body.getArguments(), op.getInputs())) {
     Type written = parameter.getType();
     parameter.setType(operand.getType());
+    if (closesSize(operand, written))
+      return op.emitError() << "not for dynamic sizes: the registered lowering "
+                            << "of " << op.getCallee() << " takes " << written;
     auto cast = fit(b, op, parameter, written, "operand", number);
     if (failed(cast))
       return failure();
@@ -147,8 +162,15 @@ FailureOr<SmallVector<mlir::Value>> inlineUserLowering(ImplicitLocOpBuilder &b,
       inner->setLoc(op.getLoc());
     });
   SmallVector<mlir::Value> results;
-  for (mlir::Value result : body.getTerminator()->getOperands())
+  for (auto [result, recorded] :
+       llvm::zip_equal(body.getTerminator()->getOperands(), op.getResults())) {
     results.push_back(mapping.lookupOrDefault(result));
+    if (hasSymbolicSize(recorded) &&
+        sizesOf(results.back()) != sizesOf(recorded))
+      return op.emitError() << "not for dynamic sizes: the registered lowering "
+                            << "of " << op.getCallee()
+                            << " gives other sizes than were recorded";
+  }
   return results;
 }
 

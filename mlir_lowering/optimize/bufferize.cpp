@@ -83,14 +83,14 @@ Value placeOnStack(memref::AllocOp alloc, int64_t bytes, Block &entry) {
 }
 
 /// Memory from the heap, while the kernel runs over its share of a loop, for a
-/// temporary of a tile that has no largest size.
+/// temporary of a tile that is too large for the stack, or has no largest size.
 Value placeOnHeap(memref::AllocOp alloc, const Formula &bytes, Block &entry) {
   OpBuilder b = OpBuilder::atBlockBegin(&entry);
   Location loc = alloc.getLoc();
   int64_t size = sizeTable(b.getContext()).size(bytes);
   Value memory = memref::AllocOp::create(
       b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
-      cast<Value>(sizeValue(b, loc, size)),
+      getValueOrCreateConstantIndexOp(b, loc, sizeValue(b, loc, size)),
       b.getI64IntegerAttr(kArenaAlignment));
   b.setInsertionPoint(entry.getTerminator());
   memref::DeallocOp::create(b, loc, memory);
@@ -137,10 +137,8 @@ LogicalResult placeTemporaries(func::FuncOp kernel, Formula &scratch) {
       place = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(), memory,
                                      offset, alloc.getDynamicSizes());
       scratch = scratch + aligned(size);
-    } else if (!size.isConstant()) {
-      place = placeOnHeap(alloc, size, entry);
     } else {
-      return alloc.emitError("a temporary of a parallel loop is too large");
+      place = placeOnHeap(alloc, size, entry);
     }
     alloc.getResult().replaceAllUsesWith(place);
     alloc.erase();

@@ -206,14 +206,16 @@ bool BufferPlan::mayOverwriteBy(CallOp call, Value argument) {
          isOnlyInput(call, *base, storage);
 }
 
+/// Whether all that the kernel reads of a tensor's memory, also under other
+/// shapes, it reads before it writes the result there.
 bool BufferPlan::mayOverwrite(func::CallOp call, OpResult result,
-                              Value argument) {
+                              Value tensor) {
   func::FuncOp kernel = kernelOf(call);
   int64_t number = result.getResultNumber();
   for (auto [i, operand] : llvm::enumerate(call.getOperands())) {
     auto found = storageNumber.find(operand);
     if (found == storageNumber.end() ||
-        found->second != storageNumber.lookup(argument))
+        found->second != storageNumber.lookup(tensor))
       continue;
     bool allowed = false;
     for (StringRef name : {attr::kInPlace, attr::kUpdates})
@@ -235,7 +237,7 @@ void BufferPlan::visitKernel(func::CallOp call) {
     Value operand = call.getOperand(argument);
     auto found = storageNumber.find(operand);
     return found != storageNumber.end() && !taken.contains(found->second) &&
-           takeOver(operand, result) &&
+           mayOverwrite(call, result, operand) && takeOver(operand, result) &&
            taken.insert(storageNumber.lookup(result)).second;
   };
   for (auto updates = pairsOf(kernel, attr::kUpdates); !updates.empty();

@@ -54,7 +54,7 @@ private:
   void findDonations(mlir::Operation *ret);
   bool takeOffer(mlir::OpResult result);
   bool mayOverwrite(mlir::func::CallOp call, mlir::OpResult result,
-                    mlir::Value argument);
+                    mlir::Value tensor);
   bool mayOverwriteBy(CallOp call, mlir::Value argument);
   bool takeOver(mlir::Value operand, mlir::OpResult result);
   bool overwriteInput(CallOp call, mlir::OpResult result);

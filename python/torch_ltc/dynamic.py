@@ -10,7 +10,15 @@ __all__ = ["mark_dynamic", "mark_static"]
 
 
 def _mark(tensor, dims, dynamic):
-    for dim in (dims,) if isinstance(dims, int) else dims:
+    dims = [dims] if isinstance(dims, int) else dims
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"cannot mark a {type(tensor).__name__}; wanted is a tensor")
+    if not (
+        isinstance(dims, (list, tuple, range))
+        and all(type(dim) is int and abs(dim) < 2**31 for dim in dims)
+    ):
+        raise TypeError(f"{dims!r} is no dimension, nor a list of dimensions")
+    for dim in dims:
         _start().mark_dim(tensor, dim, dynamic)
 
 

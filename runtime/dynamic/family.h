@@ -33,7 +33,7 @@ struct Family {
   std::mutex mutex;
   std::vector<Trace> traces;     ///< what a new version has to serve
   std::vector<Version> versions; ///< the least general first
-  bool refused = false;          ///< the compiler has no code for varying sizes
+  std::vector<Fit> refused;      ///< what the compiler has no code for
   bool limitTold = false;        ///< that there are too many versions
   /// The entries that were looked for: versions of other processes.
   std::unordered_set<Hash128> diskAsked;

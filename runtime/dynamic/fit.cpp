@@ -42,6 +42,9 @@ template <typename Wanted> bool fits(const Column &column, Wanted wanted) {
 /// often than by design, unless they are next to each other.
 constexpr int64_t kNearby = 16;
 
+/// Of so many symbols all products of three are tried.
+constexpr size_t kFewSymbols = 32;
+
 /// Finds a column as a formula of the symbols' columns, the likeliest first.
 class Expression {
 public:
@@ -51,7 +54,8 @@ public:
   std::optional<Formula> find() const {
     for (auto search :
          {&Expression::multiple, &Expression::shifted, &Expression::product,
-          &Expression::sum, &Expression::difference, &Expression::affine})
+          &Expression::sum, &Expression::difference, &Expression::affine,
+          &Expression::volume})
       if (std::optional<Formula> found = (this->*search)())
         return found;
     return std::nullopt;
@@ -153,6 +157,19 @@ private:
               constantOf([&](size_t i) { return factor * at(s, i); }))
         return Formula(int64_t(factor)) * name(s) + Formula(*constant);
     }
+    return std::nullopt;
+  }
+
+  /// The elements of a tensor of three sizes that vary, put in a row.
+  std::optional<Formula> volume() const {
+    if (column.kind != IntegerKind::ResultSize || symbols.size() > kFewSymbols)
+      return std::nullopt;
+    for (size_t s = 0; s < symbols.size(); ++s)
+      for (size_t t = s; t < symbols.size(); ++t)
+        for (size_t u = t; u < symbols.size(); ++u)
+          if (auto factor = factorOf(
+                  [&](size_t i) { return at(s, i) * at(t, i) * at(u, i); }))
+            return Formula(*factor) * name(s) * name(t) * name(u);
     return std::nullopt;
   }
 

@@ -31,6 +31,8 @@ struct LTC_API Fit {
   /// say. As many integers as there are positions.
   std::optional<std::vector<int64_t>>
   solve(std::span<const int64_t> integers) const;
+
+  bool operator==(const Fit &) const = default;
 };
 
 using Trace = std::vector<int64_t>;

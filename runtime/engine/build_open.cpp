@@ -90,11 +90,14 @@ void tellLimit(const Graph &trace, const Skeleton &skeleton, Family &family) {
           " (LTC_DYNAMIC_VERSIONS is the limit)");
 }
 
-void refuse(Family &family, const Graph &trace, const Error &error) {
+/// Two traces may have had a formula by chance that no code can be made for:
+/// others of further traces are tried, but not for ever.
+void refuse(Family &family, Fit fit, const Graph &trace, const Error &error) {
   static Counter &refusals = counter("cache.dynamic_refusals");
+  family.refused.push_back(std::move(fit));
+  if (family.refused.size() > 1)
+    return;
   refusals.add();
-  family.refused = true;
-  family.traces.clear();
   // The compiler says so of what it knows that it cannot do.
   bool expected =
       error.message.find("not for dynamic sizes") != error.message.npos;
@@ -192,8 +195,7 @@ DeviceEngine::buildInFamily(const Graph &trace, Hash128 key,
       return made.takeError();
     fixed = std::move(*made);
   }
-  if (!family->refused)
-    note(*family, skeleton.integers);
+  note(*family, skeleton.integers);
   return bindProgram(std::move(fixed), {}, trace);
 }
 
@@ -221,14 +223,17 @@ Result<ExecutablePtr> DeviceEngine::buildFromVersion(const Request &request) {
 Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
   static Counter &opened = counter("cache.dynamic_versions");
   Family &family = request.family;
-  if (family.refused)
+  auto limit = size_t(std::max<int64_t>(settings().dynamic_versions, 0));
+  if (!family.refused.empty() && family.refused.size() >= limit)
     return ExecutablePtr();
   Family::Version version;
   version.fit = fitFor(request.trace, request.skeleton, family, request.marks);
   // The first of its kind, or known and evicted.
   if (version.fit.symbolAt.empty())
     return ExecutablePtr();
-  if (family.versions.size() >= size_t(settings().dynamic_versions)) {
+  if (std::ranges::find(family.refused, version.fit) != family.refused.end())
+    return ExecutablePtr();
+  if (family.versions.size() >= limit) {
     if (!family.versions.empty())
       tellLimit(request.trace, request.skeleton, family);
     return ExecutablePtr();
@@ -237,7 +242,7 @@ Result<ExecutablePtr> DeviceEngine::buildOpen(const Request &request) {
   if (!program) {
     // What was only marked may vary in another way than was thought.
     if (!family.traces.empty())
-      refuse(family, request.trace, program.error());
+      refuse(family, std::move(version.fit), request.trace, program.error());
     return ExecutablePtr();
   }
   opened.add();

@@ -217,6 +217,11 @@ def test_marks_of_what_cannot_be_marked():
         torch_ltc.mark_dynamic(torch.ones(3), 0)
     with pytest.raises(IndexError, match="Dimension out of range"):
         torch_ltc.mark_static(torch.ones(3, device="lazy"), 1)
+    for dims in None, 0.5, "0", True, 2**70, [0, None]:
+        with pytest.raises(TypeError, match="is no dimension, nor a list"):
+            torch_ltc.mark_dynamic(torch.ones(3, device="lazy"), dims)
+    with pytest.raises(TypeError, match="cannot mark a list"):
+        torch_ltc.mark_static([1, 2], 0)
 
 
 def test_turned_off_each_size_is_compiled(counts):

@@ -185,7 +185,8 @@ DeviceEngine::buildInFamily(const Graph &trace, Hash128 key,
     found = buildOpen(request);
     if (!found || *found)
       return found;
-    Result<ProgramPtr> made = loadOrMake(entry.get(), trace, key, device, outcome);
+    Result<ProgramPtr> made =
+        loadOrMake(entry.get(), trace, key, device, outcome);
     if (!made)
       return made.takeError();
     fixed = std::move(*made);
@@ -258,7 +259,8 @@ Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
   static Counter &hits = counter("cache.dynamic_hits");
   Family &family = request.family;
   const std::vector<GraphOutput> &outputs = request.trace.outputs;
-  if (!family.diskAsked.insert(familyHash(request.skeleton.key, outputs)).second)
+  if (!family.diskAsked.insert(familyHash(request.skeleton.key, outputs))
+           .second)
     return ExecutablePtr();
   std::unique_ptr<DiskEntry> entry = familyEntry(request, outputs);
   std::optional<DiskEntry::Found> found = entry ? entry->load() : std::nullopt;
@@ -270,9 +272,9 @@ Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
       solve(open->fit, open->graph.outputs, request.trace, request.skeleton);
   ProgramPtr program;
   if (symbols)
-    program = take(*entry, std::move(*found),
-                   openGraph(request.trace, open->fit), request.device,
-                   request.outcome);
+    program =
+        take(*entry, std::move(*found), openGraph(request.trace, open->fit),
+             request.device, request.outcome);
   family.versions.push_back(
       {std::move(open->fit), std::move(open->graph.outputs), program});
   if (!program)
@@ -291,18 +293,16 @@ DeviceEngine::loadOrMakeOpen(const Request &request, Fit &fit) {
     std::optional<OpenEntry> other = found ? readOpen(*found) : std::nullopt;
     if (other && solve(other->fit, other->graph.outputs, request.trace,
                        request.skeleton))
-      if (ProgramPtr program =
-              take(*entry, std::move(*found),
-                   openGraph(request.trace, other->fit), request.device,
-                   request.outcome)) {
+      if (ProgramPtr program = take(*entry, std::move(*found),
+                                    openGraph(request.trace, other->fit),
+                                    request.device, request.outcome)) {
         fit = std::move(other->fit);
         return program;
       }
   }
   if (Status status = open.verify(); !status)
     return status.takeError();
-  return make(entry.get(), open, open.hash(), request.device,
-              request.outcome);
+  return make(entry.get(), open, open.hash(), request.device, request.outcome);
 }
 
 } // namespace ltc::runtime

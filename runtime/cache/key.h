@@ -24,9 +24,8 @@ inline Hash128 familyHash(Hash128 skeleton,
 
 /// What stands for a graph in the key of its entry.
 inline Hash128 entryHash(const Graph &graph) {
-  return graph.isDynamic()
-             ? familyHash(skeletonOf(graph).key, graph.outputs)
-             : graph.hash();
+  return graph.isDynamic() ? familyHash(skeletonOf(graph).key, graph.outputs)
+                           : graph.hash();
 }
 
 /// All that decides an artifact: the graph, the target with every feature of

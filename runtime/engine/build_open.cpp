@@ -266,7 +266,8 @@ Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {
   static Counter &hits = counter("cache.dynamic_hits");
   Family &family = request.family;
   const std::vector<GraphOutput> &outputs = request.trace.outputs;
-  if (!family.diskAsked.insert(familyHash(request.skeleton.key, outputs)).second)
+  if (!family.diskAsked.insert(familyHash(request.skeleton.key, outputs))
+           .second)
     return ExecutablePtr();
   std::unique_ptr<DiskEntry> entry = familyEntry(request, outputs);
   std::optional<DiskEntry::Found> found = entry ? entry->load() : std::nullopt;

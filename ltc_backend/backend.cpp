@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/backend.h"
 
+#include "ltc/autopsy.h"
 #include "ltc/engine.h"
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/dry_run.h"
@@ -233,15 +234,20 @@ void setCurrentDevice(int64_t ordinal) {
   current = ordinal;
 }
 
+void finishDryRun() {
+  raiseIfFailed(finishCompiling());
+  raiseIfFailed(CompileGuard::check());
+}
+
 void markStep(int64_t device, bool wait) {
   sync(device, wait);
   if (wait)
-    raiseIfFailed(finishCompiling());
+    finishDryRun();
 }
 
 void synchronize(int64_t device) {
   sync(device, /*wait=*/false);
-  raiseIfFailed(finishCompiling());
+  finishDryRun();
   raiseIfFailed(engine(device).synchronize());
 }
 

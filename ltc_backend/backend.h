@@ -35,6 +35,9 @@ LTC_API void setCurrentDevice(int64_t ordinal);
 /// queues it. Returns when it has been queued, or when it has run if `wait`.
 /// Release the GIL first.
 LTC_API void markStep(int64_t device, bool wait);
+/// Waits for what dry runs compile. Raises its first error, and what the
+/// thread's guards say. No lock may be held, nor the GIL.
+LTC_API void finishDryRun();
 /// Waits for the queue to drain; raises the first error that nobody has seen.
 LTC_API void synchronize(int64_t device);
 

@@ -26,7 +26,7 @@ struct Artifact {
   /// Graph::instantiate() says what is called.
   struct Call {
     Graph graph;
-    uint32_t node = kNoNode; ///< the first of the graph's that makes it
+    uint32_t node = kNoNode; ///< the graph's that makes it
   };
   std::vector<Call> calls; ///< by number
   /// What an error number means: op, operand types, and the graph's node.

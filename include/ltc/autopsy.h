@@ -14,6 +14,8 @@
 
 #include "ltc/graph.h"
 
+#include <memory>
+
 namespace ltc {
 
 /// Why a graph was not in memory.
@@ -53,6 +55,7 @@ struct CompileRecord {
   size_t ops = 0;
   double seconds = 0;    ///< until it could be launched
   bool fromDisk = false; ///< loaded, not compiled
+  bool open = false;     ///< with sizes left open: it serves others too
   /// `source` and `earlier` are known whenever a line of theirs is.
   GraphDifference difference;
   Source source, earlier; ///< of the difference
@@ -70,20 +73,29 @@ struct CompileRecord {
 /// The last thousand, oldest first. Any thread.
 LTC_API std::vector<CompileRecord> compileRecords();
 
-/// Counts what the thread that entered it compiles. One thread; left before it
-/// is destroyed or by its destructor, in any order with others.
+/// Counts what the thread that entered it compiles, or has another compile in
+/// its stead, until it leaves. Left by its destructor, in any order with
+/// others.
 class LTC_API CompileGuard {
 public:
   /// `loads`: a graph loaded from disk counts too.
-  CompileGuard(size_t allowed, bool loads) : allowed(allowed), loads(loads) {}
+  CompileGuard(size_t allowed, bool loads);
   ~CompileGuard() { leave(); }
   CompileGuard(const CompileGuard &) = delete;
   CompileGuard &operator=(const CompileGuard &) = delete;
 
   void enter();
   void leave();
-  /// All that was counted.
-  const std::vector<CompileRecord> &records() const { return counted; }
+  /// All that was counted. Any thread.
+  std::vector<CompileRecord> records() const;
+
+  struct Count;
+  /// Those of a thread, the innermost last.
+  using Entered = std::vector<std::shared_ptr<Count>>;
+  /// Of this thread: to be given to one that compiles in its stead.
+  static Entered entered();
+  /// Makes this thread compile for these, and returns those it did before.
+  static Entered exchange(Entered guards);
 
   /// Tells the guards of this thread.
   static void notify(const CompileRecord &record);
@@ -92,10 +104,7 @@ public:
   static Status check();
 
 private:
-  const size_t allowed;
-  const bool loads;
-  bool broken = false; ///< and nobody was told
-  std::vector<CompileRecord> counted;
+  std::shared_ptr<Count> count;
 };
 
 } // namespace ltc

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/dry_run.h"
 
+#include "ltc/autopsy.h"
+
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -20,7 +22,8 @@ class CompileThreads {
 public:
   void add(Engine &engine, Graph graph, std::vector<DimMark> marks) {
     std::lock_guard lock(mutex);
-    waiting.push_back({&engine, std::move(graph), std::move(marks)});
+    waiting.push_back(
+        {&engine, std::move(graph), std::move(marks), CompileGuard::entered()});
     ++unfinished;
     if (threads < std::max(1u, std::thread::hardware_concurrency()) &&
         threads < unfinished) {
@@ -43,6 +46,7 @@ private:
     Engine *engine;
     Graph graph;
     std::vector<DimMark> marks;
+    CompileGuard::Entered guards; ///< of the thread that recorded it
   };
 
   void work() {
@@ -52,8 +56,10 @@ private:
       Work next = std::move(waiting.front());
       waiting.pop_front();
       lock.unlock();
+      CompileGuard::exchange(std::move(next.guards));
       Result<ExecutablePtr> compiled =
           next.engine->compile(next.graph, next.marks);
+      CompileGuard::exchange({});
       lock.lock();
       if (!compiled && failure)
         failure = compiled.takeError();

@@ -253,19 +253,16 @@ private:
     for (auto [i, value] : llvm::enumerate(values))
       storeWord(b, array, i, value);
     LLVM::CallOp::create(b, TypeRange(), "ltc_kernel_call",
-                         ValueRange{context, constant(numberOf(call)), array});
+                         ValueRange{context, constant(addSite(call)), array});
     ++artifact.kernels;
     call.erase();
   }
 
-  int64_t numberOf(CallOp call) {
-    Graph graph = exportCall(call);
-    auto [found, isNew] =
-        numbers.try_emplace(graph.hash(), artifact.calls.size());
-    if (isNew)
-      artifact.calls.push_back(
-          {std::move(graph), uint32_t(call.getNode().value_or(-1))});
-    return found->second;
+  /// Equal calls too have a number each, by which an error finds its node.
+  int64_t addSite(CallOp call) {
+    artifact.calls.push_back(
+        {exportCall(call), uint32_t(call.getNode().value_or(-1))});
+    return int64_t(artifact.calls.size()) - 1;
   }
 
   void copyDense(memref::CopyOp copy) {
@@ -304,7 +301,6 @@ private:
   Value context, symbols;
   LLVM::AllocaOp wordArray;
   int64_t wordCount = 1;
-  std::map<Hash128, int64_t> numbers;
 };
 
 } // namespace

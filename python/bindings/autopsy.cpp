@@ -27,7 +27,7 @@ py::tuple row(const CompileRecord &record) {
       difference.op, difference.subject, difference.was, difference.now,
       place(record.source), place(record.earlier), place(record.endedAt),
       record.comparedWith, record.remedy(), record.ops, record.seconds,
-      record.fromDisk, record.key.str(), record.str());
+      record.fromDisk, record.open, record.key.str(), record.str());
 }
 
 py::list rows(const std::vector<CompileRecord> &records) {

@@ -89,6 +89,8 @@ void defineDevice(py::module_ &m) {
   m.def("set_current_device",
         torch::wrap_pybind_function(backend::setCurrentDevice));
   m.def("mark_step", torch::wrap_pybind_function_no_gil(backend::markStep));
+  m.def("finish_compiling",
+        torch::wrap_pybind_function_no_gil(backend::finishDryRun));
   m.def("synchronize",
         torch::wrap_pybind_function_no_gil(backend::synchronize));
   m.def("memory", torch::wrap_pybind_function(memory));

@@ -59,6 +59,7 @@ class Compile(NamedTuple):
     ops: int
     seconds: float
     from_disk: bool  # loaded, not compiled
+    sizes_open: bool  # the program serves other sizes too
     key: str
     text: str
 
@@ -110,7 +111,8 @@ class compile_guard(contextlib.ContextDecorator):
     the graph was compiled and runs, and its values can be read.
 
     What counts is compiled by the thread that entered the guard, while it is in
-    there: work that is recorded inside and read outside counts outside. Graphs
+    there: work that is recorded inside and read outside counts outside. In a dry
+    run other threads compile for it, and the guard's end waits for them. Graphs
     loaded from disk count only with `loads=True`; a test that must not depend on
     what an earlier run left wants that. Guards nest, and one may be used again,
     also in several threads at once. ``with ... as counted`` gives an object whose
@@ -148,7 +150,12 @@ class compile_guard(contextlib.ContextDecorator):
         return _Counted(guard)
 
     def __exit__(self, *exception):
-        self._entered.guards.pop().leave()
+        guard = self._entered.guards.pop()
+        try:
+            if exception[0] is None:
+                start().finish_compiling()
+        finally:
+            guard.leave()
 
 
 class _Counted:

@@ -6,24 +6,63 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/autopsy.h"
 
+#include <mutex>
+#include <optional>
+
 namespace ltc {
 
-/// Those that this thread has entered, the innermost last.
-static std::vector<CompileGuard *> &entered() {
-  static thread_local std::vector<CompileGuard *> guards;
+/// Shared with the threads that compile in the stead of the one that entered.
+struct CompileGuard::Count {
+  const size_t allowed;
+  const bool loads;
+  std::mutex mutex;
+  bool left = true;
+  bool broken = false; ///< and nobody was told
+  std::vector<CompileRecord> records;
+};
+
+static CompileGuard::Entered &ofThisThread() {
+  static thread_local CompileGuard::Entered guards;
   return guards;
 }
 
-void CompileGuard::enter() { entered().push_back(this); }
+CompileGuard::CompileGuard(size_t allowed, bool loads)
+    : count(new Count{allowed, loads, {}, true, false, {}}) {}
 
-void CompileGuard::leave() { std::erase(entered(), this); }
+void CompileGuard::enter() {
+  {
+    std::lock_guard lock(count->mutex);
+    count->left = false;
+  }
+  ofThisThread().push_back(count);
+}
+
+void CompileGuard::leave() {
+  {
+    std::lock_guard lock(count->mutex);
+    count->left = true;
+  }
+  std::erase(ofThisThread(), count);
+}
+
+std::vector<CompileRecord> CompileGuard::records() const {
+  std::lock_guard lock(count->mutex);
+  return count->records;
+}
+
+CompileGuard::Entered CompileGuard::entered() { return ofThisThread(); }
+
+CompileGuard::Entered CompileGuard::exchange(Entered guards) {
+  return std::exchange(ofThisThread(), std::move(guards));
+}
 
 void CompileGuard::notify(const CompileRecord &record) {
-  for (CompileGuard *guard : entered()) {
-    if (record.fromDisk && !guard->loads)
+  for (const std::shared_ptr<Count> &guard : ofThisThread()) {
+    std::lock_guard lock(guard->mutex);
+    if (guard->left || (record.fromDisk && !guard->loads))
       continue;
-    guard->counted.push_back(record);
-    guard->broken = guard->counted.size() > guard->allowed;
+    guard->records.push_back(record);
+    guard->broken = guard->records.size() > guard->allowed;
   }
 }
 
@@ -47,13 +86,15 @@ static Error errorOf(const std::vector<CompileRecord> &records,
 
 Status CompileGuard::check() {
   // One error says it for all that are broken: it passes through them.
-  const CompileGuard *innermost = nullptr;
-  for (CompileGuard *guard : entered())
+  std::optional<Error> error;
+  for (const std::shared_ptr<Count> &guard : ofThisThread()) {
+    std::lock_guard lock(guard->mutex);
     if (std::exchange(guard->broken, false))
-      innermost = guard;
-  if (!innermost)
+      error = errorOf(guard->records, guard->allowed);
+  }
+  if (!error)
     return {};
-  return errorOf(innermost->counted, innermost->allowed);
+  return std::move(*error);
 }
 
 } // namespace ltc

@@ -132,6 +132,7 @@ void CompileHistory::note(const Graph &graph, Hash128 key, const Event &event) {
   record.ops = graph.nodes.size();
   record.seconds = std::chrono::duration<double>(event.took).count();
   record.fromDisk = event.fromDisk;
+  record.open = event.open;
   KeptPtr kept = summarize(graph, record.number);
   GraphDifference &difference = record.difference;
   difference.source = graph.endedBy;

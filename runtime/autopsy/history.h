@@ -23,6 +23,7 @@ public:
     std::chrono::steady_clock::duration took;
     bool fromDisk = false;
     std::string diskFault; ///< of the entry on disk, or empty
+    bool open = false;     ///< with sizes left open
   };
   /// A graph that was not in memory, and now is: finds out why, counts, logs
   /// and tells the thread's guards.

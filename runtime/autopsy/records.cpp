@@ -9,6 +9,7 @@
 #include "labelled_line.h"
 #include "ltc/log.h"
 #include "ltc/metrics.h"
+#include "ltc/settings.h"
 
 #include <array>
 #include <cstdio>
@@ -43,11 +44,12 @@ std::string secondsText(double seconds) {
   return text;
 }
 
-/// "graph 3 (213 ops), compiled in 1.2 s"
+/// "graph 3 (213 ops), compiled with sizes left open in 1.2 s"
 std::string headline(const CompileRecord &record) {
   return "graph " + std::to_string(record.number) + " (" +
          std::to_string(record.ops) + (record.ops == 1 ? " op), " : " ops), ") +
-         (record.fromDisk ? "loaded from disk in " : "compiled in ") +
+         (record.fromDisk ? "loaded from disk" : "compiled") +
+         (record.open ? " with sizes left open in " : " in ") +
          secondsText(record.seconds);
 }
 
@@ -60,13 +62,24 @@ std::string places(const CompileRecord &record) {
   return text;
 }
 
+std::string remedyOfShape(bool open) {
+  if (open)
+    return "nothing need be done: further sizes run the same program; "
+           "torch_ltc.mark_dynamic(tensor, dim) from the first step on saves "
+           "the compile for one size";
+  std::string few = "keep to few sizes: pad, sort into buckets, or drop the "
+                    "last, smaller batch (drop_last=True)";
+  if (settings().dynamic == "off")
+    return few + "; or let LTC_DYNAMIC=auto compile once for all";
+  return few + "; ranks, sizes of 0 and 1, and what some ops must know are "
+               "compiled for one by one";
+}
+
 std::string remedyOf(CompileCause cause, bool isOutput) {
   switch (cause) {
   case CompileCause::FirstUse:
+  case CompileCause::Shape: // see remedyOfShape()
     return "";
-  case CompileCause::Shape:
-    return "keep to few sizes: pad, sort into buckets, or drop the last, "
-           "smaller batch (drop_last=True)";
   case CompileCause::DType:
     return "convert once, so that every call brings the same type";
   case CompileCause::Constant:
@@ -93,6 +106,8 @@ std::string remedyOf(CompileCause cause, bool isOutput) {
 std::string_view name(CompileCause cause) { return causeNames[size_t(cause)]; }
 
 std::string CompileRecord::remedy() const {
+  if (difference.cause == CompileCause::Shape)
+    return remedyOfShape(open);
   return remedyOf(difference.cause, !difference.subject.starts_with("input"));
 }
 

@@ -163,9 +163,10 @@ Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key,
           : buildAlone(graph, key, *opened, outcome);
   if (built && (outcome.compiled || outcome.fromDisk)) {
     ++state.builds;
+    bool open = !static_cast<const BoundProgram &>(**built).symbols.empty();
     history.note(graph, key,
                  {std::chrono::steady_clock::now() - start, !outcome.compiled,
-                  outcome.fault});
+                  outcome.fault, open});
   }
   return built;
 }

@@ -78,6 +78,25 @@ def test_the_report_is_for_people_and_programs():
     assert "try " in text
 
 
+def test_a_compile_with_sizes_left_open_says_so():
+    for size in (76, 77):
+        ones(size, 9).exp().sinh().cpu()
+    one, open_ = torch_ltc.explain()[-2:]
+    assert not one.sizes_open and open_.sizes_open
+    assert open_.cause == "shape" and "was 76 and is 77" in open_.what
+    assert "compiled with sizes left open in" in str(open_)
+    assert "mark_dynamic" in open_.remedy and "drop_last" not in open_.remedy
+
+
+def test_a_compile_for_one_size_says_what_helps():
+    with torch_ltc.settings.scope(dynamic="off"):
+        for size in (78, 79):
+            ones(size, 9).cosh().sinh().cpu()
+        off = torch_ltc.explain()[-1]
+    assert off.cause == "shape" and not off.sizes_open
+    assert "drop_last" in off.remedy and "LTC_DYNAMIC=auto" in off.remedy
+
+
 def test_values_recompile_nothing(counts):
     model = torch.nn.Linear(75, 2).to("lazy")
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)

@@ -183,6 +183,27 @@ def test_what_is_loaded_counts_if_it_is_to(tmp_path):
     assert "loaded from disk" in str(caught.value)
 
 
+def test_what_a_dry_run_compiles_counts():
+    with compile_guard(2) as counted, torch_ltc.precompile():
+        kept = [fresh().exp() for _ in range(2)]
+    assert len(counted) == 1
+    assert counted.compiles[0].ops == len(kept)
+    broken = pytest.raises(UnexpectedCompileError, match="where none may be")
+    with broken, no_compile(), torch_ltc.precompile():
+        kept.append(fresh().exp())
+
+
+def test_the_end_of_a_guard_waits_for_a_dry_program():
+    with torch_ltc.settings.scope(dry_run=True):
+        with pytest.raises(UnexpectedCompileError), no_compile() as counted:
+            kept = fresh().exp()
+            torch.lazy.mark_step()
+        assert len(counted) == 1
+        with no_compile() as counted:
+            del kept
+    assert len(counted) == 0
+
+
 def test_what_cannot_be_guarded_is_refused():
     with pytest.raises(ValueError, match="negative"):
         compile_guard(max_graphs=-1)

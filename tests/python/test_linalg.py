@@ -149,3 +149,14 @@ def test_least_squares(driver, shape, counts):
     assert counts.fallbacks() == (
         ["record.fallback.aten::linalg_lstsq"] if by_rank else []
     )
+
+
+def test_of_equal_calls_the_one_that_failed_is_named():
+    good, bad = torch.eye(3).to("lazy"), -torch.eye(3).to("lazy")
+    first = torch.linalg.cholesky(good)
+    second = torch.linalg.cholesky(bad)
+    with pytest.raises(torch_ltc.Error) as caught:
+        second.cpu()
+    wanted = test_of_equal_calls_the_one_that_failed_is_named.__code__.co_firstlineno
+    assert caught.value.line == wanted + 3
+    del first

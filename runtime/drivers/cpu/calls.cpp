@@ -7,6 +7,7 @@
 #include "calls.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace ltc::cpu {
 
@@ -66,7 +67,13 @@ bool hasSymbolicAttribute(const Graph &call) {
 Result<Calls> Calls::bind(const std::vector<Artifact::Call> &all,
                           const ltc_host &services) {
   Calls calls(services);
+  std::unordered_map<Hash128, uint32_t> known;
   for (const Artifact::Call &call : all) {
+    auto [same, isNew] =
+        known.try_emplace(call.graph.hash(), uint32_t(calls.bound.size()));
+    calls.kernelOf.push_back(same->second);
+    if (!isNew)
+      continue;
     Result<BoundCall> bound = bindOne(call.graph, call.graph.symbols, services);
     if (!bound)
       return bound.takeError();
@@ -108,7 +115,7 @@ Status Calls::choose(std::span<const int64_t> symbols) {
     wanted = {{symbols.begin(), symbols.end()}, std::move(*made)};
   }
   for (size_t i = 0; i < varying.size(); ++i)
-    std::swap(bound[varying[i].number], wanted.calls[i]);
+    std::swap(bound[varying[i].kernel], wanted.calls[i]);
   std::swap(chosen, wanted.symbols);
   others.push_front(std::move(wanted));
   if (others.size() >= kMaxChoices)

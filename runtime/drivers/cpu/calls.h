@@ -22,10 +22,10 @@ struct BoundCall {
   size_t operands; ///< the first of them; the rest are results
 };
 
-/// A program's calls by number. A kernel takes its sizes from its views, and is
-/// bound to its attributes: where those depend on symbols, there is one kernel
-/// for each set of values, kept for as many as were used last. From one thread
-/// at a time.
+/// A program's calls by number; equal ones have one kernel. A kernel takes its
+/// sizes from its views, and is bound to its attributes: where those depend on
+/// symbols, there is one kernel for each set of values, kept for as many as
+/// were used last. From one thread at a time.
 class Calls {
 public:
   /// Binds all of them, those with symbols for the hints.
@@ -34,7 +34,7 @@ public:
   /// Makes the calls those for these values.
   Status choose(std::span<const int64_t> symbols);
 
-  BoundCall &operator[](size_t number) { return bound[number]; }
+  BoundCall &operator[](size_t number) { return bound[kernelOf[number]]; }
 
 private:
   /// The kernels of `varying` for some values.
@@ -43,7 +43,7 @@ private:
     std::vector<BoundCall> calls;
   };
   struct Varying {
-    size_t number;
+    size_t kernel; ///< which of `bound`
     Graph graph;
   };
   /// Steps of a loop with a length that grows need one choice each; a loader
@@ -56,6 +56,7 @@ private:
 
   const ltc_host *services;
   std::vector<BoundCall> bound;
+  std::vector<uint32_t> kernelOf; ///< by number: which of `bound`
   std::vector<Varying> varying;
   std::vector<int64_t> chosen;
   std::list<Choice> others; ///< the last used first

@@ -44,11 +44,7 @@ static Value softmax(Emit &e, const OpCall &op) {
   int64_t dim = op.dim("dim");
   Value x = e.widen(op["self"]); // sums of bf16 are taken in f32
   Value p = e.exp(e.sub(x, e.reduceMax(x, dim)));
-  Value sum = e.reduceSum(p, dim);
-  // Eager keeps the exponentials of a row in f32, of a column in the result.
-  if (dim + 1 < x.rank())
-    p = e.rounded(p, op.result());
-  return e.narrow(e.div(p, sum), op.result());
+  return e.narrow(e.div(p, e.reduceSum(p, dim)), op.result());
 }
 
 /// A row that is -inf throughout gives zeros instead of NaN.

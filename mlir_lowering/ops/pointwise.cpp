@@ -69,9 +69,11 @@ static Value power(Scalar s, const Elements &x) {
     return s.mul(square(), base);
   if (!isFloat(base.dtype()))
     return s.pow(base, exponent);
-  if (p == 0.5)
+  // The power of -0.0 or -inf has another sign than the root, which eager
+  // does not take of f16.
+  if (p == 0.5 && stored != DType::F16)
     return s.sqrt(base);
-  if (p == -0.5)
+  if (p == -0.5 && stored != DType::F16)
     return s.rsqrt(base);
   if (p == -1)
     return s.reciprocal(base);
@@ -259,8 +261,7 @@ static void addArithmetic(OpTable &t) {
               [](Scalar s, Value x, Value y) { return s.copysign(x, y); });
   t.pointwise("aten::addcmul",
               [](Scalar s, Value x, Value a, Value b, Value scale) {
-                Value product = scale ? s.mul(scale, a) : a;
-                return s.add(x, s.mul(product, b));
+                return s.mulAdd(scale ? s.mul(scale, a) : a, b, x);
               });
   t.pointwise("aten::addcdiv",
               [](Scalar s, Value x, Value a, Value b, Value scale) {

@@ -80,27 +80,35 @@ def spoil(path, chance):
     return kind
 
 
-def run_round(folder, chance, processes):
-    """Damage some entries, run many processes, kill some; check the survivors."""
+def run_round(folder, chance, processes, dynamic=("off",)):
+    """Damage some entries, run many processes, kill some; check the survivors.
+
+    Return the graphs they compiled, with the target and the setting of each.
+    """
     for path in sorted(folder.glob("*.ltc")):
         if path.is_file() and chance.random() < 0.4:
             spoil(path, chance)
     running = []
     for number in range(processes):
         target = TARGETS[number % len(TARGETS)]
-        running.append((target, start(folder, target)))
+        setting = chance.choice(dynamic)
+        first = 0 if setting == "off" else chance.randrange(GRAPHS)
+        process = start(folder, target, first, env={"LTC_DYNAMIC": setting})
+        running.append(((target, setting), process))
     doomed = [each for each in running if chance.random() < 0.4]
     for _, process in doomed:
         time.sleep(chance.random() * 0.1)
         process.kill()
     compiled = []
-    for target, process in running:
-        if (target, process) in doomed:
+    for how, process in running:
+        if (how, process) in doomed:
             process.communicate()
         else:
-            compiled += [(target, graph) for graph in finish(process)]
-    assert len(compiled) == len(set(compiled)), "a graph was compiled twice"
-    return len(compiled)
+            compiled += [(*how, graph) for graph in finish(process)]
+    fixed = [graph for graph in compiled if graph[1] == "off"]
+    if len(dynamic) == 1:
+        assert len(fixed) == len(set(fixed)), "a graph was compiled twice"
+    return compiled
 
 
 @pytest.mark.skipif(len(TARGETS) < 2, reason="names x86 CPUs")
@@ -134,14 +142,31 @@ def test_killed_processes_and_spoilt_files(tmp_path, rounds, processes):
     seed = random.randrange(2**32)
     print("seed", seed)
     chance = random.Random(seed)
-    compiled = sum(run_round(tmp_path, chance, processes) for _ in range(rounds))
-    assert compiled > 0
+    assert any(run_round(tmp_path, chance, processes) for _ in range(rounds))
     # One quiet process a target mends what is left, and leaves all of it good.
     for target in TARGETS:
         finish(start(tmp_path, target))
         assert finish(start(tmp_path, target)) == []
     good = [fault for _, fault in torch_ltc.cache.verify(tmp_path) if not fault]
     assert len(good) == GRAPHS * len(TARGETS)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "processes"),
+    [(3, 4), pytest.param(100, 8, marks=pytest.mark.slow)],
+)
+def test_programs_for_all_sizes_among_killed_processes(tmp_path, rounds, processes):
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    for _ in range(rounds):
+        run_round(tmp_path, chance, processes, dynamic=("auto", "auto", "off"))
+    # What is left, or mended, serves sizes that no process has had.
+    auto = {"LTC_DYNAMIC": "auto"}
+    for target in TARGETS:
+        finish(start(tmp_path, target, count=12, env=auto))
+        assert finish(start(tmp_path, target, first=50, env=auto)) == []
+        assert len(finish(start(tmp_path, target, first=50))) == GRAPHS
 
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.slow)])

@@ -21,9 +21,10 @@ using namespace ltc;
 
 namespace {
 
-/// x * 2 + x with a size of its own: (x * 2 + x) * 2 + x and so on.
+/// x * 2 + x with sizes of its own: (x * 2 + x) * 2 + x and so on.
 Graph graphNumber(int number) {
-  std::string type = "f32[" + std::to_string(number + 5) + "]";
+  std::string type = "f32[" + std::to_string(number % 3 + 2) + ", " +
+                     std::to_string(number / 3 + 5) + "]";
   std::string text = "graph {\n%0 = input " + type + "\n";
   for (int i = 1; i <= 4; ++i)
     text += "%" + std::to_string(i) + " = aten::add.Tensor(self=%0, other=%" +
@@ -44,7 +45,8 @@ int runGraph(Engine &engine, int number) {
     return fail(executable.error().str());
   if (metrics()["codegen.graphs"] != before)
     std::cout << number << std::endl;
-  std::vector<float> values(size_t(number) + 5), found(values.size());
+  std::vector<float> values(size_t(graph.inputs[0].tensor.elements()));
+  std::vector<float> found(values.size());
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = float(i) + 1;
   auto input = engine.upload(graph.inputs[0].tensor, values.data());

@@ -42,8 +42,8 @@ static mlir::Value foldTransposes(mlir::Value operand,
   return operand;
 }
 
-/// Attention takes the elements of a row to lie next to each other, and does not
-/// look whether they do.
+/// Attention takes the elements of a row to lie next to each other, and does
+/// not look whether they do.
 static bool mayRead(StringRef callee, ArrayRef<int64_t> order) {
   return !callee.starts_with("aten::_scaled_dot_product_flash_attention") ||
          order.back() == int64_t(order.size()) - 1;

@@ -42,6 +42,13 @@ static mlir::Value foldTransposes(mlir::Value operand,
   return operand;
 }
 
+/// Attention takes the elements of a row to lie next to each other, and does
+/// not look whether they do.
+static bool mayRead(StringRef callee, ArrayRef<int64_t> order) {
+  return !callee.starts_with("aten::_scaled_dot_product_flash_attention") ||
+         order.back() == int64_t(order.size()) - 1;
+}
+
 static FailureOr<SmallVector<mlir::Value>> lowerToCall(ImplicitLocOpBuilder &b,
                                                        OpOp op) {
   SmallVector<mlir::Value> inputs, outs;
@@ -51,6 +58,10 @@ static FailureOr<SmallVector<mlir::Value>> lowerToCall(ImplicitLocOpBuilder &b,
   for (mlir::Value input : op.getInputs()) {
     SmallVector<int64_t> order;
     inputs.push_back(readsViews ? foldTransposes(input, order) : input);
+    if (!order.empty() && !mayRead(op.getCallee(), order)) {
+      inputs.back() = input;
+      order.clear();
+    }
     permutations.push_back(b.getDenseI64ArrayAttr(order));
     permutes |= !order.empty();
   }

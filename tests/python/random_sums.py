@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Steps of random programs that compute: sums, products, norms, numbers."""
 
-
 import torch
 import torch.nn.functional as F
 from random_steps import clear, step, unfolded

@@ -135,3 +135,19 @@ def test_errors_are_eagers(shapes, arguments):
     with pytest.raises(RuntimeError) as found:
         attend("lazy", inputs(*shapes), False, **arguments)
     assert str(wanted.value)[:60] in str(found.value)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 3, 2), (3, 1, 0, 2), (0, 2, 1, 3)])
+@pytest.mark.parametrize("grad", [False, True])
+def test_rows_whose_elements_are_not_next_to_each_other(order, grad):
+    def attend_to_itself(device):
+        (x,) = inputs((2, 8, 8, 8))
+        x = x.to(device).requires_grad_(grad)
+        y = x.permute(order)
+        y = F.scaled_dot_product_attention(y, y[..., 1:, :], y[..., 1:, :])
+        if grad:
+            (y.square().sum() + y.permute(order).cumsum(3).sum()).backward()
+        return [y.detach().cpu(), *([x.grad.cpu()] if grad else [])]
+
+    found, wanted = attend_to_itself("lazy"), attend_to_itself("cpu")
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)

@@ -58,9 +58,8 @@ static Tensor &quantileInto(const Tensor &self, const Tensor &q,
 }
 
 void registerCheckedValues(torch::Library &library) {
-  using Quantile =
-      Tensor (*)(const Tensor &, const Tensor &, std::optional<int64_t>, bool,
-                 c10::string_view);
+  using Quantile = Tensor (*)(const Tensor &, const Tensor &,
+                              std::optional<int64_t>, bool, c10::string_view);
   using Into =
       Tensor &(*)(const Tensor &, const Tensor &, std::optional<int64_t>, bool,
                   c10::string_view, Tensor &);

@@ -1,4 +1,5 @@
-//===- record/checked_value.h - Values that eager looks at first -*- C++ -*-===//
+//===- record/checked_value.h - Values that eager looks at first -*- C++
+//-*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

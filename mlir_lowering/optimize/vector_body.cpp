@@ -171,6 +171,7 @@ bool VectorBody::classifyLoad(Operation *inner) {
   for (Value index : load.getIndices().drop_back())
     inARow &= kindOf(index) == Lanes::Uniform;
   return inARow || (canGather(type.getElementType()) &&
+                    strides.back() == 1 && // vector.gather has no other
                     llvm::none_of(strides, ShapedType::isDynamic));
 }
 

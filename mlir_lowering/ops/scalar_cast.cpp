@@ -57,8 +57,8 @@ static mlir::Value floatToInteger(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
   if (x.getType().getIntOrFloatBitWidth() < 32)
     x = ExtFOp::create(b, b.getF32Type(), x);
   if (dtype == DType::U64) { // its upper half by way of the lower
-    mlir::Value half = ConstantOp::create(
-        b, b.getFloatAttr(x.getType(), std::ldexp(1.0, 63)));
+    mlir::Value half =
+        ConstantOp::create(b, b.getFloatAttr(x.getType(), std::ldexp(1.0, 63)));
     mlir::Value top = ConstantOp::create(
         b, b.getIntegerAttr(type, llvm::APInt::getSignMask(64)));
     mlir::Value low = truncated(b, x, 64);

@@ -275,7 +275,7 @@ static void addHardAndShrink(OpTable &t) {
     return s.select(s.le(x, -3.0), 0.0, s.select(s.lt(x, 3.0), middle, grad));
   });
   t.pointwise("aten::softshrink", [](Scalar s, Value x, Value lambda) {
-    Value middle = s.select(s.isNan(x), x, 0.0);
+    Value middle = s.mul(x, 0.0); // with its sign, or NaN
     Value low = s.select(s.lt(x, s.neg(lambda)), s.add(x, lambda), middle);
     return s.select(s.gt(x, lambda), s.sub(x, lambda), low);
   });

@@ -324,8 +324,7 @@ func.func @softplus_backward(%a0: tensor<20xf32>, %a1: tensor<20xf32>, %a2: i64,
 
 // CHECK-LABEL: func.func @softshrink(
 func.func @softshrink(%a0: tensor<20xf32>) -> (tensor<20xf32>) {
-  // CHECK: arith.cmpf uno
-  // CHECK: arith.select
+  // CHECK: arith.mulf
   // CHECK: arith.cmpf olt
   // CHECK: arith.addf
   // CHECK: arith.select

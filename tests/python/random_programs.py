@@ -58,6 +58,7 @@ class Program:
                 self.kept.discard(len(self.steps) - 1)
                 self.names.pop()
                 self.steps.pop()
+        self.trains = self.trains and self._is_differentiable()
 
     def __repr__(self):
         return f"Program({self.seed}): {' '.join(self.names)}"
@@ -79,6 +80,13 @@ class Program:
             and bool(x.isfinite().all())
             and float(x.abs().max()) < 1e4
         )
+
+    def _is_differentiable(self):
+        try:
+            self(self.data(FIRST), "cpu")
+        except Exception:
+            return False
+        return True
 
     def __call__(self, x, device, every=False):
         """Return what the steps marked for it gave, the last one, and gradients."""

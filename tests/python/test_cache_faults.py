@@ -59,6 +59,8 @@ def spoil(path, chance):
     """Damage a file as disks, tools and people do; say how."""
     data = bytearray(path.read_bytes())
     kind = chance.choice(["flip", "cut", "grow", "empty", "other", "folder", "gone"])
+    if not data:  # an earlier round's, which nobody has asked for since
+        kind = "gone"
     if kind == "flip":
         for _ in range(chance.randint(1, 4)):
             data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)

@@ -150,6 +150,10 @@ Status checkValue(std::string_view name, std::string_view value) {
     return oneOf({"fast", "eager"});
   if (name == "cache")
     return oneOf({"rw", "ro", "off"});
+  if (name == "dynamic")
+    return oneOf({"auto", "off"});
+  if (name == "linalg_errors")
+    return oneOf({"now", "later"});
   return {};
 }
 

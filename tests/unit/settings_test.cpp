@@ -112,6 +112,15 @@ TEST(Settings, ListShowsTypesAndDocs) {
   }
 }
 
+TEST(Settings, AWordThatIsNoChoiceIsRefusedWithTheChoices) {
+  for (std::string_view name :
+       {"cache", "dynamic", "fallback", "linalg_errors", "rng"}) {
+    auto status = set(name, "maybe");
+    ASSERT_FALSE(status) << name;
+    EXPECT_TRUE(contains(status.error().hint, " or ")) << name;
+  }
+}
+
 TEST(Log, LevelsByStage) {
   ASSERT_TRUE(set("log", "error,cache=debug,lower=off"));
   EXPECT_TRUE(logs(LogLevel::Debug, Stage::Cache));

@@ -79,9 +79,7 @@ print("compiled", torch_ltc.metrics.snapshot().get("codegen.graphs", 0))
 """
 
 
-def started(folder, tmp_path, number, dynamic):
-    script = tmp_path / "program.py"
-    script.write_text(PROCESS)
+def started(folder, number, dynamic):
     environment = {
         "LTC_CACHE": "rw",
         "LTC_CACHE_DIR": str(folder),
@@ -89,7 +87,7 @@ def started(folder, tmp_path, number, dynamic):
         "LTC_LOG": "off",
     }
     return subprocess.Popen(
-        [sys.executable, script, str(number)],
+        [sys.executable, "-c", PROCESS, str(number)],
         env=os.environ | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -106,7 +104,7 @@ def test_processes_with_sizes_of_their_own_share_one_cache(tmp_path, rounds, pro
     folder = tmp_path / "cache"
     for turn in range(rounds):
         running = [
-            started(folder, tmp_path, 100 * turn + n, "off" if n % 3 == 1 else "auto")
+            started(folder, 100 * turn + n, "off" if n % 3 == 1 else "auto")
             for n in range(processes)
         ]
         doomed = set() if rounds == 1 else {draw.randrange(processes)}

@@ -100,8 +100,9 @@ def start():
 
         folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
         _skip_reference_kernels()
-        _first_factories._destroy()
-        _first_factories = None
+        if _first_factories is not None:  # None where an earlier start failed
+            _first_factories._destroy()
+            _first_factories = None
         # The library's own method: C all through, so that no thread runs between
         # the end of the one fallback kernel and the start of the next.
         drop = _first_kernel.m.reset

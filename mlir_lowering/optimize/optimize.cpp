@@ -8,8 +8,8 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/RegionUtils.h"
 #include "mlir/Transforms/Passes.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
@@ -21,7 +21,8 @@ static llvm::hash_code hashOf(Value value, unsigned depth = 4) {
     return llvm::hash_combine(argument.getArgNumber());
   Operation *op = value.getDefiningOp();
   llvm::hash_code hash = llvm::hash_combine(
-      op->getName(), cast<OpResult>(value).getResultNumber());
+      op->getName(), op->hashProperties(), op->getRawDictionaryAttrs(),
+      cast<OpResult>(value).getResultNumber());
   for (Value operand : op->getOperands())
     if (depth)
       hash = llvm::hash_combine(hash, hashOf(operand, depth - 1));
@@ -43,29 +44,28 @@ static void markCaptures(func::FuncOp function, StringRef mark) {
   }
 }
 
-/// tidy(), for a @main on tensors.
-static LogicalResult tidyTensors(ModuleOp module, func::FuncOp main) {
-  constexpr llvm::StringLiteral mark = "ltc.captures";
-  PassManager simplify(module.getContext()), merge(module.getContext());
-  simplify.enableVerifier(false);
-  simplify.addPass(createCanonicalizerPass());
-  merge.enableVerifier(false);
-  merge.addPass(createCSEPass());
-  if (failed(simplify.run(module)))
-    return failure();
-  markCaptures(main, mark);
-  LogicalResult merged = merge.run(module);
-  for (auto op : main.getOps<linalg::GenericOp>())
-    op->removeAttr(mark);
-  return merged;
+static LogicalResult run(ModuleOp module, std::unique_ptr<Pass> pass) {
+  PassManager passes(module.getContext());
+  passes.enableVerifier(false);
+  passes.addPass(std::move(pass));
+  return passes.run(module);
 }
 
 static LogicalResult tidy(ModuleOp module) {
-  PassManager passes(module.getContext());
-  passes.enableVerifier(false);
-  passes.addPass(createCanonicalizerPass());
-  passes.addPass(createCSEPass());
-  return passes.run(module);
+  return success(succeeded(run(module, createCanonicalizerPass())) &&
+                 succeeded(run(module, createCSEPass())));
+}
+
+/// tidy(), while @main is made of loops on tensors.
+static LogicalResult tidyTensors(ModuleOp module, func::FuncOp main) {
+  constexpr llvm::StringLiteral mark = "ltc.captures";
+  if (failed(run(module, createCanonicalizerPass())))
+    return failure();
+  markCaptures(main, mark);
+  LogicalResult merged = run(module, createCSEPass());
+  for (auto op : main.getOps<linalg::GenericOp>())
+    op->removeAttr(mark);
+  return merged;
 }
 
 LogicalResult optimize(ModuleOp module, const Machine &machine,

@@ -51,6 +51,11 @@ END
       return
     fi
   done
+  if [[ ! -e /usr/bin/python3 ]] && command -v dpkg-query >/dev/null; then
+    python=/usr/bin/python3
+    system_packages+=(python3 python3-venv python3-dev)
+    return
+  fi
   fail "Python 3.10 or later is needed, with the venv module and C headers." \
        "  On Debian or Ubuntu: apt-get install python3 python3-venv python3-dev" \
        "  Or name one: make PYTHON=/path/to/python3"

@@ -157,6 +157,17 @@ Status checkValue(std::string_view name, std::string_view value) {
   return {};
 }
 
+/// Why a text is no value of that row: all whole numbers count something.
+std::string whyRefused(const Row &row, std::string_view text) {
+  bool isNegative = text.starts_with('-');
+  std::string_view digits = text.substr(isNegative);
+  bool isNumber =
+      !digits.empty() && digits.find_first_not_of("0123456789") == digits.npos;
+  if (row.type != "int" || !isNumber)
+    return "is no " + row.type;
+  return isNegative ? "is below 0" : "is too large";
+}
+
 Status assign(Settings &all, std::string_view name, std::string_view value) {
   for (const Row &row : rows()) {
     if (row.name != name)
@@ -165,7 +176,7 @@ Status assign(Settings &all, std::string_view name, std::string_view value) {
       return status;
     if (row.assign(all, value))
       return {};
-    return invalid("'" + std::string(value) + "' is no " + row.type +
+    return invalid("'" + std::string(value) + "' " + whyRefused(row, value) +
                        " for setting " + std::string(name),
                    "its initial value is '" + row.initial + "'");
   }

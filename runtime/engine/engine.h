@@ -95,6 +95,8 @@ private:
                                       std::span<const DimMark> marks,
                                       const DevicePtr &device,
                                       Outcome &outcome);
+  /// For a graph of the family, whose mutex is held.
+  Result<ExecutablePtr> buildWith(const Request &request);
   /// By a program that is there for such sizes; null if there is none.
   Result<ExecutablePtr> buildFromVersion(const Request &request);
   /// The same with the program that another process left on disk, at the first

@@ -117,19 +117,7 @@ Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
   if (!graph || node < 0 || size_t(node) >= graph->nodes.size())
     return {};
   const Node &n = graph->nodes[node];
-  std::string operands;
-  auto add = [&](ValueId value) {
-    if (value != kNoValue)
-      operands += (operands.empty() ? "" : ", ") + graph->typeOf(value).str();
-  };
-  for (const Argument &argument : n.arguments) {
-    if (auto *one = std::get_if<ValueId>(&argument.value))
-      add(*one);
-    if (auto *list = std::get_if<std::vector<ValueId>>(&argument.value))
-      for (ValueId value : *list)
-        add(value);
-  }
-  return {n.op, operands, uint32_t(node), wordsForIndex(*graph, n)};
+  return {n.op, uint32_t(node), wordsForIndex(*graph, n)};
 }
 
 LogicalResult codegen(ModuleOp module, Artifact &artifact, const Graph *graph) {

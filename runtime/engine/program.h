@@ -47,7 +47,8 @@ public:
 
   const Artifact &artifact() const override { return program->artifact(); }
   /// What the driver's error number means: a check in the code, or behind those
-  /// a library call. The line is one of the graph that this process recorded.
+  /// a library call. Types are of this run's sizes, and the line is one of the
+  /// graph that this process recorded.
   struct Site {
     std::string op, operands;
     Source source;
@@ -71,6 +72,7 @@ private:
   BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols,
                const Graph &graph);
   Source sourceOfNode(uint32_t node) const;
+  std::string operandsOfNode(uint32_t node) const;
 
   std::vector<SourceId> sources; ///< by node; empty without error numbers
   SourceId endedBy;

@@ -128,6 +128,14 @@ LogicalResult codegen(ModuleOp module, Artifact &artifact, const Graph *graph) {
   return lowerToLLVM(module);
 }
 
+/// An error once nobody wants the result any more.
+Status checkWanted(const CompileOptions &options, Stage stage) {
+  if (!options.stop || !*options.stop)
+    return {};
+  return Error{
+      ErrorCode::CompileFailed, stage, "the compile was stopped", {}, {}, {}};
+}
+
 Status run(ModuleOp module, Stage last, const CompileOptions &options,
            Artifact &artifact, const Graph *graph, const AfterStage &after) {
   Diagnosis diagnosis(module.getContext());
@@ -140,6 +148,8 @@ Status run(ModuleOp module, Stage last, const CompileOptions &options,
   }
   if (last == Stage::Lower)
     return {};
+  if (Status wanted = checkWanted(options, Stage::Optimize); !wanted)
+    return wanted;
   {
     Span span(Stage::Optimize);
     if (failed(optimize(module, {vectorBitsOf(options.target)},
@@ -150,6 +160,8 @@ Status run(ModuleOp module, Stage last, const CompileOptions &options,
   }
   if (last == Stage::Optimize)
     return {};
+  if (Status wanted = checkWanted(options, Stage::Codegen); !wanted)
+    return wanted;
   Span span(Stage::Codegen);
   if (failed(codegen(module, artifact, graph)) ||
       failed(checkContract(module, Stage::Codegen)))
@@ -243,6 +255,8 @@ Result<Artifact> compileGraph(const Graph &graph,
                       [&](Stage stage) { dumper.write(stage, *module); });
   if (!status)
     return status.takeError();
+  if (Status wanted = checkWanted(options, Stage::Codegen); !wanted)
+    return wanted.takeError();
   Span span(Stage::Codegen);
   std::function<void(const std::string &)> dump;
   if (dumper.wanted())

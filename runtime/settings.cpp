@@ -14,6 +14,7 @@
 #include <cctype>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 extern char **environ; // POSIX
 
@@ -228,7 +229,20 @@ Settings &current() {
 
 } // namespace
 
-const Settings &settings() { return current(); }
+static const Settings *&ofThisThread() {
+  static thread_local const Settings *settings = nullptr;
+  return settings;
+}
+
+const Settings &settings() {
+  const Settings *own = ofThisThread();
+  return own ? *own : current();
+}
+
+SettingsOfThread::SettingsOfThread(const Settings &settings)
+    : before(std::exchange(ofThisThread(), &settings)) {}
+
+SettingsOfThread::~SettingsOfThread() { ofThisThread() = before; }
 
 Status set(std::string_view name, std::string_view value) {
   return assign(current(), name, value);

@@ -10,6 +10,8 @@
 #include "engine/loop_meter.h"
 #include "engine/thread_choice.h"
 
+#include <atomic>
+
 namespace ltc::runtime {
 
 /// Code on the device. That of a graph with symbols serves many sizes.
@@ -64,6 +66,12 @@ public:
   std::vector<ValueType> inputs;
   std::vector<TensorType> results;
   size_t arenaBytes = 0;
+  /// How often it ran, if its program serves other sizes too. Any thread.
+  std::atomic<int64_t> runs = 0;
+  /// Whether a program for these sizes alone was asked for.
+  std::atomic<bool> replaced = false;
+  /// Of such a program: what it took the place of, and further sizes want.
+  std::shared_ptr<Program> forAllSizes;
   // Of the queue's thread.
   ThreadChoice threads;
   LoopWindow loop;

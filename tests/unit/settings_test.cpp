@@ -115,6 +115,26 @@ TEST(Settings, ANumberOutOfRangeIsRefusedAndSaysSo) {
   EXPECT_EQ(settings().dynamic_versions, 4);
 }
 
+TEST(Settings, AThreadMayGoByWhatWasSetEarlier) {
+  ASSERT_TRUE(set("max_in_flight", "3"));
+  Settings earlier = settings();
+  ASSERT_TRUE(set("max_in_flight", "7"));
+  {
+    SettingsOfThread scope(earlier);
+    EXPECT_EQ(settings().max_in_flight, 3);
+    std::thread([] { EXPECT_EQ(settings().max_in_flight, 7); }).join();
+    {
+      Settings inner = earlier;
+      inner.max_in_flight = 2;
+      SettingsOfThread nested(inner);
+      EXPECT_EQ(settings().max_in_flight, 2);
+    }
+    EXPECT_EQ(settings().max_in_flight, 3);
+  }
+  EXPECT_EQ(settings().max_in_flight, 7);
+  ASSERT_TRUE(set("max_in_flight", "8"));
+}
+
 TEST(Settings, ListShowsTypesAndDocs) {
   std::vector<SettingInfo> all = listSettings();
   ASSERT_FALSE(all.empty());

@@ -117,19 +117,7 @@ Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
   if (!graph || node < 0 || size_t(node) >= graph->nodes.size())
     return {};
   const Node &n = graph->nodes[node];
-  std::string operands;
-  auto add = [&](ValueId value) {
-    if (value != kNoValue)
-      operands += (operands.empty() ? "" : ", ") + graph->typeOf(value).str();
-  };
-  for (const Argument &argument : n.arguments) {
-    if (auto *one = std::get_if<ValueId>(&argument.value))
-      add(*one);
-    if (auto *list = std::get_if<std::vector<ValueId>>(&argument.value))
-      for (ValueId value : *list)
-        add(value);
-  }
-  return {n.op, operands, uint32_t(node), wordsForIndex(*graph, n)};
+  return {n.op, uint32_t(node), wordsForIndex(*graph, n)};
 }
 
 LogicalResult codegen(ModuleOp module, Artifact &artifact, const Graph *graph) {
@@ -138,6 +126,14 @@ LogicalResult codegen(ModuleOp module, Artifact &artifact, const Graph *graph) {
   if (failed(lowerKernels(module)) || failed(lowerMain(module, artifact)))
     return failure();
   return lowerToLLVM(module);
+}
+
+/// An error once nobody wants the result any more.
+Status checkWanted(const CompileOptions &options, Stage stage) {
+  if (!options.stop || !*options.stop)
+    return {};
+  return Error{
+      ErrorCode::CompileFailed, stage, "the compile was stopped", {}, {}, {}};
 }
 
 Status run(ModuleOp module, Stage last, const CompileOptions &options,
@@ -152,6 +148,8 @@ Status run(ModuleOp module, Stage last, const CompileOptions &options,
   }
   if (last == Stage::Lower)
     return {};
+  if (Status wanted = checkWanted(options, Stage::Optimize); !wanted)
+    return wanted;
   {
     Span span(Stage::Optimize);
     if (failed(optimize(module, {vectorBitsOf(options.target)},
@@ -162,6 +160,8 @@ Status run(ModuleOp module, Stage last, const CompileOptions &options,
   }
   if (last == Stage::Optimize)
     return {};
+  if (Status wanted = checkWanted(options, Stage::Codegen); !wanted)
+    return wanted;
   Span span(Stage::Codegen);
   if (failed(codegen(module, artifact, graph)) ||
       failed(checkContract(module, Stage::Codegen)))
@@ -255,6 +255,8 @@ Result<Artifact> compileGraph(const Graph &graph,
                       [&](Stage stage) { dumper.write(stage, *module); });
   if (!status)
     return status.takeError();
+  if (Status wanted = checkWanted(options, Stage::Codegen); !wanted)
+    return wanted.takeError();
   Span span(Stage::Codegen);
   std::function<void(const std::string &)> dump;
   if (dumper.wanted())

@@ -22,7 +22,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view magic = "LTCARTI\n";
-constexpr uint64_t formatVersion = 4;
+constexpr uint64_t formatVersion = 5;
 
 class Writer {
 public:
@@ -116,7 +116,6 @@ std::string payloadOf(const Artifact &artifact) {
   });
   out.list(artifact.errorSites, [&](const Artifact::ErrorSite &site) {
     out.string(site.op);
-    out.string(site.operands);
     out.number(site.node);
     out.string(site.words);
   });
@@ -181,7 +180,6 @@ Artifact readPayload(Reader &in) {
   artifact.errorSites = in.list<Artifact::ErrorSite>([&] {
     Artifact::ErrorSite site;
     site.op = in.string();
-    site.operands = in.string();
     site.node = uint32_t(in.number());
     site.words = in.string();
     return site;

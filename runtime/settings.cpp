@@ -14,6 +14,7 @@
 #include <cctype>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 extern char **environ; // POSIX
 
@@ -157,6 +158,17 @@ Status checkValue(std::string_view name, std::string_view value) {
   return {};
 }
 
+/// Why a text is no value of that row: all whole numbers count something.
+std::string whyRefused(const Row &row, std::string_view text) {
+  bool isNegative = text.starts_with('-');
+  std::string_view digits = text.substr(isNegative);
+  bool isNumber =
+      !digits.empty() && digits.find_first_not_of("0123456789") == digits.npos;
+  if (row.type != "int" || !isNumber)
+    return "is no " + row.type;
+  return isNegative ? "is below 0" : "is too large";
+}
+
 Status assign(Settings &all, std::string_view name, std::string_view value) {
   for (const Row &row : rows()) {
     if (row.name != name)
@@ -165,7 +177,7 @@ Status assign(Settings &all, std::string_view name, std::string_view value) {
       return status;
     if (row.assign(all, value))
       return {};
-    return invalid("'" + std::string(value) + "' is no " + row.type +
+    return invalid("'" + std::string(value) + "' " + whyRefused(row, value) +
                        " for setting " + std::string(name),
                    "its initial value is '" + row.initial + "'");
   }
@@ -217,7 +229,20 @@ Settings &current() {
 
 } // namespace
 
-const Settings &settings() { return current(); }
+static const Settings *&ofThisThread() {
+  static thread_local const Settings *settings = nullptr;
+  return settings;
+}
+
+const Settings &settings() {
+  const Settings *own = ofThisThread();
+  return own ? *own : current();
+}
+
+SettingsOfThread::SettingsOfThread(const Settings &settings)
+    : before(std::exchange(ofThisThread(), &settings)) {}
+
+SettingsOfThread::~SettingsOfThread() { ofThisThread() = before; }
 
 Status set(std::string_view name, std::string_view value) {
   return assign(current(), name, value);

@@ -29,9 +29,10 @@ struct Artifact {
     uint32_t node = kNoNode; ///< the graph's that makes it
   };
   std::vector<Call> calls; ///< by number
-  /// What an error number means: op, operand types, and the graph's node.
+  /// What an error number means: the op, and the node of the graph that
+  /// `graphText` is, which tells what types it is given.
   struct ErrorSite {
-    std::string op, operands;
+    std::string op;
     uint32_t node = kNoNode;
     /// What to say: of an index that is out of range, {index} and {size} in
     /// their places, where empty says it in general words; or of a value.

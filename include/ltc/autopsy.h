@@ -20,17 +20,18 @@ namespace ltc {
 
 /// Why a graph was not in memory.
 enum class CompileCause : uint8_t {
-  FirstUse,  ///< nothing like it came before
-  Shape,     ///< an input, or what an op makes, has another size
-  DType,     ///< an input, or what an op makes, has another element type
-  Constant,  ///< another value of an argument that is part of the graph
-  Ops,       ///< other ops, or other operands of theirs
-  Outputs,   ///< the same, and other values are alive at its end
-  Evicted,   ///< it was in memory, and gave way to others
-  DiskEntry, ///< what lay on disk under its name was of no use
+  FirstUse,   ///< nothing like it came before
+  Shape,      ///< an input, or what an op makes, has another size
+  DType,      ///< an input, or what an op makes, has another element type
+  Constant,   ///< another value of an argument that is part of the graph
+  Ops,        ///< other ops, or other operands of theirs
+  Outputs,    ///< the same, and other values are alive at its end
+  Evicted,    ///< it was in memory, and gave way to others
+  DiskEntry,  ///< what lay on disk under its name was of no use
+  OwnVersion, ///< a size seen often gets a program of its own
 };
 /// "first_use", "shape", "dtype", "constant", "ops", "outputs", "evicted",
-/// "disk_entry": the counters are `cache.cause.<name>`.
+/// "disk_entry", "own_version": the counters are `cache.cause.<name>`.
 LTC_API std::string_view name(CompileCause cause);
 
 /// How two graphs differ, where they do so first.

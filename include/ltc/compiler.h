@@ -15,6 +15,8 @@
 #include "ltc/optimizations.h"
 #include "ltc/target.h"
 
+#include <atomic>
+
 namespace ltc {
 
 struct CompileOptions {
@@ -22,6 +24,8 @@ struct CompileOptions {
   Optimizations optimizations;
   std::string dumpDir;  ///< write the module after each stage here; empty: no
   std::string dumpName; ///< file stem of the dumps
+  /// Set when nobody wants the result any more: the compile then fails soon.
+  const std::atomic<bool> *stop = nullptr;
 };
 
 class Compiler {

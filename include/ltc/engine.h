@@ -82,6 +82,8 @@ class Engine {
 public:
   virtual ~Engine() = default;
   /// The executable for this key, if it is in memory. Counts cache.hit.memory.
+  /// Null also when the engine wants to see the graph of a size that is seen
+  /// often: compile() then has it at once.
   virtual ExecutablePtr lookup(Hash128 graphHash) = 0;
   /// Compiles on a miss (blocks), and remembers. One compile for each graph
   /// however many threads ask. `graph.hash()` is the key. A graph that differs

@@ -29,6 +29,19 @@ LTC_API const Settings &settings();
 /// nearest known one) or a value that does not parse.
 LTC_API Status set(std::string_view name, std::string_view value);
 
+/// While it lives, settings() of its thread are these, which must outlive it:
+/// what works in the background goes by what was set when it was asked to.
+class LTC_API SettingsOfThread {
+public:
+  explicit SettingsOfThread(const Settings &settings);
+  ~SettingsOfThread();
+  SettingsOfThread(const SettingsOfThread &) = delete;
+  SettingsOfThread &operator=(const SettingsOfThread &) = delete;
+
+private:
+  const Settings *before;
+};
+
 struct SettingInfo {
   std::string name, type, value, initial, doc;
 };

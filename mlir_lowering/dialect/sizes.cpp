@@ -133,7 +133,7 @@ int64_t sizeOf(OpFoldResult size) {
 }
 
 /// The dimension of a slice's source that is dimension `dim` of its result.
-static int64_t sourceDim(tensor::ExtractSliceOp slice, int64_t dim) {
+template <typename Slice> static int64_t sourceDim(Slice slice, int64_t dim) {
   auto dropped = slice.getDroppedDims();
   for (int64_t at = 0;; ++at)
     if (!dropped.test(at) && dim-- == 0)
@@ -182,7 +182,7 @@ int64_t sizeOf(mlir::Value tensor, int64_t dim) {
           sizes.push_back(sizeOf(op.getSrc(), from));
         return productOf(tensor.getContext(), sizes);
       })
-      .Case<tensor::ExtractSliceOp>([&](auto op) {
+      .Case<tensor::ExtractSliceOp, memref::SubViewOp>([&](auto op) {
         return sizeOf(op.getMixedSizes()[sourceDim(op, dim)]);
       })
       .Case<tensor::InsertSliceOp, tensor::InsertOp>(

@@ -26,6 +26,7 @@ CAUSES = (
     "outputs",
     "evicted",
     "disk_entry",
+    "own_version",
 )
 
 

@@ -136,7 +136,15 @@ void CompileHistory::note(const Graph &graph, Hash128 key, const Event &event) {
   KeptPtr kept = summarize(graph, record.number);
   GraphDifference &difference = record.difference;
   difference.source = graph.endedBy;
-  if (std::optional<Met> before = metBefore(key)) {
+  if (event.runs) {
+    difference.cause = CompileCause::OwnVersion;
+    difference.what = "its sizes have been seen " + std::to_string(event.runs) +
+                      " times, and get a program of their own";
+    if (KeptPtr like = nearest(*kept)) {
+      difference.earlier = like->graph.endedBy;
+      record.comparedWith = like->number;
+    }
+  } else if (std::optional<Met> before = metBefore(key)) {
     difference.cause = CompileCause::Evicted;
     difference.earlier = before->endedBy;
     difference.what = "it was in memory before, and gave way to others";

@@ -24,6 +24,9 @@ public:
     bool fromDisk = false;
     std::string diskFault; ///< of the entry on disk, or empty
     bool open = false;     ///< with sizes left open
+    /// How often a program for all sizes had run for these; 0: it is no matter
+    /// of that.
+    int64_t runs = 0;
   };
   /// A graph that was not in memory, and now is: finds out why, counts, logs
   /// and tells the thread's guards.

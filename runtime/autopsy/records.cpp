@@ -20,9 +20,9 @@ namespace ltc {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> causeNames = {
-    "first_use", "shape",   "dtype",   "constant",
-    "ops",       "outputs", "evicted", "disk_entry"};
+constexpr std::array<std::string_view, 9> causeNames = {
+    "first_use", "shape",   "dtype",      "constant",   "ops",
+    "outputs",   "evicted", "disk_entry", "own_version"};
 
 constexpr size_t maxRecords = 1000;
 
@@ -97,6 +97,9 @@ std::string remedyOf(CompileCause cause, bool isOutput) {
     return "raise LTC_CACHE_MEMORY_BYTES, and keep the cache on disk on";
   case CompileCause::DiskEntry:
     return "ltc-cache verify lists such files; it has been replaced";
+  case CompileCause::OwnVersion:
+    return "nothing need be done: no step waited for it; LTC_STATIC_AFTER says "
+           "after how many runs, and 0 is never";
   }
   return "";
 }

@@ -48,19 +48,23 @@ Result<ExecutablePtr> MemoryCache::findOrMake(Hash128 key, size_t capacity,
   flights.erase(key);
   flight->result = result;
   std::list<Entry> evicted;
-  if (result)
-    evicted = insert(key, *result, capacity);
+  if (result) {
+    insert(key, *result);
+    evicted = makeRoom(capacity);
+  }
   lock.unlock();
   flight->landed.notify_all();
   return result;
 }
 
-std::list<MemoryCache::Entry>
-MemoryCache::insert(Hash128 key, ExecutablePtr executable, size_t capacity) {
+void MemoryCache::insert(Hash128 key, ExecutablePtr executable) {
   size_t bytes = bytesOf(*executable);
   entries.push_front({key, std::move(executable), bytes});
   index[key] = entries.begin();
   total += bytes;
+}
+
+std::list<MemoryCache::Entry> MemoryCache::makeRoom(size_t capacity) {
   std::list<Entry> evicted;
   // The newest stays whatever its size, or a loop would compile every step.
   while ((total > capacity || entries.size() > kMaxEntries) &&
@@ -71,6 +75,21 @@ MemoryCache::insert(Hash128 key, ExecutablePtr executable, size_t capacity) {
     evicted.splice(evicted.end(), entries, oldest);
   }
   return evicted;
+}
+
+void MemoryCache::improve(Hash128 key, ExecutablePtr executable,
+                          size_t capacity) {
+  std::list<Entry> evicted;
+  std::lock_guard lock(mutex);
+  auto found = index.find(key);
+  if (found == index.end())
+    return;
+  Entry &entry = *found->second;
+  size_t bytes = bytesOf(*executable);
+  entry.bytes += bytes;
+  total += bytes;
+  std::swap(entry.executable, executable);
+  evicted = makeRoom(capacity);
 }
 
 void MemoryCache::clear() {

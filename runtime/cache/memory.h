@@ -33,6 +33,9 @@ public:
   /// this call ran `make`.
   Result<ExecutablePtr> findOrMake(Hash128 key, size_t capacity,
                                    const Make &make, bool &hit);
+  /// Puts a better executable in the place of the one of that key; nothing if
+  /// it is gone. What the new one took over is still held, and so counts too.
+  void improve(Hash128 key, ExecutablePtr executable, size_t capacity);
   void clear();
   size_t bytes() const;
 
@@ -49,9 +52,9 @@ private:
   };
 
   ExecutablePtr touch(Hash128 key);
+  void insert(Hash128 key, ExecutablePtr executable);
   /// Hands what fell out to the caller, to be destroyed without the lock.
-  std::list<Entry> insert(Hash128 key, ExecutablePtr executable,
-                          size_t capacity);
+  std::list<Entry> makeRoom(size_t capacity);
 
   mutable std::mutex mutex;
   std::list<Entry> entries; ///< most recently used first

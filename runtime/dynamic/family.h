@@ -37,13 +37,23 @@ struct Family {
   bool limitTold = false;        ///< that there are too many versions
   /// The entries that were looked for: versions of other processes.
   std::unordered_set<Hash128> diskAsked;
+
+  /// Of the traces, and positions of the fits: what its memory goes by.
+  LTC_API size_t integers() const;
 };
 
 /// The families of one engine, as many as fit. Any thread.
 class LTC_API Families {
 public:
-  /// The family of that key, whose traces have so many integers.
-  std::shared_ptr<Family> of(Hash128 key, size_t integers);
+  /// Together; a trace of 10,000 ops has some 50,000, and a family a few. What
+  /// is more goes, the least recently used first, but for the last one used.
+  static constexpr size_t kMaxIntegers = size_t(1) << 22;
+
+  /// The family of that key.
+  std::shared_ptr<Family> of(Hash128 key);
+  /// Says how many integers it has by now, if it is kept. A thread that holds
+  /// the family's mutex.
+  void measured(Hash128 key, const Family &family);
   void clear();
 
 private:
@@ -52,8 +62,7 @@ private:
     std::shared_ptr<Family> family;
     size_t integers;
   };
-  /// Together; a trace of 10,000 ops has some 50,000, and a family a few.
-  static constexpr size_t kMaxIntegers = size_t(1) << 22;
+  void makeRoom();
 
   std::mutex mutex;
   std::list<Entry> entries; ///< the last used first

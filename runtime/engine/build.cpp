@@ -23,9 +23,6 @@ namespace {
 
 /// A compile that takes longer is worth a line at level info.
 constexpr std::chrono::seconds slowCompile(2);
-/// Of scratch memory: a program that takes less leaves the peak to the compile,
-/// and the next compile would take 9 ms longer.
-constexpr size_t kWorthReleasing = size_t(16) << 20;
 
 Target parseTarget(std::string_view text) {
   auto next = [&] {
@@ -116,8 +113,9 @@ ExecutablePtr DeviceEngine::lookup(Hash128 graphHash) {
   if (isForked())
     return nullptr; // launch() and compile() will say why
   ExecutablePtr executable = cache.find(graphHash);
-  if (executable)
-    hits.add();
+  if (!executable || wantsOwnVersion(*executable))
+    return nullptr;
+  hits.add();
   return executable;
 }
 
@@ -138,8 +136,11 @@ Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph,
         return made;
       },
       hit);
-  if (hit)
-    hits.add();
+  if (!hit)
+    return executable;
+  hits.add();
+  if (executable && wantsOwnVersion(**executable))
+    askForOwnVersion(graph, key, *executable);
   return executable;
 }
 
@@ -279,13 +280,17 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
   Result<Compiler *> compiler = compilerSource.load();
   if (!compiler)
     return compiler.takeError();
-  // A training run's peak would else be where its second graph is compiled.
-  queue.push(std::make_unique<DiscardArena>(state.arena));
+  std::optional<CompileProgress> progress;
+  if (background.isOwnThread()) {
+    options.stop = &background.stopping();
+  } else {
+    // A training run's peak would else be where its second graph is compiled.
+    queue.push(std::make_unique<DiscardArena>(state.arena));
+    progress.emplace(graph);
+  }
   auto start = std::chrono::steady_clock::now();
-  Result<Artifact> artifact = [&] {
-    CompileProgress progress(graph);
-    return (*compiler)->compile(graph, options);
-  }();
+  Result<Artifact> artifact = (*compiler)->compile(graph, options);
+  progress.reset();
   if (!artifact) {
     Error error = artifact.takeError();
     if (error.hint.empty() && options.dumpDir.empty())

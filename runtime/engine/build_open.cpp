@@ -172,16 +172,24 @@ DeviceEngine::buildInFamily(const Graph &trace, Hash128 key,
                             std::span<const DimMark> marks,
                             const DevicePtr &device, Outcome &outcome) {
   Skeleton skeleton = skeletonOf(trace);
-  std::shared_ptr<Family> family =
-      families.of(familyKey(trace, skeleton, marks), skeleton.integers.size());
+  Hash128 familysKey = familyKey(trace, skeleton, marks);
+  std::shared_ptr<Family> family = families.of(familysKey);
   std::lock_guard lock(family->mutex);
-  Request request{trace, key, marks, skeleton, *family, device, outcome};
+  auto built =
+      buildWith({trace, key, marks, skeleton, *family, device, outcome});
+  families.measured(familysKey, *family);
+  return built;
+}
+
+Result<ExecutablePtr> DeviceEngine::buildWith(const Request &request) {
   Result<ExecutablePtr> found = buildFromVersion(request);
   if (!found || *found)
     return found;
-
-  std::unique_ptr<DiskEntry> entry = diskEntry(trace, *device);
-  ProgramPtr fixed = entry ? loadFrom(*entry, trace, device, outcome) : nullptr;
+  const Graph &trace = request.trace;
+  std::unique_ptr<DiskEntry> entry = diskEntry(trace, *request.device);
+  ProgramPtr fixed =
+      entry ? loadFrom(*entry, trace, request.device, request.outcome)
+            : nullptr;
   if (!fixed) {
     found = buildFromDisk(request);
     if (!found || *found)
@@ -189,13 +197,13 @@ DeviceEngine::buildInFamily(const Graph &trace, Hash128 key,
     found = buildOpen(request);
     if (!found || *found)
       return found;
-    Result<ProgramPtr> made =
-        loadOrMake(entry.get(), trace, key, device, outcome);
+    Result<ProgramPtr> made = loadOrMake(entry.get(), trace, request.key,
+                                         request.device, request.outcome);
     if (!made)
       return made.takeError();
     fixed = std::move(*made);
   }
-  note(*family, skeleton.integers);
+  note(request.family, request.skeleton.integers);
   return bindProgram(std::move(fixed), {}, trace);
 }
 

@@ -81,6 +81,7 @@ DeviceEngine::DeviceEngine(std::shared_ptr<Device> device,
     : device(std::move(device)), compilerSource(std::move(compiler)) {}
 
 void DeviceEngine::close() {
+  background.close();
   queue.close();
   cache.clear();
   state.arena.release(); // the thread that used it has ended
@@ -171,6 +172,8 @@ DeviceEngine::launch(const ExecutablePtr &executable,
     return checked.takeError();
   arguments.clear();
 
+  if (!bound->symbols.empty())
+    ++bound->runs;
   auto completion = std::make_shared<Completion>();
   std::vector<DeviceBufferPtr> results;
   std::vector<BufferPtr> handed;

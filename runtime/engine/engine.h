@@ -10,6 +10,7 @@
 #include "cache/disk.h"
 #include "cache/memory.h"
 #include "dynamic/family.h"
+#include "engine/background_compiles.h"
 #include "engine/launch.h"
 #include "ltc/compiler.h"
 
@@ -46,6 +47,8 @@ public:
   /// Drains the queue and lets go of the device; then every call that needs it
   /// returns an error. Idempotent; any thread but the queue's.
   void close();
+  /// Ends what is compiled in the background; the rest goes on. Idempotent.
+  void stopBackground() { background.close(); }
 
 private:
   /// The device, or why it cannot be used.
@@ -95,6 +98,8 @@ private:
                                       std::span<const DimMark> marks,
                                       const DevicePtr &device,
                                       Outcome &outcome);
+  /// For a graph of the family, whose mutex is held.
+  Result<ExecutablePtr> buildWith(const Request &request);
   /// By a program that is there for such sizes; null if there is none.
   Result<ExecutablePtr> buildFromVersion(const Request &request);
   /// The same with the program that another process left on disk, at the first
@@ -108,6 +113,12 @@ private:
   /// no outputs before its first program, and solves the trace.
   Result<ProgramPtr> loadOrMakeOpen(const Request &request,
                                     Family::Version &version);
+  // build_own.cpp: sizes that are seen often.
+  bool wantsOwnVersion(const Executable &executable) const;
+  void askForOwnVersion(const Graph &graph, Hash128 key,
+                        const ExecutablePtr &executable);
+  void buildOwnVersion(BackgroundCompiles::Request request);
+
   std::unique_ptr<DiskEntry>
   familyEntry(const Request &request, const std::vector<GraphOutput> &outputs);
   Result<Artifact> runCompiler(const Graph &graph, Hash128 key,
@@ -127,7 +138,11 @@ private:
   DiskCacheState diskState;
   CompileHistory history;
   LaunchState state;
-  Queue queue; ///< last: its thread ends before what its work refers to
+  // Last: their threads end before what their work refers to.
+  Queue queue;
+  BackgroundCompiles background{[this](BackgroundCompiles::Request request) {
+    buildOwnVersion(std::move(request));
+  }};
 };
 
 } // namespace ltc::runtime

@@ -63,6 +63,17 @@ std::string processCompilerIdentity() {
   return *identity;
 }
 
+/// Before the compiler's own variables go, which were made later than the first
+/// handler was registered.
+void stopBackgroundAtExit() {
+  if (isForked())
+    return;
+  std::lock_guard lock(process().mutex);
+  for (std::unique_ptr<DeviceEngine> &engine : process().engines)
+    if (engine)
+      engine->stopBackground();
+}
+
 /// Loads it at the first compile of the process; a failure is tried again.
 Result<Compiler *> processCompiler() {
   static std::mutex mutex;
@@ -71,8 +82,10 @@ Result<Compiler *> processCompiler() {
   if (compiler)
     return compiler;
   Result<Compiler *> loaded = loadCompiler();
-  if (loaded)
+  if (loaded) {
     compiler = *loaded;
+    std::atexit(stopBackgroundAtExit);
+  }
   return loaded;
 }
 

@@ -36,6 +36,38 @@ Source BoundProgram::sourceOfNode(uint32_t node) const {
   return node < sources.size() ? sourceOf(sources[node]) : Source();
 }
 
+/// The graph as it ran for these sizes; nothing if it cannot be had.
+static std::optional<Graph> graphOfRun(Graph graph,
+                                       std::span<const int64_t> symbols) {
+  if (!graph.isDynamic())
+    return graph;
+  Result<Graph> fixed = graph.instantiate(symbols);
+  return fixed ? std::optional(std::move(*fixed)) : std::nullopt;
+}
+
+static std::string typesOf(const Graph &graph, const Node &node) {
+  std::string types;
+  auto add = [&](ValueId value) {
+    if (value != kNoValue)
+      types += (types.empty() ? "" : ", ") + graph.typeOf(value).str();
+  };
+  for (const Argument &argument : node.arguments) {
+    if (auto *one = std::get_if<ValueId>(&argument.value))
+      add(*one);
+    if (auto *list = std::get_if<std::vector<ValueId>>(&argument.value))
+      for (ValueId value : *list)
+        add(value);
+  }
+  return types;
+}
+
+std::string BoundProgram::operandsOfNode(uint32_t node) const {
+  // Only for an error: the text is all that is kept of the graph.
+  Result<Graph> graph = Graph::parse(artifact().graphText);
+  auto ran = graph ? graphOfRun(std::move(*graph), symbols) : std::nullopt;
+  return ran && node < ran->nodes.size() ? typesOf(*ran, ran->nodes[node]) : "";
+}
+
 std::optional<BoundProgram::Site> BoundProgram::siteOf(int64_t number) const {
   if (number < 0)
     return std::nullopt;
@@ -43,15 +75,16 @@ std::optional<BoundProgram::Site> BoundProgram::siteOf(int64_t number) const {
   const Artifact &loaded = artifact();
   if (index < loaded.errorSites.size()) {
     const Artifact::ErrorSite &site = loaded.errorSites[index];
-    return Site{site.op, site.operands, sourceOfNode(site.node)};
+    return Site{site.op, operandsOfNode(site.node), sourceOfNode(site.node)};
   }
   index -= loaded.errorSites.size();
   if (index >= loaded.calls.size() || loaded.calls[index].graph.nodes.empty())
     return std::nullopt;
   const Artifact::Call &call = loaded.calls[index];
   Site site{call.graph.nodes[0].op, "", sourceOfNode(call.node)};
-  for (const ValueType &type : call.graph.inputs)
-    site.operands += (site.operands.empty() ? "" : ", ") + type.str();
+  if (std::optional<Graph> ran = graphOfRun(call.graph, symbols))
+    for (const ValueType &type : ran->inputs)
+      site.operands += (site.operands.empty() ? "" : ", ") + type.str();
   return site;
 }
 

@@ -10,6 +10,8 @@
 #include "engine/loop_meter.h"
 #include "engine/thread_choice.h"
 
+#include <atomic>
+
 namespace ltc::runtime {
 
 /// Code on the device. That of a graph with symbols serves many sizes.
@@ -47,7 +49,8 @@ public:
 
   const Artifact &artifact() const override { return program->artifact(); }
   /// What the driver's error number means: a check in the code, or behind those
-  /// a library call. The line is one of the graph that this process recorded.
+  /// a library call. Types are of this run's sizes, and the line is one of the
+  /// graph that this process recorded.
   struct Site {
     std::string op, operands;
     Source source;
@@ -63,6 +66,12 @@ public:
   std::vector<ValueType> inputs;
   std::vector<TensorType> results;
   size_t arenaBytes = 0;
+  /// How often it ran, if its program serves other sizes too. Any thread.
+  std::atomic<int64_t> runs = 0;
+  /// Whether a program for these sizes alone was asked for.
+  std::atomic<bool> replaced = false;
+  /// Of such a program: what it took the place of, and further sizes want.
+  std::shared_ptr<Program> forAllSizes;
   // Of the queue's thread.
   ThreadChoice threads;
   LoopWindow loop;
@@ -71,6 +80,7 @@ private:
   BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols,
                const Graph &graph);
   Source sourceOfNode(uint32_t node) const;
+  std::string operandsOfNode(uint32_t node) const;
 
   std::vector<SourceId> sources; ///< by node; empty without error numbers
   SourceId endedBy;

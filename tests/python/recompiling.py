@@ -249,6 +249,18 @@ def entry_of_another_graph(folder):
     twice_with_a_cache_on_disk(folder, 69, exchange)
 
 
+def size_seen_often(folder):
+    def versions():
+        return torch_ltc.metrics.snapshot().get("cache.own_versions", 0)
+
+    before = versions()
+    with settings.scope(static_after=2):
+        for rows in [75] + [76] * 20_000:
+            ones(rows, 3).atanh().cpu()  # both:
+            if versions() > before:
+                break
+
+
 #: program: cause, op, what the difference says
 PROGRAMS = {
     first_use: ("first_use", "", "nothing like it"),
@@ -278,4 +290,5 @@ PROGRAMS = {
     evicted: ("evicted", "", "it was in memory before"),
     bad_entry: ("disk_entry", "", "its entry on disk was of no use"),
     entry_of_another_graph: ("disk_entry", "", "another graph"),
+    size_seen_often: ("own_version", "", "seen 2 times"),
 }

@@ -124,6 +124,15 @@ def test_index_out_of_range_names_op_shapes_and_line():
         assert part in str(error)
 
 
+def test_index_out_of_range_names_the_sizes_of_its_run():
+    for rows in 5, 6, 9:  # one program from the second on
+        table = torch.ones(rows, 2).to("lazy")
+        picked = F.embedding(torch.full((rows - 2,), rows).to("lazy"), table)
+        types = rf"embedding\(f32\[{rows}, 2\], i64\[{rows - 2}\]\)"
+        with pytest.raises(torch_ltc.IndexOutOfRangeError, match=types):
+            picked.cpu()
+
+
 def test_index_out_of_range_is_raised_once():
     bad, _, _ = out_of_range_embedding()
     torch.lazy.mark_step()  # queues; nobody waits, so nothing is raised

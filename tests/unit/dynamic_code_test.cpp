@@ -363,6 +363,19 @@ TEST(DynamicCode, TrainingStepOfAnyBatch) {
   expectSame(step, {{32}, {1}, {7}, {1000}});
 }
 
+TEST(DynamicCode, ACompileThatNobodyWantsAnyMoreFails) {
+  Result<Graph> graph = Graph::parse(step);
+  ASSERT_TRUE(graph);
+  std::atomic<bool> stop = true;
+  CompileOptions options;
+  options.stop = &stop;
+  Result<Artifact> stopped = ltc_compiler_get()->compile(*graph, options);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().message, "the compile was stopped");
+  stop = false;
+  EXPECT_TRUE(ltc_compiler_get()->compile(*graph, options));
+}
+
 TEST(DynamicCode, NoElements) {
   expectSame(R"(graph {
   symbol s0 = 8

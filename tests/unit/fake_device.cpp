@@ -188,7 +188,7 @@ Result<Artifact> FakeCompiler::compile(const Graph &graph,
   artifact.inputs = graph.inputs;
   artifact.formulas = graph.formulas;
   artifact.symbols = uint32_t(graph.symbols.size());
-  artifact.errorSites = {{"test::site", "f32[4]", 0, ""}};
+  artifact.errorSites = {{"test::site", 0, ""}};
   artifact.calls = {{graph, 0}};
   for (const GraphOutput &output : graph.outputs) {
     artifact.results.push_back(graph.typeOf(output.value).tensor);

@@ -222,6 +222,25 @@ TEST_F(OpenSizes, AProgramRefusesBuffersOfOtherSizesThanItsOwn) {
   EXPECT_FALSE(engine->launch(six, {argument}));
 }
 
+TEST_F(OpenSizes, AnErrorNamesTheSizesOfItsRun) {
+  // "site" fails in a check of the code, and "call" in a library call.
+  for (std::string op : {"site", "call"})
+    for (int64_t rows : {4, 6, 9}) {
+      ExecutablePtr executable = compile(step(rows, 8, op));
+      std::vector<float> data(size_t(rows * 8));
+      auto input = engine->upload({DType::F32, {rows, 8}}, data.data());
+      ASSERT_TRUE(input);
+      auto results = engine->launch(executable, {{*input, {}}});
+      ASSERT_TRUE(results);
+      Status status = (*results)[0]->wait();
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error().message, "test::" + op + "(f32[" +
+                                            std::to_string(rows) +
+                                            ", 8]): index out of range");
+    }
+  EXPECT_EQ(compiler.compiles, 4);
+}
+
 TEST_F(OpenSizes, AGraphWithSymbolsRunsForItsHints) {
   Result<Graph> open =
       Graph::parse("graph {\n  symbol s0 = 3\n  %0 = input f32[s0]\n  %1 = "

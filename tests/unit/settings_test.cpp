@@ -100,6 +100,41 @@ TEST(Settings, SetChecksNamesAndValues) {
   ASSERT_TRUE(set("max_in_flight", "8"));
 }
 
+TEST(Settings, ANumberOutOfRangeIsRefusedAndSaysSo) {
+  auto refusal = [](std::string_view value) {
+    Status status = set("dynamic_versions", value);
+    EXPECT_FALSE(status) << value;
+    return status ? "" : status.error().message;
+  };
+  EXPECT_EQ(refusal("-1"), "'-1' is below 0 for setting dynamic_versions");
+  EXPECT_EQ(refusal("99999999999999999999"),
+            "'99999999999999999999' is too large for setting "
+            "dynamic_versions");
+  for (std::string_view value : {"", "-", "1e3", "0.5", "--1"})
+    EXPECT_TRUE(contains(refusal(value), "is no int for")) << value;
+  EXPECT_EQ(settings().dynamic_versions, 4);
+}
+
+TEST(Settings, AThreadMayGoByWhatWasSetEarlier) {
+  ASSERT_TRUE(set("max_in_flight", "3"));
+  Settings earlier = settings();
+  ASSERT_TRUE(set("max_in_flight", "7"));
+  {
+    SettingsOfThread scope(earlier);
+    EXPECT_EQ(settings().max_in_flight, 3);
+    std::thread([] { EXPECT_EQ(settings().max_in_flight, 7); }).join();
+    {
+      Settings inner = earlier;
+      inner.max_in_flight = 2;
+      SettingsOfThread nested(inner);
+      EXPECT_EQ(settings().max_in_flight, 2);
+    }
+    EXPECT_EQ(settings().max_in_flight, 3);
+  }
+  EXPECT_EQ(settings().max_in_flight, 7);
+  ASSERT_TRUE(set("max_in_flight", "8"));
+}
+
 TEST(Settings, ListShowsTypesAndDocs) {
   std::vector<SettingInfo> all = listSettings();
   ASSERT_FALSE(all.empty());

@@ -88,17 +88,23 @@ Result<Driver> open(const std::string &path) {
 Result<const Driver *> runtime::loadDriver(const std::string &nameOrPath) {
   static std::mutex mutex;
   static auto *drivers = new std::map<std::string, Driver>;
+  // As they were asked for: each step does, and where a name's library is takes
+  // the linker microseconds.
+  static auto *asked = new std::map<std::string, const Driver *>;
+  std::lock_guard lock(mutex);
+  if (auto known = asked->find(nameOrPath); known != asked->end())
+    return known->second;
   std::string path = nameOrPath;
   if (path.find('/') == path.npos)
     path = siblingLibrary("libltc_driver_" + path + ".so");
-  std::lock_guard lock(mutex);
   auto found = drivers->find(path);
-  if (found != drivers->end())
-    return &found->second;
-  Result<Driver> driver = open(path);
-  if (!driver)
-    return driver.takeError();
-  return &drivers->emplace(path, std::move(*driver)).first->second;
+  if (found == drivers->end()) {
+    Result<Driver> driver = open(path);
+    if (!driver)
+      return driver.takeError();
+    found = drivers->emplace(path, std::move(*driver)).first;
+  }
+  return asked->emplace(nameOrPath, &found->second).first->second;
 }
 
 } // namespace ltc

@@ -63,7 +63,7 @@ public:
   std::vector<ValueType> inputs;
   std::vector<TensorType> results;
   size_t arenaBytes = 0;
-  // Of the queue's thread.
+  // Of whoever runs the queue's work.
   ThreadChoice threads;
   LoopWindow loop;
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "device/queue.h"
 
+#include <cfenv>
 #include <csignal>
 #include <pthread.h>
 
@@ -71,6 +72,8 @@ void Queue::finish(std::unique_ptr<Work> work,
 }
 
 void Queue::loop() {
+  // Not those of whoever used the device first, which it would inherit.
+  std::fesetenv(FE_DFL_ENV);
   std::unique_lock lock(mutex);
   while (true) {
     arrived.wait(lock,

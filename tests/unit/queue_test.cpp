@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <functional>
 #include <future>
 
@@ -70,6 +71,16 @@ TEST(Queue, ShortWorkRunsInPushWhenNothingWaits) {
   queue.drain();
   EXPECT_NE(ranBehind, std::thread::id());
   EXPECT_NE(ranBehind, std::this_thread::get_id());
+}
+
+TEST(Queue, ItsThreadHasTheDefaultFloatingPointModes) {
+  std::fesetround(FE_UPWARD);
+  Queue queue;
+  std::fesetround(FE_TONEAREST);
+  int mode = -1;
+  push(queue, [&] { mode = std::fegetround(); });
+  queue.drain();
+  EXPECT_EQ(mode, FE_TONEAREST);
 }
 
 TEST(Queue, NothingRunsBesideShortWork) {

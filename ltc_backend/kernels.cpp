@@ -33,7 +33,7 @@ void installHostServices() {
   static std::once_flag once;
   std::call_once(once, [] {
     installPlacement();
-    setHostServices({resolveKernel, parallelFor, stayAlone});
+    setHostServices({resolveKernel, parallelFor, stayAlone, borrowThread});
   });
 }
 

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
+#include <optional>
 
 namespace ltc::backend {
 namespace {
@@ -26,6 +28,30 @@ thread_local bool isAlone = false;
 /// thread in the region sleeps while there is nothing to do, one that libgomp
 /// lets wait for the next region burns a core for some milliseconds first.
 thread_local bool runsPrograms = false;
+
+/// A thread that has work of its own while it runs a program.
+struct Borrowed {
+  std::fenv_t modes;
+  /// Its numbers of threads, once ATen's kernels were called.
+  struct Threads {
+    int ofOpenMP, ofMkl;
+  };
+  std::optional<Threads> before;
+};
+thread_local std::optional<Borrowed> borrowed;
+
+/// To ATen's kernels one thread is the queue's when it stays alone or a
+/// borrowed one: they must not split, and thus round, in two ways.
+void keepToThread(Borrowed &thread) {
+  if (thread.before)
+    return;
+  thread.before = {at::get_num_threads(), 0};
+  const OpenMP &openMP = OpenMP::get();
+  if (openMP.setThreads)
+    openMP.setThreads(1);
+  if (openMP.setThreadsOfMkl)
+    thread.before->ofMkl = openMP.setThreadsOfMkl(1);
+}
 
 /// Makes the calling thread use as many threads as torch.set_num_threads was
 /// last told: OpenMP and MKL keep the number for each thread apart. Not by
@@ -63,7 +89,26 @@ void stayAlone(bool alone) {
   runsPrograms = true;
 }
 
+void borrowThread(bool begins) {
+  if (begins) {
+    std::fegetenv(&borrowed.emplace().modes);
+    std::fesetenv(FE_DFL_ENV);
+    return;
+  }
+  if (auto before = borrowed->before) {
+    const OpenMP &openMP = OpenMP::get();
+    if (openMP.setThreads)
+      openMP.setThreads(before->ofOpenMP);
+    if (openMP.setThreadsOfMkl)
+      openMP.setThreadsOfMkl(before->ofMkl);
+  }
+  std::fesetenv(&borrowed->modes);
+  borrowed.reset();
+}
+
 void prepareForAten() {
+  if (borrowed)
+    return keepToThread(*borrowed);
   team.close();
   followThreadCount();
 }
@@ -75,7 +120,7 @@ void parallelFor(int64_t n, int64_t grain,
   grain = std::max<int64_t>(grain, 1);
   bool isNested =
       Team::isInPiece() || (at::in_parallel_region() && !team.isOpen());
-  if (n <= grain || isNested)
+  if (n <= grain || isNested || borrowed)
     return body(0, n, argument);
   followThreadCount();
   if (at::get_num_threads() < 2 || !OpenMP::get().hasTeams())

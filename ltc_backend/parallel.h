@@ -24,6 +24,9 @@ LTC_API void parallelFor(int64_t n, int64_t grain,
 /// until prepareForAten() or the end of the thread.
 LTC_API void stayAlone(bool alone);
 
+/// HostServices::borrowThread. With the floating-point modes of a new thread.
+LTC_API void borrowThread(bool begins);
+
 /// Called before any of ATen's kernels runs on the calling thread: leaves the
 /// region, so that they have the threads to themselves, and lets OpenMP and MKL
 /// use as many as torch.set_num_threads was last told when noteThreadCount()

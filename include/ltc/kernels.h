@@ -59,6 +59,10 @@ struct HostServices {
   /// whether its kernels and loops, from now on, keep to that thread (true) or
   /// may use all of the pool. May be nullptr.
   void (*stayAlone)(bool alone) = nullptr;
+  /// Called around a program that runs on a thread with other work of its own,
+  /// true before and false after: in between all keeps to that thread, and
+  /// behind it the thread's settings are what they were. May be nullptr.
+  void (*borrowThread)(bool begins) = nullptr;
 };
 LTC_API void setHostServices(HostServices services);
 LTC_API const HostServices &hostServices();

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "device/queue.h"
 
+#include <cfenv>
 #include <csignal>
 #include <pthread.h>
 
@@ -28,8 +29,15 @@ bool Queue::push(std::unique_ptr<Work> work, size_t limit) {
     if (closed)
       return false;
     work->queued();
-    waiting.push_back(std::move(work));
-    ++count;
+    if (count++ == 0 && work->isShort()) {
+      borrowing = true;
+      finish(std::move(work), lock, /*borrows=*/true);
+      borrowing = false;
+      if (waiting.empty() && !closed)
+        return true;
+    } else {
+      waiting.push_back(std::move(work));
+    }
   }
   arrived.notify_one();
   return true;
@@ -52,20 +60,29 @@ void Queue::close() {
     thread.join();
 }
 
+/// Runs the first piece of all. `lock` is released meanwhile.
+void Queue::finish(std::unique_ptr<Work> work,
+                   std::unique_lock<std::mutex> &lock, bool borrows) {
+  lock.unlock();
+  work->run(borrows);
+  work.reset();
+  lock.lock();
+  --count;
+  left.notify_all();
+}
+
 void Queue::loop() {
+  // Not those of whoever used the device first, which it would inherit.
+  std::fesetenv(FE_DFL_ENV);
   std::unique_lock lock(mutex);
   while (true) {
-    arrived.wait(lock, [&] { return closed || !waiting.empty(); });
+    arrived.wait(lock,
+                 [&] { return !borrowing && (closed || !waiting.empty()); });
     if (waiting.empty())
       return;
     std::unique_ptr<Work> work = std::move(waiting.front());
     waiting.pop_front();
-    lock.unlock();
-    work->run();
-    work.reset();
-    lock.lock();
-    --count;
-    left.notify_all();
+    finish(std::move(work), lock, /*borrows=*/false);
   }
 }
 

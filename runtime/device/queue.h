@@ -18,16 +18,21 @@
 
 namespace ltc::runtime {
 
-/// Something to run on the device's thread. Destroyed there, after it ran.
+/// Something to run on the device's thread. Destroyed where it ran, after it.
 class Work {
 public:
   virtual ~Work() = default;
+  /// Whether to hand it to another thread would take longer than it will. Asked
+  /// by push() when nothing waits or runs.
+  virtual bool isShort() const { return false; }
   /// Called by push() once it is in the queue, before it can run.
   virtual void queued() {}
-  virtual void run() = 0;
+  /// `borrows`: the thread is that of push(), and has other work.
+  virtual void run(bool borrows) = 0;
 };
 
-/// One thread that runs work in the order in which it was pushed.
+/// Runs work, one piece at a time, in the order in which it was pushed: on a
+/// thread of its own, or what is short and need not wait, in push().
 class LTC_API Queue {
 public:
   Queue();
@@ -44,11 +49,14 @@ public:
 
 private:
   void loop();
+  void finish(std::unique_ptr<Work> work, std::unique_lock<std::mutex> &lock,
+              bool borrows);
 
   std::mutex mutex;
   std::condition_variable arrived, left;
   std::deque<std::unique_ptr<Work>> waiting;
   std::atomic<size_t> count = 0; ///< waiting or running; written under mutex
+  bool borrowing = false;        ///< push() runs something
   bool closed = false;
   std::mutex joining;
   std::thread thread;

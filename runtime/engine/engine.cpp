@@ -30,7 +30,7 @@ public:
   Transfer(LaunchState &state, DeviceBufferPtr buffer, std::vector<char> data)
       : state(state), buffer(std::move(buffer)), data(std::move(data)) {}
 
-  void run() override {
+  void run(bool) override {
     Status status = buffer->memory.write(data.data(), data.size());
     FailurePtr failure;
     if (!status) {
@@ -68,7 +68,7 @@ private:
 class ReachMark final : public Work {
 public:
   explicit ReachMark(std::shared_ptr<Mark> mark) : mark(std::move(mark)) {}
-  void run() override { mark->reach(); }
+  void run(bool) override { mark->reach(); }
 
 private:
   std::shared_ptr<Mark> mark;

@@ -95,14 +95,14 @@ void Launch::measureLoop() {
       text + (place.empty() ? "" : " for " + place));
 }
 
-void Launch::run() {
+void Launch::run(bool borrows) {
   static Counter &errors = counter("execute.errors");
   static Counter &kernels = counter("execute.kernels");
   measureLoop();
   FailurePtr failure = failedInput();
   if (!failure) {
     Span span(Stage::Execute);
-    if (Status status = execute(); status) {
+    if (Status status = execute(borrows); status) {
       kernels.add(bound->artifact().kernels);
     } else {
       errors.add();
@@ -139,7 +139,7 @@ Status Launch::allocateResults() {
   return {};
 }
 
-Status Launch::execute() {
+Status Launch::execute(bool borrows) {
   Device &device = *bound->program->home();
   const Artifact &artifact = bound->artifact();
   if (Status status = allocateResults(); !status)
@@ -166,11 +166,27 @@ Status Launch::execute() {
     add(buffer, results[i]->type(), 0);
   }
   int64_t site = -1;
-  Status status = runMeasured(operands, *arena, site);
+  Status status = borrows ? runBorrowing(operands, *arena, site)
+                          : runMeasured(operands, *arena, site);
   return status ? Status() : atSite(status.takeError(), site);
 }
 
-Status Launch::runMeasured(std::vector<ltc_operand> &operands,
+Status Launch::runBorrowing(const std::vector<ltc_operand> &operands,
+                            ltc_buffer *arena, int64_t &site) {
+  static Counter &borrowed = counter("execute.borrowed");
+  borrowed.add();
+  const Program &program = *bound->program;
+  auto borrow = hostServices().borrowThread;
+  if (borrow)
+    borrow(true);
+  Status status =
+      program.home()->run(program.get(), operands, bound->symbols, arena, site);
+  if (borrow)
+    borrow(false);
+  return status;
+}
+
+Status Launch::runMeasured(const std::vector<ltc_operand> &operands,
                            ltc_buffer *arena, int64_t &site) {
   const Program &program = *bound->program;
   Device &device = *program.home();
@@ -179,10 +195,10 @@ Status Launch::runMeasured(std::vector<ltc_operand> &operands,
     hostServices().stayAlone(threads.alone());
   if (!threads.isMeasuring())
     return device.run(program.get(), operands, bound->symbols, arena, site);
-  auto start = ThreadChoice::now();
+  ThreadChoice::Times start = ThreadChoice::now();
   Status status =
       device.run(program.get(), operands, bound->symbols, arena, site);
-  threads.record(ThreadChoice::now() - start);
+  threads.record(start, ThreadChoice::now());
   return status;
 }
 

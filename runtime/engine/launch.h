@@ -12,14 +12,15 @@
 
 namespace ltc::runtime {
 
-/// Scratch memory of a queue, kept between runs and grown. Queue thread only.
+/// Scratch memory of a queue, kept between runs and grown. For whoever runs
+/// the queue's work.
 class Arena {
 public:
   /// At least `bytes`; nullptr when 0.
   Result<ltc_buffer *> reserve(Device &device, size_t bytes);
   void release() { *this = Arena(); }
   /// Its contents are dead between two launches: lets the pages go, not the
-  /// address. The thread that launches.
+  /// address.
   void discard();
 
 private:
@@ -51,7 +52,7 @@ struct LaunchState {
 class DiscardArena final : public Work {
 public:
   explicit DiscardArena(Arena &arena) : arena(arena) {}
-  void run() override { arena.discard(); }
+  void run(bool) override { arena.discard(); }
 
 private:
   Arena &arena;
@@ -71,17 +72,20 @@ public:
          std::vector<ScalarOrBuffer> arguments,
          std::vector<DeviceBufferPtr> results,
          std::shared_ptr<Completion> completion);
+  bool isShort() const override { return bound->threads.isShort(); }
   void queued() override { ++state.inFlight; }
-  void run() override;
+  void run(bool borrows) override;
 
 private:
   FailurePtr failedInput() const;
   /// Says once a loop who waits for whom, if that is logged.
   void measureLoop();
-  Status execute();
+  Status execute(bool borrows);
   /// Runs on one thread or on all, as the program's ThreadChoice says.
-  Status runMeasured(std::vector<ltc_operand> &operands, ltc_buffer *arena,
-                     int64_t &site);
+  Status runMeasured(const std::vector<ltc_operand> &operands,
+                     ltc_buffer *arena, int64_t &site);
+  Status runBorrowing(const std::vector<ltc_operand> &operands,
+                      ltc_buffer *arena, int64_t &site);
   Status allocateResults();
   Error atSite(Error error, int64_t site) const;
 

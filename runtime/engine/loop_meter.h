@@ -35,7 +35,7 @@ struct LoopPace {
   bool isHostBound() const { return idleShare > 0.5; }
 };
 
-/// Used by the queue's thread alone.
+/// Used by one thread at a time: whoever runs the queue's work.
 class LoopMeter {
 public:
   using Clock = std::chrono::steady_clock;

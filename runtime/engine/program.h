@@ -72,7 +72,7 @@ public:
   std::atomic<bool> replaced = false;
   /// Of such a program: what it took the place of, and further sizes want.
   std::shared_ptr<Program> forAllSizes;
-  // Of the queue's thread.
+  // Of whoever runs the queue's work.
   ThreadChoice threads;
   LoopWindow loop;
 

@@ -9,7 +9,8 @@
 // program that wakes the whole pool then has more threads than cores, and a
 // barrier waits for whichever is not running: on 2 cores a 0.3 ms step took
 // up to 18 ms. So a program first runs on the queue's own thread, is measured
-// there, and uses the pool only when it is long enough to gain from it.
+// there, and uses the pool only when it is long enough to gain from it. A very
+// short one is not worth the queue's thread either.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -20,29 +21,42 @@
 
 namespace ltc::runtime {
 
-/// Used by the queue's thread alone.
+/// Used by one thread at a time: whoever runs the queue's work.
 class ThreadChoice {
 public:
   using Time = std::chrono::nanoseconds;
+  struct Times {
+    Time cpu;  ///< of the calling thread: waiting for a core does not count
+    Time wall; ///< in which a device may work and the thread does not
+  };
 
-  bool alone() const { return runs < kMeasured || shortest < kLong; }
-  bool isMeasuring() const { return runs < kMeasured; }
-  /// Tells what one run alone took.
-  void record(Time time) {
-    shortest = runs++ == 0 ? time : std::min(shortest, time);
+  bool alone() const { return runs < kMeasured || shortest.cpu < kLong; }
+  bool isShort() const { return runs >= kMeasured && shortest.wall < kShort; }
+  bool isMeasuring() const {
+    return runs < kMeasured || (alone() && runs < kMeasuredIfAlone);
   }
-  /// CPU time of the calling thread: waiting for a core does not count.
-  static Time now() {
+  /// Tells when one run alone began and ended.
+  void record(Times begin, Times end) {
+    Times took{end.cpu - begin.cpu, end.wall - begin.wall};
+    shortest = runs++ == 0 ? took
+                           : Times{std::min(shortest.cpu, took.cpu),
+                                   std::min(shortest.wall, took.wall)};
+  }
+  static Times now() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return std::chrono::seconds(time.tv_sec) + Time(time.tv_nsec);
+    return {std::chrono::seconds(time.tv_sec) + Time(time.tv_nsec),
+            std::chrono::steady_clock::now().time_since_epoch()};
   }
 
 private:
   static constexpr int kMeasured = 2; ///< the first run also meets cold caches
+  static constexpr int kMeasuredIfAlone = 8; ///< wall time on a busy machine
   static constexpr Time kLong = std::chrono::milliseconds(1);
+  /// What to wake a thread and to be woken by it costs in all.
+  static constexpr Time kShort = std::chrono::microseconds(10);
   int runs = 0;
-  Time shortest{};
+  Times shortest{};
 };
 
 } // namespace ltc::runtime

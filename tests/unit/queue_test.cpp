@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cfenv>
 #include <functional>
 #include <future>
 
@@ -17,11 +19,14 @@ namespace {
 
 class Call final : public Work {
 public:
-  explicit Call(std::function<void()> body) : body(std::move(body)) {}
-  void run() override { body(); }
+  explicit Call(std::function<void()> body, bool brief = false)
+      : body(std::move(body)), brief(brief) {}
+  bool isShort() const override { return brief; }
+  void run(bool) override { body(); }
 
 private:
   std::function<void()> body;
+  bool brief;
 };
 
 bool push(Queue &queue, std::function<void()> body, size_t limit = 0) {
@@ -45,6 +50,87 @@ TEST(Queue, RunsInOrderOnOneThread) {
   }
   EXPECT_NE(threads[0], std::this_thread::get_id());
   EXPECT_EQ(queue.pending(), 0u);
+}
+
+bool pushShort(Queue &queue, std::function<void()> body) {
+  return queue.push(std::make_unique<Call>(std::move(body), /*brief=*/true));
+}
+
+TEST(Queue, ShortWorkRunsInPushWhenNothingWaits) {
+  Queue queue;
+  std::thread::id ran, ranBehind;
+  EXPECT_TRUE(pushShort(queue, [&] { ran = std::this_thread::get_id(); }));
+  EXPECT_EQ(ran, std::this_thread::get_id());
+  EXPECT_EQ(queue.pending(), 0u);
+
+  std::promise<void> gate;
+  push(queue, [&] { gate.get_future().wait(); });
+  pushShort(queue, [&] { ranBehind = std::this_thread::get_id(); });
+  EXPECT_EQ(queue.pending(), 2u);
+  gate.set_value();
+  queue.drain();
+  EXPECT_NE(ranBehind, std::thread::id());
+  EXPECT_NE(ranBehind, std::this_thread::get_id());
+}
+
+TEST(Queue, ItsThreadHasTheDefaultFloatingPointModes) {
+  std::fesetround(FE_UPWARD);
+  Queue queue;
+  std::fesetround(FE_TONEAREST);
+  int mode = -1;
+  push(queue, [&] { mode = std::fegetround(); });
+  queue.drain();
+  EXPECT_EQ(mode, FE_TONEAREST);
+}
+
+TEST(Queue, NothingRunsBesideShortWork) {
+  Queue queue;
+  std::atomic<bool> running = false;
+  std::vector<int> order;
+  auto body = [&](int number) {
+    EXPECT_FALSE(running.exchange(true));
+    order.push_back(number);
+    std::this_thread::yield();
+    EXPECT_TRUE(running.exchange(false));
+  };
+  auto producer = [&](int first) {
+    for (int i = first; i < 2000; i += 2)
+      if (i % 3)
+        pushShort(queue, [&, i] { body(i); });
+      else
+        push(queue, [&, i] { body(i); });
+  };
+  std::thread other(producer, 1);
+  producer(0);
+  other.join();
+  queue.drain();
+  EXPECT_EQ(order.size(), 2000u);
+  // Each producer's own work, in its order.
+  for (int parity : {0, 1}) {
+    std::vector<int> own;
+    std::ranges::copy_if(order, std::back_inserter(own),
+                         [&](int i) { return i % 2 == parity; });
+    EXPECT_TRUE(std::ranges::is_sorted(own));
+  }
+}
+
+TEST(Queue, CloseWaitsForShortWork) {
+  Queue queue;
+  bool ended = false;
+  std::thread closer;
+  pushShort(queue, [&] {
+    std::promise<void> begun;
+    closer = std::thread([&] {
+      begun.set_value();
+      queue.close();
+      EXPECT_TRUE(ended);
+    });
+    begun.get_future().wait();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ended = true;
+  });
+  closer.join();
+  EXPECT_FALSE(push(queue, [] {}));
 }
 
 TEST(Queue, DrainWaitsUntilWorkIsDestroyed) {

@@ -167,6 +167,31 @@ TEST(ParallelFor, LeavesItsThreadsToAten) {
   }).join();
 }
 
+TEST(ParallelFor, ABorrowedThreadStaysAloneAndKeepsItsSettings) {
+  std::thread([] {
+    at::set_num_threads(3);
+    noteThreadCount();
+    volatile float tiny = 1e-39f, one = 1;
+    at::globalContext().setFlushDenormal(true);
+    EXPECT_EQ(tiny * one, 0);
+    for (bool callsAten : {false, true}) {
+      borrowThread(true);
+      EXPECT_NE(tiny * one, 0);
+      EXPECT_EQ(threadsOfLoop(1), 1u);
+      if (callsAten) {
+        prepareForAten();
+        prepareForAten();
+        EXPECT_EQ(at::get_num_threads(), 1);
+      }
+      borrowThread(false);
+      EXPECT_EQ(tiny * one, 0);
+      EXPECT_EQ(at::get_num_threads(), 3);
+    }
+    at::globalContext().setFlushDenormal(false);
+    EXPECT_EQ(threadsOfLoop(3), 3u);
+  }).join();
+}
+
 TEST(ParallelFor, LeavesNoRegionOpenOnAThreadThatRunsNoPrograms) {
   at::set_num_threads(3);
   noteThreadCount();

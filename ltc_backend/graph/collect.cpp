@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/collect.h"
 
+#include "ltc_backend/graph/number.h"
 #include "ltc_backend/record/op_info.h"
 
 namespace ltc::backend {
@@ -13,7 +14,8 @@ namespace ltc::backend {
 namespace {
 class Collector {
 public:
-  Collector(int64_t device, PendingList &list) : list(list) {
+  Collector(int64_t device, PendingList &list, Collected what)
+      : list(list), what(what) {
     result.device = device;
   }
   Collection run();
@@ -23,6 +25,8 @@ private:
   void findRoots();
   void markLive();
   void countReferences();
+  void findNumbers();
+  bool isCollected(const OpNode &node) const;
   void addReceiver(Collection::Receiver receiver);
   ValueId addInput(const Operand &operand);
   ValueId addDataInput(const std::shared_ptr<DeviceData> &data);
@@ -34,7 +38,9 @@ private:
   void hash();
 
   PendingList &list;
+  const Collected what;
   Collection result;
+  std::vector<const OpNode *> numbers; ///< sorted
   /// The outputs that a node's results become, from its firstSlot on.
   std::vector<uint32_t> slots;
   /// The leaves that an input's data has, chained; one an input.
@@ -88,6 +94,22 @@ void Collector::addReceiver(Collection::Receiver receiver) {
   result.receivers.push_back(std::move(receiver));
 }
 
+/// Before tensors are counted: what has references then is somebody's operand.
+void Collector::findNumbers() {
+  for (TensorData *tensor = list.firstTensor; tensor; tensor = tensor->next) {
+    auto &node = static_cast<const OpNode &>(*tensor->ir_value.node);
+    if (node.references == 0 && isNumber(node))
+      numbers.push_back(&node);
+  }
+  std::ranges::sort(numbers);
+  result.hasNumbers = !numbers.empty();
+}
+
+bool Collector::isCollected(const OpNode &node) const {
+  return what == Collected::All || std::ranges::binary_search(numbers, &node) ==
+                                       (what == Collected::Numbers);
+}
+
 /// A tensor made while a sync was under way, of a value that the sync computed,
 /// was not there when the results were handed out.
 void Collector::settleLateTensors() {
@@ -113,13 +135,15 @@ void Collector::findRoots() {
       continue;
     auto node = std::static_pointer_cast<OpNode>(tensor->ir_value.node);
     ++node->references;
-    addReceiver({std::move(alive), node, uint32_t(tensor->ir_value.index)});
+    if (isCollected(*node))
+      addReceiver({std::move(alive), node, uint32_t(tensor->ir_value.index)});
   }
   // A thread that is recording right now holds a node no tensor stands for.
   for (const auto &receiver : result.receivers)
     ++receiver.node->references;
   for (OpNode *node = list.firstNode; node; node = node->next)
-    if (node->weak_from_this().use_count() > node->references)
+    if (node->weak_from_this().use_count() > node->references &&
+        isCollected(*node))
       if (auto alive = node->weak_from_this().lock())
         for (uint32_t i = 0; i < node->num_outputs(); ++i)
           addReceiver({nullptr, alive, i});
@@ -274,6 +298,7 @@ Collection Collector::run() {
   if (!list.firstNode)
     return std::move(result);
   countReferences();
+  findNumbers();
   findRoots();
   markLive();
   numberValues();
@@ -285,8 +310,8 @@ Collection Collector::run() {
   return std::move(result);
 }
 
-Collection collect(int64_t device, PendingList &list) {
-  return Collector(device, list).run();
+Collection collect(int64_t device, PendingList &list, Collected what) {
+  return Collector(device, list, what).run();
 }
 
 /// The prototype's arguments with this node's operands in their places.

@@ -33,6 +33,7 @@ struct Collection {
   std::vector<ValueId> operands; ///< of all nodes, one after the other
   Hash128 key;                   ///< Graph::hash() of build()
   std::vector<torch::lazy::Value> released; ///< to be destroyed unlocked
+  bool hasNumbers = false; ///< collect(Numbers) would find some
 
   bool empty() const { return receivers.empty(); }
   /// The graph itself, for the compiler; `endedBy` is the line that wants it.
@@ -44,8 +45,14 @@ struct Collection {
 /// The node as a graph holds it, with its operands numbered so.
 Node numbered(const OpNode &node, const ValueId *operands);
 
+/// What a collection takes. Numbers are tensors of one element that one exact
+/// op makes of such data, and that nothing pending uses (graph/number.h).
+enum class Collected { All, Numbers, AllButNumbers };
+
 /// Walks the device's pending list. The list's lock must be held by the caller;
-/// what is collected stays valid while the receivers live.
-Collection collect(int64_t device, PendingList &list);
+/// what is collected stays valid while the receivers live, and keeps the inputs
+/// of later collections from being donated while it lives itself.
+Collection collect(int64_t device, PendingList &list,
+                   Collected what = Collected::All);
 
 } // namespace ltc::backend

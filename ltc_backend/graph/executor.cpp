@@ -12,6 +12,7 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/dry_run.h"
+#include "ltc_backend/graph/number.h"
 #include "ltc_backend/parallel.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
@@ -53,20 +54,6 @@ std::mutex &syncMutex(int64_t device) {
 static std::vector<DimMark> marksOf(const Collection &collection) {
   std::lock_guard lock(pendingList(collection.device).mutex);
   return collection.marks();
-}
-
-static Result<ExecutablePtr>
-findExecutable(Engine &engine, const Collection &collection, SourceId place) {
-  if (ExecutablePtr known = engine.lookup(collection.key)) {
-    TORCH_LAZY_COUNTER("CachedCompile", 1);
-    return known;
-  }
-  TORCH_LAZY_COUNTER("UncachedCompile", 1);
-  Span span(Stage::Graph);
-  Graph graph = collection.build(place);
-  if (Status valid = graph.verify(); !valid)
-    return valid.takeError();
-  return engine.compile(graph, marksOf(collection));
 }
 
 namespace {
@@ -145,9 +132,67 @@ static std::vector<BufferPtr> failedBuffers(const Collection &collection,
   return buffers;
 }
 
-static Result<std::vector<BufferPtr>>
-compileAndLaunch(Engine &engine, Collection &collection, SourceId place) {
-  auto executable = findExecutable(engine, collection, place);
+/// Takes the collection's place with another of the device. One that lives on
+/// would keep the next from donating.
+static void collectAnew(Collection &collection, PendingList &list,
+                        Collected what) {
+  const int64_t device = collection.device;
+  collection = Collection();
+  std::lock_guard lock(list.mutex);
+  collection = collect(device, list, what);
+}
+
+static bool settleNumbers(int64_t device, PendingList &list) {
+  Collection numbers;
+  numbers.device = device;
+  collectAnew(numbers, list, Collected::Numbers);
+  std::vector<BufferPtr> buffers = computeNumbers(numbers, list);
+  if (buffers.empty())
+    return false;
+  static Counter &computed = counter("graph.host_numbers");
+  computed.add(int64_t(buffers.size()));
+  auto released = deliver(numbers, list, buffers);
+  return true;
+}
+
+/// The executable of the collection without its numbers, which then are there
+/// and no longer part of it; or null, with the collection as it was.
+static ExecutablePtr findWithoutNumbers(Engine &engine, Collection &collection,
+                                        PendingList &list) {
+  if (!collection.hasNumbers)
+    return nullptr;
+  collectAnew(collection, list, Collected::AllButNumbers);
+  ExecutablePtr known =
+      collection.empty() ? nullptr : engine.lookup(collection.key);
+  if (known && settleNumbers(collection.device, list))
+    return known;
+  collectAnew(collection, list, Collected::All);
+  return nullptr;
+}
+
+static Result<ExecutablePtr> findExecutable(Engine &engine,
+                                            Collection &collection,
+                                            PendingList &list, SourceId place) {
+  ExecutablePtr known = engine.lookup(collection.key);
+  if (!known)
+    known = findWithoutNumbers(engine, collection, list);
+  if (known) {
+    TORCH_LAZY_COUNTER("CachedCompile", 1);
+    return known;
+  }
+  TORCH_LAZY_COUNTER("UncachedCompile", 1);
+  Span span(Stage::Graph);
+  Graph graph = collection.build(place);
+  if (Status valid = graph.verify(); !valid)
+    return valid.takeError();
+  return engine.compile(graph, marksOf(collection));
+}
+
+static Result<std::vector<BufferPtr>> compileAndLaunch(Engine &engine,
+                                                       Collection &collection,
+                                                       PendingList &list,
+                                                       SourceId place) {
+  auto executable = findExecutable(engine, collection, list, place);
   if (!executable)
     return executable.takeError();
   noteThreadCount();
@@ -179,7 +224,8 @@ void sync(int64_t device, bool wait) {
         compileInBackground(target, collection.build(place),
                             marksOf(collection));
       failure = dryRunError();
-    } else if (auto launched = compileAndLaunch(target, collection, place)) {
+    } else if (auto launched =
+                   compileAndLaunch(target, collection, list, place)) {
       buffers = std::move(*launched);
     } else {
       failure = launched.takeError();

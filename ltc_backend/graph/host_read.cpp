@@ -35,6 +35,7 @@ public:
 
   /// Whether the values can be had on the host. Under the pending list's lock.
   bool collect(const TensorData &tensor);
+  bool collect(const Operand &value);
   /// Whether this line has read before since the last sync, other than in the
   /// exception above; else notes the read. Under the same lock.
   bool comesAround(PendingList &list, SourceId line) const;
@@ -106,8 +107,12 @@ bool Cone::collect(const TensorData &tensor) {
   const torch::lazy::Value &value = tensor.ir_value;
   if (!value.node || static_cast<const LtcNode &>(*value.node).isData)
     return false; // it has data by now
-  roots.push_back({value.node, uint32_t(value.index)});
-  return add(roots.back());
+  return collect(Operand{value.node, uint32_t(value.index)});
+}
+
+bool Cone::collect(const Operand &value) {
+  roots.push_back(value);
+  return add(value);
 }
 
 bool Cone::comesAround(PendingList &list, SourceId line) const {
@@ -176,8 +181,6 @@ std::vector<at::Tensor> Cone::compute() {
   for (const Step &step : steps)
     if (!run(step))
       return {};
-  static Counter &reads = counter("graph.host_reads");
-  reads.add();
   std::vector<at::Tensor> result;
   for (const Operand &root : roots)
     result.push_back(values.at({root.node.get(), root.index}));
@@ -206,12 +209,27 @@ static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
         return {};
     around = cone.comesAround(list, line);
   }
-  if (!around)
-    return cone.compute();
+  if (!around) {
+    static Counter &reads = counter("graph.host_reads");
+    std::vector<at::Tensor> values = cone.compute();
+    reads.add(!values.empty());
+    return values;
+  }
   sync(device, /*wait=*/false);
   std::lock_guard lock(list.mutex);
   cone.comesAround(list, line); // noted for the graph that begins here
   return {};
+}
+
+at::Tensor computeOnHost(const Operand &value, PendingList &list) {
+  Cone cone(/*exact=*/true);
+  {
+    std::lock_guard lock(list.mutex);
+    if (!cone.collect(value))
+      return {};
+  }
+  std::vector<at::Tensor> values = cone.compute();
+  return values.empty() ? at::Tensor() : values[0];
 }
 
 at::Tensor decideOnHost(const TensorDataPtr &data) {

@@ -31,4 +31,8 @@ at::Tensor decideOnHost(const TensorDataPtr &data);
 /// none.
 bool settleOnHost(c10::ArrayRef<TensorDataPtr> operands);
 
+/// The value that few small ops lead to, or undefined. The caller holds the
+/// device's syncMutex and not the list's lock.
+at::Tensor computeOnHost(const Operand &value, PendingList &list);
+
 } // namespace ltc::backend

@@ -21,7 +21,7 @@ namespace ltc::backend {
 using c10::DispatchKey;
 
 bool isOrdinary(const OpInfo &info) {
-  return info.fallbackReason.empty() && !info.random &&
+  return info.fallbackReason.empty() && !info.random && !info.factors &&
          !c10::impl::TorchDispatchModeTLS::any_modes_set() &&
          !customOpsWait.load(std::memory_order_relaxed);
 }

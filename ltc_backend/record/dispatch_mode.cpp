@@ -94,8 +94,10 @@ void registerForDispatchModes() {
   auto &dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
     auto op = dispatcher.findSchema(operatorName);
+    // Nested tensors have handlers for some that others are composed of.
     if (!op || !operatorName.name.starts_with(prefix) ||
-        op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
+        (op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
+         !op->hasKernelForDispatchKey(DispatchKey::NestedTensorCPU)))
       continue;
     std::string name = c10::toString(operatorName);
     const char *plain = name.c_str() + prefix.size();

@@ -82,6 +82,17 @@ bool ArgumentInfo::lifts(const c10::IValue &value) const {
   return number && number != initial;
 }
 
+/// Those that hand their error on in a result are checked by an op of its own
+/// (linalg_check.cpp).
+static bool failsInKernel(const std::string &name) {
+  constexpr std::array<std::string_view, 9> names = {
+      "aten::_linalg_eigh",   "aten::_linalg_eigvals", "aten::_linalg_svd",
+      "aten::cholesky",       "aten::cholesky_inverse", "aten::linalg_eig",
+      "aten::linalg_eigvals", "aten::linalg_lstsq",
+      "aten::linalg_pinv.atol_rtol_tensor"};
+  return std::ranges::find(names, name) != names.end();
+}
+
 OpInfo::OpInfo(const c10::OperatorHandle &handle)
     : handle(handle), name(c10::toString(handle.operator_name())),
       kind(c10::Symbol::fromQualString(handle.operator_name().name)),
@@ -100,6 +111,7 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
   // The CPU's fused attention is tagged, and refuses to drop anything.
   random = handle.hasTag(at::Tag::nondeterministic_seeded) &&
            name != "aten::_scaled_dot_product_flash_attention_for_cpu";
+  factors = failsInKernel(name);
   view = findView(handle.schema());
   fallbackReason = findFallbackReason(*this, handle);
 }

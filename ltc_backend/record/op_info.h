@@ -38,6 +38,8 @@ struct OpInfo {
   torch::lazy::OpKind kind;
   std::vector<ArgumentInfo> arguments;
   bool random = false;
+  /// Whether its kernel fails for some matrices, such as those with NaN.
+  bool factors = false;
   /// aten::slice for aten::slice_copy: the functional form of a view.
   std::optional<c10::OperatorHandle> view;
   /// Why a call cannot be part of a graph whatever its arguments; empty if it

@@ -14,6 +14,7 @@
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/executor.h"
+#include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/recycled.h"
@@ -82,6 +83,16 @@ bool isFull(const PendingList &list) {
   return list.nodes > size_t(settings().max_pending_ops);
 }
 
+/// Raises what the graph of this value alone raised; what was recorded before
+/// has run in another, so that a program may catch it and go on.
+static void raiseNow(const TensorDataPtr &result) {
+  int64_t device = deviceOf(*result);
+  sync(device, /*wait=*/false);
+  Buffer &buffer = *deviceData(*result)->buffer;
+  waitFor(buffer);
+  raiseIfFailed(buffer.wait());
+}
+
 void record(const OpInfo &info, torch::jit::Stack &stack) {
   if (customOpsWait.load(std::memory_order_relaxed)) [[unlikely]]
     adoptCustomOps();
@@ -98,6 +109,10 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
   call.checkDevices();
   call.uploadHostTensors();
   SourceId source = currentSource();
+  const bool now = info.factors && settings().linalg_errors == "now" &&
+                   !settings().dry_run;
+  if (now)
+    sync(call.device, /*wait=*/false);
   PendingList &list = pendingList(call.device);
   std::unique_lock lock(list.mutex);
   Hash128 key = call.readValues();
@@ -118,6 +133,8 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
   addResults(list, node, results);
   bool full = isFull(list);
   lock.unlock();
+  if (now)
+    raiseNow(results[0]);
 
   torch::jit::drop(stack, info.arguments.size());
   pushResults(stack, *node, std::move(results), call.offset);

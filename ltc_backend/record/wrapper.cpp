@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/wrapper.h"
 
+#include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recycled.h"
@@ -157,6 +158,20 @@ struct WrappingKernel final : c10::OperatorKernel {
   }
   c10::SafeKernelFunction stock;
 };
+
+/// torch.tensor() ends with this op. PyTorch's kernel returns a view of the new
+/// tensor, of which every write would be a write to two.
+struct LiftFreshKernel final : c10::OperatorKernel {
+  explicit LiftFreshKernel(const c10::OperatorHandle &op)
+      : stock(op.getComputedKernelForDispatchKey(
+            c10::DispatchKey::Functionalize)) {}
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    if (!isFunctionalLazy(torch::jit::peek(*stack, 0, 1).toTensor()))
+      stock.callBoxed(op, keys, stack);
+  }
+  c10::SafeKernelFunction stock;
+};
 } // namespace
 
 void registerWrappers(torch::Library &library) {
@@ -172,6 +187,10 @@ void registerWrappers(torch::Library &library) {
                    torch::CppFunction::makeFromBoxedFunctor(
                        std::make_unique<WrappingKernel>(*op)));
   }
+  library.impl("lift_fresh",
+               torch::CppFunction::makeFromBoxedFunctor(
+                   std::make_unique<LiftFreshKernel>(
+                       dispatcher.findSchemaOrThrow("aten::lift_fresh", ""))));
 }
 
 } // namespace ltc::backend

@@ -165,6 +165,25 @@ AT_START = (
     ),
 )
 
+_FUSED = "the devices of fused steps are a list; the foreach form is as fused here"
+_CAPTURABLE = "the devices that may count steps in tensors of theirs are a list"
+
+AT_START += tuple(
+    Patch(f"torch.optim.{module}", name, f"optimizer:{wrapper}", why)
+    for name, wrapper, why, modules in (
+        ("_device_dtype_check_for_fused", "fused_allowed", _FUSED, "adam sgd"),
+        ("_fused_adam", "fused_as_foreach", _FUSED, "adam"),
+        ("_fused_sgd", "fused_as_foreach", _FUSED, "sgd"),
+        (
+            "_get_capturable_supported_devices",
+            "with_lazy",
+            _CAPTURABLE,
+            "adadelta adam adamax asgd nadam radam rmsprop rprop",
+        ),
+    )
+    for module in modules.split()
+)
+
 _WRAPPED = "it wraps tensors that functionalisation has wrapped, and asserts"
 
 AT_IMPORT += (

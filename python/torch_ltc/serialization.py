@@ -7,7 +7,9 @@ PyTorch's own rebuild function, so that any PyTorch reads the file with
 ``map_location='cpu'``. Reading, a storage that is to go to a lazy device stays
 on the CPU and carries a mark, since lazy tensors have no storage; the tensor made
 from it moves. Tensors that share a storage, as eager has it, share one in the file
-and afterwards: each is then a view of the first, or of the whole storage.
+and afterwards: each is then a view of the first, or of the whole storage. A view
+that takes the storage for another dtype becomes a tensor of its own: eager refuses
+to save it beside its base, and here such a view has no place in the storage.
 """
 
 import contextlib

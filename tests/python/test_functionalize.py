@@ -46,3 +46,10 @@ def test_inputs_are_written_to_and_views_of_them_or_copies_come_out(remove):
 def test_an_unknown_kind_is_eagers_error():
     with pytest.raises(RuntimeError, match="received invalid argument for remove"):
         functionalize(lambda x: x, remove="views")
+
+
+def test_a_tensor_that_is_just_made_is_no_view(counts):
+    x = torch.tensor([1.0, 2.0], device="lazy")
+    x += 1
+    assert "view_copy" not in torch.lazy.pending_graph()
+    assert x.tolist() == [2, 3]

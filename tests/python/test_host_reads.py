@@ -135,6 +135,69 @@ def test_a_step_begins_anew(counts):
     assert counts["execute.launches"] == 4 and counts["graph.host_reads"] == 4
 
 
+# A number that only some steps compute makes no graph of its own.
+
+ANEW = {
+    "zero_": lambda total: total.zero_(),
+    "fill_": lambda total: total.fill_(0),
+    "-=": lambda total: total.sub_(total),
+    "*=": lambda total: total.mul_(0),
+}
+
+
+def logged_sums(device, anew):
+    """As loops do that look at a loss before they go back, and log now and then."""
+    weight = torch.nn.Parameter(torch.arange(4.0).to(device))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    total, logged = torch.tensor(0.0, device=device), []
+    for i in range(8):
+        loss = weight.square().sum()
+        assert not torch.isnan(loss)
+        total += loss.detach()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if i % 2:
+            logged.append(total.item())
+            anew(total)
+    return logged
+
+
+@pytest.mark.parametrize("name", ANEW)
+def test_a_sum_that_begins_anew_makes_no_other_graph(name, counts):
+    logged = logged_sums("lazy", ANEW[name])
+    assert counts["codegen.graphs"] <= 2 and counts["graph.host_numbers"] == 3
+    assert logged == pytest.approx(logged_sums("cpu", ANEW[name]), rel=1e-6)
+
+
+def test_a_number_of_every_step_stays_in_its_graph(counts):
+    steps = torch.tensor(0, device="lazy")
+    x = torch.ones(3).to("lazy")
+    for i in range(6):
+        x = x * 2 + 0.0  # a graph that no other test has
+        steps += 1
+        torch.lazy.mark_step()
+        if i % 2:
+            assert steps.item() == i + 1
+    assert counts["codegen.graphs"] <= 1 and counts["graph.host_numbers"] == 0
+    assert x.tolist() == [64] * 3
+
+
+def test_a_number_of_what_failed_fails_with_it(counts):
+    table, number = torch.ones(3).to("lazy"), torch.tensor(0.0, device="lazy")
+    for index in (1, 7):
+        place = torch.tensor([index]).to("lazy")
+        number = number + table.index_select(0, place).sum()
+        torch.lazy.mark_step()
+        if index == 7:  # the only step that begins anew
+            number -= number
+        table = table * 1.5
+        torch.lazy.mark_step()
+    assert counts["graph.host_numbers"] == 0  # what it comes of has failed
+    with pytest.raises(IndexError):
+        number.item()
+
+
 def test_threads(counts):
     wrong = []
 

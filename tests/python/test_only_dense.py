@@ -71,6 +71,23 @@ def test_jagged_tensors_are_made_and_moved(moved):
     assert [part.tolist() for part in doubled] == [(CPU * 2).tolist(), [[0, 2, 4]]]
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_layers_take_jagged_tensors():
+    def run(device):
+        torch.manual_seed(0)
+        layers = torch.nn.Sequential(
+            torch.nn.Linear(3, 8), torch.nn.GELU(), torch.nn.LayerNorm(8)
+        ).to(device)
+        x = CPU.to(device)
+        nested = torch.nested.nested_tensor([x, x[:1]], layout=torch.jagged)
+        out = layers(nested) @ torch.ones(8, 2, device=device)
+        padded = torch.nested.to_padded_tensor(out, -1.0)
+        padded.square().sum().backward()
+        return padded.detach().cpu(), [p.grad.cpu() for p in layers.parameters()]
+
+    torch.testing.assert_close(run("lazy"), run("cpu"))
+
+
 def test_fake_quantization_stays_in_the_graph(counts):
     def run(x):
         scale = torch.tensor([0.1, 0.2], device=x.device)

@@ -1,0 +1,55 @@
+//===- graph/number.cpp - Numbers that need no graph ----------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/graph/number.h"
+
+#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/graph/host_read.h"
+#include "ltc_backend/record/op_info.h"
+
+#include <ATen/ATen.h>
+
+namespace ltc::backend {
+
+/// Correctly rounded by any compiler. With alpha, a sum has a third operand.
+constexpr std::array<std::string_view, 5> kExactOps = {
+    "aten::zero", "aten::fill.Scalar", "aten::add.Tensor", "aten::sub.Tensor",
+    "aten::mul.Tensor"};
+
+static bool isSingle(const Operand &operand) {
+  if (!operand.node)
+    return true;
+  const LtcNode &node = operand.ltc();
+  return node.result(operand.index).type.elements() == 1 &&
+         (node.isData || !static_cast<const OpNode &>(node).computed.empty());
+}
+
+bool isNumber(const OpNode &node) {
+  return node.num_outputs() == 1 && node.inputs.size() <= 2 &&
+         node.result(0).type.elements() == 1 &&
+         std::ranges::all_of(node.inputs, isSingle) &&
+         std::ranges::find(kExactOps, node.call->op->name) != kExactOps.end();
+}
+
+std::vector<BufferPtr> computeNumbers(const Collection &numbers,
+                                      PendingList &list) {
+  for (const Collection::Input &input : numbers.inputs)
+    if (input.data) {
+      waitFor(*input.data->buffer);
+      if (Status ran = input.data->buffer->wait(); !ran)
+        return {};
+    }
+  std::vector<BufferPtr> buffers(numbers.outputs.size());
+  for (const Collection::Receiver &receiver : numbers.receivers) {
+    at::Tensor value = computeOnHost({receiver.node, receiver.index}, list);
+    if (!value.defined())
+      return {};
+    buffers[receiver.output] = upload(value, numbers.device)->buffer;
+  }
+  return buffers;
+}
+
+} // namespace ltc::backend

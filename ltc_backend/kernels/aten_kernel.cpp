@@ -107,9 +107,11 @@ void AtenKernel::seedFrom(Views operands) {
     stack[*plan.generator] = generator;
 }
 
-void AtenKernel::callDirect(Views results) {
-  direct(stack, outs, generator);
+bool AtenKernel::callDirect(Views results) {
+  if (!direct(stack, outs, generator))
+    return false;
   settle(results);
+  return true;
 }
 
 /// Where the plan lets a call write over its first operand, ATen must be given
@@ -222,15 +224,21 @@ void AtenKernel::callFunctional(Views results) {
 void AtenKernel::call(Views operands, Views results) {
   pushArguments(operands);
   seedFrom(operands);
-  if (!direct && !plan.out) {
-    std::optional<SeededDefaultGenerator> seeded;
-    if (plan.seed && !plan.generator)
-      seeded.emplace(generator);
-    return callFunctional(results);
+  if (direct || plan.out)
+    for (size_t i = 0; i < results.size(); ++i)
+      outs.push_back(resultSlots[i].point(results[i]));
+  if (direct) {
+    if (callDirect(results))
+      return;
+    prepareForAten();
   }
-  for (size_t i = 0; i < results.size(); ++i)
-    outs.push_back(resultSlots[i].point(results[i]));
-  direct ? callDirect(results) : callOut(results);
+  if (plan.out)
+    return callOut(results);
+  outs.clear();
+  std::optional<SeededDefaultGenerator> seeded;
+  if (plan.seed && !plan.generator)
+    seeded.emplace(generator);
+  callFunctional(results);
 }
 
 static std::string listOperands(std::span<const KernelView> operands) {

@@ -27,7 +27,7 @@ private:
   c10::IValue bound(const Binding &binding, Views operands);
   void seedFrom(Views operands);
   void call(Views operands, Views results);
-  void callDirect(Views results);
+  bool callDirect(Views results);
   void callOut(Views results);
   void callFunctional(Views results);
   /// Copies results that ATen put elsewhere.

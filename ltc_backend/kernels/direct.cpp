@@ -7,6 +7,7 @@
 #include "direct.h"
 
 #include "../parallel.h"
+#include "attention.h"
 #include "gemm.h"
 
 #include <ATen/ops/addmm_cpu_dispatch.h>
@@ -18,6 +19,8 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zero_cpu_dispatch.h>
 
+#include <cmath>
+#include <optional>
 #include <unordered_map>
 
 namespace ltc::backend {
@@ -50,39 +53,43 @@ bool tryGemm(const at::Tensor &a, const at::Tensor &b, const at::Tensor &addend,
   return true;
 }
 
-void mm(const Stack &a, Results r, const at::Generator &) {
+bool mm(const Stack &a, Results r, const at::Generator &) {
   const at::Tensor &left = a[0].toTensor(), &right = a[1].toTensor();
   if (tryGemm(left, right, {}, r[0]))
-    return;
+    return true;
   prepareForAten();
   at::cpu::mm_outf(left, right, writable(r[0]));
+  return true;
 }
 
-void bmm(const Stack &a, Results r, const at::Generator &) {
+bool bmm(const Stack &a, Results r, const at::Generator &) {
   prepareForAten();
   at::cpu::bmm_outf(a[0].toTensor(), a[1].toTensor(), writable(r[0]));
+  return true;
 }
 
-void addmm(const Stack &a, Results r, const at::Generator &) {
+bool addmm(const Stack &a, Results r, const at::Generator &) {
   const at::Tensor &self = a[0].toTensor(), &left = a[1].toTensor(),
                    &right = a[2].toTensor();
   at::Scalar beta = a[3].toScalar(), alpha = a[4].toScalar();
   bool plain = beta.equal(1) && alpha.equal(1);
   if (plain && tryGemm(left, right, self, r[0]))
-    return;
+    return true;
   prepareForAten();
   at::cpu::addmm_outf(self, left, right, beta, alpha, writable(r[0]));
+  return true;
 }
 
-void baddbmm(const Stack &a, Results r, const at::Generator &) {
+bool baddbmm(const Stack &a, Results r, const at::Generator &) {
   prepareForAten();
   at::cpu::baddbmm_outf(a[0].toTensor(), a[1].toTensor(), a[2].toTensor(),
                         a[3].toScalar(), a[4].toScalar(), writable(r[0]));
+  return true;
 }
 
 /// ATen's own draws from the process's generator; this one draws the same
 /// numbers in the same order from the generator of the call.
-void nativeDropout(const Stack &a, Results r, const at::Generator &generator) {
+bool nativeDropout(const Stack &a, Results r, const at::Generator &generator) {
   prepareForAten();
   const at::Tensor &input = a[0].toTensor();
   at::Tensor &mask = writable(r[1]);
@@ -90,12 +97,48 @@ void nativeDropout(const Stack &a, Results r, const at::Generator &generator) {
   if (!train) {
     writable(r[0]).copy_(input);
     at::cpu::fill_(mask, true);
-    return;
+    return true;
   }
   double keep = 1 - a[1].toDouble();
   at::cpu::bernoulli_(mask, keep, generator);
   at::mul_out(writable(r[0]), input, mask);
   writable(r[0]).mul_(keep == 0 ? 0.0 : 1 / keep);
+  return true;
+}
+
+/// The call whose query is argument `query`, and whose dropout, causality, mask
+/// and scale are arguments from `dropout` on; nothing if it is not for us.
+std::optional<Attention> plainAttention(const Stack &a, size_t query,
+                                        size_t dropout, Results results) {
+  const at::Tensor &q = a[query].toTensor(), &k = a[query + 1].toTensor(),
+                   &v = a[query + 2].toTensor();
+  const c10::IValue &mask = a[dropout + 2], &scale = a[dropout + 3];
+  if (a[dropout].toDouble() != 0 || !mask.isNone() || !attentionPays(q, k, v))
+    return std::nullopt;
+  for (const at::Tensor &result : results)
+    if (result.dim() == 4 &&
+        (result.stride(3) != 1 || result.stride(2) < result.size(3)))
+      return std::nullopt;
+  double factor =
+      scale.isNone() ? 1 / std::sqrt(double(q.size(3))) : scale.toDouble();
+  return Attention{q, k, v, a[dropout + 1].toBool(), float(factor)};
+}
+
+bool flashAttention(const Stack &a, Results r, const at::Generator &) {
+  auto call = plainAttention(a, 0, 3, r);
+  if (call)
+    attention(*call, writable(r[0]), writable(r[1]));
+  return call.has_value();
+}
+
+bool flashAttentionBackward(const Stack &a, Results r, const at::Generator &) {
+  const at::Tensor &grad = a[0].toTensor(), &output = a[4].toTensor();
+  auto call = plainAttention(a, 1, 6, r);
+  if (!call || grad.stride(3) != 1 || output.stride(3) != 1)
+    return false;
+  attentionBackward(*call, grad, output, a[5].toTensor(), writable(r[0]),
+                    writable(r[1]), writable(r[2]));
+  return true;
 }
 
 } // namespace
@@ -107,6 +150,9 @@ DirectCall directCall(const CallPlan &plan) {
       {"aten::addmm", addmm},
       {"aten::baddbmm", baddbmm},
       {"aten::native_dropout", nativeDropout},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu", flashAttention},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+       flashAttentionBackward},
   };
   auto found = table.find(plan.name);
   bool complete = plan.results == plan.op.schema().returns().size();

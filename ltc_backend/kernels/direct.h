@@ -14,8 +14,9 @@
 namespace ltc::backend {
 
 /// Calls one operator with the arguments of its schema, writing into the
-/// results. `generator` is seeded for a random call, else undefined. May throw.
-using DirectCall = void (*)(const Stack &arguments,
+/// results. `generator` is seeded for a random call, else undefined. False: it
+/// has done nothing, and the dispatcher is to be asked. May throw.
+using DirectCall = bool (*)(const Stack &arguments,
                             c10::ArrayRef<at::Tensor> results,
                             const at::Generator &generator);
 

@@ -8,12 +8,12 @@
 
 #include "for_ranges.h"
 #include "pack.h"
+#include "scratch.h"
 
 #include <ATen/native/CPUBlas.h>
 #include <fbgemm/Utils.h>
 
 #include <algorithm>
-#include <memory>
 
 namespace ltc::backend {
 namespace {
@@ -23,27 +23,6 @@ namespace {
 constexpr int64_t kRows = 64, kCols = 64, kDepth = 1024, kPass = 2048;
 /// Of the rows of `a` that are turned over whole.
 constexpr int64_t kLongest = 16 * kDepth;
-
-/// Memory that a thread keeps for the next product.
-class Scratch {
-public:
-  float *reserve(int64_t count) {
-    if (count > size) {
-      memory.reset(new (std::align_val_t(64)) float[count]);
-      size = count;
-    }
-    return memory.get();
-  }
-
-private:
-  struct Free {
-    void operator()(float *data) const {
-      ::operator delete[](data, std::align_val_t(64));
-    }
-  };
-  std::unique_ptr<float[], Free> memory;
-  int64_t size = 0;
-};
 
 /// Adds a block of `addend`, whose (0, 0) is at (row, col), if there is one.
 void add(const GemmOperand &addend, int64_t row, int64_t col, int64_t rows,
@@ -177,8 +156,9 @@ bool hasUnitStride(const GemmOperand &m) {
   return rowMajor || columnMajor;
 }
 
-/// Of what decides, only the processor: the same program gives the same values.
-bool isForThisProcessor() {
+} // namespace
+
+bool blockKernelPays() {
 #if defined(__x86_64__)
   static const bool answer = [] {
     __builtin_cpu_init();
@@ -190,10 +170,8 @@ bool isForThisProcessor() {
 #endif
 }
 
-} // namespace
-
 bool gemmPays(const GemmOperand &a, const GemmOperand &b) {
-  return isForThisProcessor() && a.rows >= 8 && b.cols >= 4 && a.cols >= 4 &&
+  return blockKernelPays() && a.rows >= 8 && b.cols >= 4 && a.cols >= 4 &&
          hasUnitStride(a) && hasUnitStride(b);
 }
 

@@ -27,6 +27,10 @@ struct GemmOperand {
   int64_t rows, cols, rowStride, colStride;
 };
 
+/// Whether oneDNN's kernel for one block is faster than MKL on this processor.
+/// Nothing else is asked: the same program gives the same values.
+LTC_API bool blockKernelPays();
+
 /// Whether gemm() is the faster way to `c = a b` on this processor: one of the
 /// two strides of each operand is 1, and the sizes are no vector's.
 LTC_API bool gemmPays(const GemmOperand &a, const GemmOperand &b);

@@ -6,41 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "lstm_cell.h"
 
-#include <bit>
-
-// One body for each kind of vectors, chosen when the library is loaded.
-#if defined(__x86_64__)
-#define LTC_FOR_EACH_CPU                                                       \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define LTC_FOR_EACH_CPU
-#endif
-
-// The next loop's pointers do not overlap. GCC takes no local __restrict's
-// word.
-#if defined(__clang__)
-#define LTC_NO_OVERLAP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define LTC_NO_OVERLAP _Pragma("GCC ivdep")
-#endif
+#include "vector_functions.h"
 
 namespace ltc::backend {
-
-/// e^x - 1 within 2 ULP, for |x| < 88: 2^n e^r - 1 with |r| <= ln(2) / 2, after
-/// W. Cody and W. Waite, "Software Manual for the Elementary Functions" (1980).
-static inline float expMinusOne(float x) {
-  constexpr float kRound = 12582912.0f; // 1.5 * 2^23: adding it rounds
-  float shifted = x * 1.442695041f + kRound;
-  float n = shifted - kRound;
-  float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  float tail = 1.0f / 720 + r * (1.0f / 5040);
-  tail = 1.0f / 24 + r * (1.0f / 120 + r * tail);
-  tail = 0.5f + r * (1.0f / 6 + r * tail);
-  float small = r + r * r * tail;
-  float scale = std::bit_cast<float>((std::bit_cast<int32_t>(shifted) << 23) +
-                                     0x3f800000);
-  return small * scale + (scale - 1);
-}
 
 /// Compares so that a NaN stays one.
 static inline float clamp(float x, float bound) {

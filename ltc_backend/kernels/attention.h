@@ -1,0 +1,50 @@
+//===- kernels/attention.h - Attention around oneDNN's kernel ---*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// ATen's fused kernel calls MKL for the products of each tile, which is given
+// no panels that fit, and its backward multiplies what a causal mask hides.
+// Here the same tiles, after T. Dao, "FlashAttention-2" (2023), are packed for
+// the kernel that gemm.h says why to take.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/types.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace ltc::backend {
+
+/// What the kernels below compute: softmax(scale * query key') value. Tensors
+/// are (batch, heads, length, width), float32, on the CPU; `logSums` is (batch,
+/// heads, query length). Key and value are as long as each other, all rows as
+/// wide, and their elements next to each other.
+struct Attention {
+  const at::Tensor &query, &key, &value;
+  bool causal; ///< a query sees no key of a later place
+  float scale;
+};
+
+/// Whether operands are as above, and these kernels faster than ATen's.
+LTC_API bool attentionPays(const at::Tensor &query, const at::Tensor &key,
+                           const at::Tensor &value);
+
+/// Writes the output and the logarithms of the sums of e^score. Both run on
+/// ATen's threads, whose number changes no value. Scratch stays with the
+/// threads: at most 2.5 MiB each.
+LTC_API void attention(const Attention &of, at::Tensor &output,
+                       at::Tensor &logSums);
+
+/// Writes the gradients with respect to query, key and value, from that with
+/// respect to `output`.
+LTC_API void attentionBackward(const Attention &of, const at::Tensor &gradOutput,
+                               const at::Tensor &output,
+                               const at::Tensor &logSums,
+                               at::Tensor &gradQuery, at::Tensor &gradKey,
+                               at::Tensor &gradValue);
+
+} // namespace ltc::backend

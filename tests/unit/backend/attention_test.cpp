@@ -1,0 +1,144 @@
+//===- attention_test.cpp - Attention against float64 -----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/kernels/attention.h"
+
+#include "ltc_backend/parallel.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+using namespace ltc::backend;
+using at::Tensor;
+
+namespace {
+
+class AttentionKernel : public testing::Test {
+protected:
+  void SetUp() override {
+    Tensor x = at::empty({1, 1, 64, 64});
+    if (!attentionPays(x, x, x))
+      GTEST_SKIP() << "ATen's kernel is the faster one on this processor";
+    at::manual_seed(0);
+  }
+};
+
+struct Shape {
+  int64_t batch, heads, queries, keys, width;
+};
+
+/// Query, key, value and the output's gradient, as a projection leaves them:
+/// the heads of a place next to each other.
+std::vector<Tensor> operands(const Shape &s) {
+  std::vector<Tensor> list;
+  for (int64_t length : {s.queries, s.keys, s.keys, s.queries})
+    list.push_back(
+        at::randn({s.batch, length, s.heads, s.width}).transpose(1, 2));
+  return list;
+}
+
+/// Output, logarithms of sums, and the three gradients.
+std::vector<Tensor> run(const std::vector<Tensor> &in, bool causal,
+                        float scale) {
+  Attention call{in[0], in[1], in[2], causal, scale};
+  std::vector<Tensor> out;
+  for (const Tensor &like : {in[0], in[0].select(3, 0), in[0], in[1], in[2]})
+    out.push_back(at::full(like.sizes(), NAN, like.options()));
+  attention(call, out[0], out[1]);
+  attentionBackward(call, in[3], out[0], out[1], out[2], out[3], out[4]);
+  return out;
+}
+
+/// The same from its definition.
+std::vector<Tensor> defined(const std::vector<Tensor> &in, bool causal,
+                            double scale) {
+  Tensor q = in[0].to(at::kDouble), k = in[1].to(at::kDouble),
+         v = in[2].to(at::kDouble), grad = in[3].to(at::kDouble);
+  Tensor scores = q.matmul(k.transpose(2, 3)) * scale;
+  if (causal)
+    scores = scores.masked_fill(
+        at::ones_like(scores, at::kBool).triu(1), -INFINITY);
+  Tensor weights = scores.softmax(3), output = weights.matmul(v);
+  Tensor gradScores =
+      weights * (grad.matmul(v.transpose(2, 3)) -
+                 (grad * output).sum(3, /*keepdim=*/true)) * scale;
+  return {output, scores.logsumexp(3), gradScores.matmul(k),
+          gradScores.transpose(2, 3).matmul(q),
+          weights.transpose(2, 3).matmul(grad)};
+}
+
+void expectClose(const std::vector<Tensor> &found,
+                 const std::vector<Tensor> &wanted) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    Tensor error = (found[i].to(at::kDouble) - wanted[i]).abs();
+    double bound = 1e-5 * wanted[i].abs().max().item<double>();
+    EXPECT_TRUE((error <= bound).all().item<bool>())
+        << "result " << i << " is off by " << error.max().item<double>();
+  }
+}
+
+/// Lengths and widths around those of tiles and panels, and beyond the keys
+/// and queries that are packed at a time.
+TEST_F(AttentionKernel, FollowsItsDefinition) {
+  for (const Shape &shape : {Shape{1, 1, 32, 32, 16},
+                             {2, 3, 128, 128, 64},
+                             {1, 2, 33, 65, 17},
+                             {1, 2, 300, 100, 80},
+                             {1, 1, 100, 1100, 130},
+                             {1, 1, 1061, 555, 32}})
+    for (bool causal : {false, true})
+      for (float scale : {0.125f, -0.3f}) {
+        std::vector<Tensor> in = operands(shape);
+        ASSERT_TRUE(attentionPays(in[0], in[1], in[2]));
+        expectClose(run(in, causal, scale), defined(in, causal, scale));
+      }
+}
+
+/// Scores of which most have no weight, the largest of them far behind.
+TEST_F(AttentionKernel, WeighsLargeScores) {
+  std::vector<Tensor> in = operands({1, 1, 40, 600, 16});
+  in[1].select(2, 599).mul_(40);
+  in[0].mul_(8);
+  expectClose(run(in, false, 1), defined(in, false, 1));
+}
+
+TEST_F(AttentionKernel, KeepsWhatIsNotFiniteInItsRows) {
+  std::vector<Tensor> in = operands({1, 1, 70, 70, 16});
+  in[0].select(2, 3).select(2, 5).fill_(NAN);
+  in[1].select(2, 60).select(2, 1).fill_(INFINITY);
+  Tensor output = run(in, /*causal=*/true, 1)[0];
+  for (int64_t row = 0; row < 60; ++row)
+    EXPECT_EQ(output.select(2, row).isnan().any().item<bool>(), row == 3);
+}
+
+TEST_F(AttentionKernel, IsTheSameOnAnyNumberOfThreads) {
+  std::vector<Tensor> in = operands({2, 3, 300, 300, 32});
+  at::set_num_threads(1);
+  noteThreadCount();
+  std::vector<Tensor> alone = run(in, true, 0.2f);
+  at::set_num_threads(4);
+  noteThreadCount();
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Tensor> together = run(in, true, 0.2f);
+    for (size_t i = 0; i < alone.size(); ++i)
+      EXPECT_TRUE(at::equal(together[i], alone[i])) << "result " << i;
+  }
+}
+
+TEST(Attention, LeavesOtherOperandsToATen) {
+  Tensor x = at::randn({2, 4, 64, 32});
+  EXPECT_FALSE(attentionPays(x.slice(2, 0, 8), x, x));
+  EXPECT_FALSE(attentionPays(x, x.slice(1, 0, 2), x.slice(1, 0, 2)));
+  EXPECT_FALSE(attentionPays(x, x, x.slice(2, 0, 60)));
+  EXPECT_FALSE(attentionPays(x, x, x.slice(3, 0, 31)));
+  EXPECT_FALSE(attentionPays(x.transpose(2, 3), x, x));
+  EXPECT_FALSE(attentionPays(x.slice(2, 0, 1).expand_as(x), x, x));
+  EXPECT_FALSE(attentionPays(x.to(at::kDouble), x.to(at::kDouble),
+                             x.to(at::kDouble)));
+}
+
+} // namespace

@@ -17,8 +17,13 @@ import sys
 def loaded():
     "Libraries of ours in this process."
     with open("/proc/self/maps") as maps:
-        paths = {line.split()[-1] for line in maps if "ltc" in line}
-    return sorted(path.rsplit("/", 1)[1] for path in paths if ".so" in path)
+        paths = {line.split()[-1] for line in maps if ".so" in line}
+    files = [path.rsplit("/", 2)[1:] for path in paths if "/" in path]
+    return sorted(
+        name
+        for folder, name in files
+        if name.startswith("libltc_") or (folder == "torch_ltc" and "_C." in name)
+    )
 """
 
 

@@ -7,6 +7,7 @@
 #include "ltc_backend/graph/dry_run.h"
 
 #include "ltc/autopsy.h"
+#include "ltc/settings.h"
 
 #include <condition_variable>
 #include <deque>
@@ -22,8 +23,8 @@ class CompileThreads {
 public:
   void add(Engine &engine, Graph graph, std::vector<DimMark> marks) {
     std::lock_guard lock(mutex);
-    waiting.push_back(
-        {&engine, std::move(graph), std::move(marks), CompileGuard::entered()});
+    waiting.push_back({&engine, std::move(graph), std::move(marks),
+                       CompileGuard::entered(), settings()});
     ++unfinished;
     if (threads < std::max(1u, std::thread::hardware_concurrency()) &&
         threads < unfinished) {
@@ -47,6 +48,7 @@ private:
     Graph graph;
     std::vector<DimMark> marks;
     CompileGuard::Entered guards; ///< of the thread that recorded it
+    Settings settings;            ///< as they were then
   };
 
   void work() {
@@ -57,8 +59,10 @@ private:
       waiting.pop_front();
       lock.unlock();
       CompileGuard::exchange(std::move(next.guards));
-      Result<ExecutablePtr> compiled =
-          next.engine->compile(next.graph, next.marks);
+      Result<ExecutablePtr> compiled = [&] {
+        SettingsOfThread scope(next.settings);
+        return next.engine->compile(next.graph, next.marks);
+      }();
       CompileGuard::exchange({});
       lock.lock();
       if (!compiled && failure)

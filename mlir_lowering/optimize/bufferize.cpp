@@ -53,17 +53,32 @@ FailureOr<Formula> bytesOf(memref::AllocOp alloc) {
   return bytes;
 }
 
-/// A multiple of the alignment that is no less for any sizes.
-Formula aligned(const Formula &bytes) {
-  Formula whole;
+/// What so many bytes take, for any sizes, when they begin at alignedStart().
+Formula roomFor(const Formula &bytes) {
+  if (bytes.isConstant())
+    return bytes;
+  Formula room = kArenaAlignment;
   for (const Formula::Term &term : bytes.terms()) {
-    Formula product(int64_t(llvm::alignTo(
-        std::max<int64_t>(term.coefficient, 0), kArenaAlignment)));
+    Formula product(std::max<int64_t>(term.coefficient, 0));
     for (uint32_t symbol : term.symbols)
       product = product * Formula::symbol(symbol);
-    whole = whole + product;
+    room = room + product;
   }
-  return whole;
+  return room;
+}
+
+/// The first multiple of the alignment behind so many bytes.
+Value alignedStart(OpBuilder &b, Location loc, const Formula &bytes) {
+  int64_t size = sizeTable(b.getContext()).size(bytes);
+  Value start =
+      getValueOrCreateConstantIndexOp(b, loc, sizeValue(b, loc, size));
+  if (bytes.isConstant())
+    return start;
+  auto constant = [&](int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  start = arith::AddIOp::create(b, loc, start, constant(kArenaAlignment - 1));
+  return arith::AndIOp::create(b, loc, start, constant(-kArenaAlignment));
 }
 
 /// Memory on the stack of the kernel for a temporary of a loop's tile.
@@ -117,7 +132,6 @@ LogicalResult placeTemporaries(func::FuncOp kernel, Formula &scratch) {
       return failure();
     sizes.push_back(*bytes);
   }
-  SizeTable &table = sizeTable(kernel.getContext());
   for (auto [alloc, size] : llvm::zip_equal(allocs, sizes)) {
     Value place;
     int64_t bytes = size.isConstant() ? size.constant() : INT64_MAX;
@@ -130,13 +144,12 @@ LogicalResult placeTemporaries(func::FuncOp kernel, Formula &scratch) {
         memory = entry.addArgument(
             MemRefType::get({ShapedType::kDynamic}, b.getI8Type()),
             alloc.getLoc());
-      Value offset = getValueOrCreateConstantIndexOp(
-          b, alloc.getLoc(), sizeValue(b, alloc.getLoc(), table.size(scratch)));
+      Value offset = alignedStart(b, alloc.getLoc(), scratch);
       if (!size.isConstant())
         b.setInsertionPoint(alloc); // where its sizes are known
       place = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(), memory,
                                      offset, alloc.getDynamicSizes());
-      scratch = scratch + aligned(size);
+      scratch = scratch + roomFor(size);
     } else {
       place = placeOnHeap(alloc, size, entry);
     }
@@ -171,11 +184,10 @@ void passScratch(func::FuncOp main, const llvm::StringMap<Formula> &needs) {
   };
   auto attribute = main->getAttrOfType<StringAttr>(attr::kArena);
   Formula planned =
-      attribute ? aligned(*Formula::parse(attribute.getValue()))
+      attribute ? *Formula::parse(attribute.getValue())
                 : Formula(cast<MemRefType>(arena.getType()).getDimSize(0));
-  Formula total = planned + most;
-  Value offset =
-      getValueOrCreateConstantIndexOp(b, main.getLoc(), size(planned));
+  Formula total = roomFor(planned) + most;
+  Value offset = alignedStart(b, main.getLoc(), planned);
   auto open = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
   Value scratch;
   if (total.isConstant()) {

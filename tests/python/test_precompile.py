@@ -82,6 +82,17 @@ def test_graphs_compile_at_the_same_time_and_once(counts):
     assert kept.shape == (2, 102)
 
 
+def test_a_graph_is_compiled_with_the_settings_it_was_recorded_under(counts):
+    with torch_ltc.precompile(), torch_ltc.settings.scope(dynamic="off"):
+        for rows in range(3, 9):
+            x = torch.ones(rows, 11, device="lazy").sin().cumsum(0).cos()
+            torch.lazy.mark_step()
+            del x
+        # Most are compiled after the setting has changed back.
+    assert counts["codegen.graphs"] == 6
+    assert counts["cache.dynamic_versions"] == counts["cache.dynamic_hits"] == 0
+
+
 def test_a_dry_program_warms_another_process(run_python, tmp_path):
     environment = {"LTC_CACHE": "rw", "LTC_CACHE_DIR": str(tmp_path / "cache")}
     code = TRAIN.replace("{end}", READ)

@@ -8,6 +8,7 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/number_limits.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 
@@ -285,6 +286,7 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
   if (!inferResults(info, arguments, stack, reason))
     return nullptr;
   checkDtypes(info, arguments);
+  call->limits = numberLimits(info, arguments);
   for (const IValue &value : stack)
     if (!addReturn(*call, value, reason))
       return nullptr;

@@ -53,6 +53,12 @@ static bool hasMisleadingMeta(const OpInfo &info) {
   return names->count(info.name);
 }
 
+/// Powers of bools: meta kernels make integers of them, as of any number.
+static bool isPowerOfBool(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  return info.name == "aten::pow.Tensor_Scalar" && arguments[1].isBool() &&
+         arguments[0].toTensor().scalar_type() == at::kBool;
+}
+
 /// True for what a meta kernel says when it cannot know a shape without values.
 static bool saysNoShape(const std::exception &error) {
   if (dynamic_cast<const c10::NotImplementedError *>(&error))
@@ -219,7 +225,8 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   bool wantsBins = info.name == "aten::histogram.bins_tensor" ||
                    info.name == "aten::_histogramdd_from_bin_tensors";
   bool wantsRank = info.name == "aten::linalg_lstsq";
-  bool misleads = wantsBins || wantsRank || hasMisleadingMeta(info);
+  bool misleads = wantsBins || wantsRank || hasMisleadingMeta(info) ||
+                  isPowerOfBool(info, arguments);
   if (hasResidualsByRank(info, arguments)) {
     reason = "has residuals only if the rank is full";
     return false;

@@ -31,6 +31,7 @@ static bool hasMisleadingMeta(const OpInfo &info) {
       "aten::_embedding_bag_forward_only",
       "aten::_fake_quantize_learnable_per_tensor_affine",
       "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+      "aten::dequantize.self",
       "aten::fake_quantize_per_channel_affine_cachemask",
       "aten::fake_quantize_per_tensor_affine_cachemask",
       "aten::_grouped_mm",

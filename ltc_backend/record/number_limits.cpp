@@ -163,9 +163,8 @@ static std::optional<at::ScalarType> askKernel(const OpInfo &info,
 }
 
 /// The dtypes that the kernel converts argument `index` to, in turn.
-static std::vector<at::ScalarType> askKernel(const OpInfo &info,
-                                             std::vector<IValue> arguments,
-                                             size_t index) {
+static std::vector<at::ScalarType>
+askKernel(const OpInfo &info, std::vector<IValue> arguments, size_t index) {
   IValue &argument = arguments[index];
   bool isList = argument.isList();
   IValue number = isList ? argument.toListRef()[0] : argument;
@@ -192,14 +191,15 @@ static void addKind(Hasher &hasher, const ArgumentInfo &argument,
       addTag(hasher, KeyTag::Tensor)
           .add(uint64_t(tensor.scalar_type()))
           .add(tensor.dim() == 0)
-          .add(tensor.numel() == 1) // a number of a narrow float is not looked at
+          .add(tensor.numel() ==
+               1) // a number of a narrow float is not looked at
           .add(tensor.unsafeGetTensorImpl()->is_wrapped_number());
   });
   if (any)
     return;
-  const IValue &first =
-      value.isList() && !value.toListRef().empty() ? value.toListRef()[0]
-                                                   : value;
+  const IValue &first = value.isList() && !value.toListRef().empty()
+                            ? value.toListRef()[0]
+                            : value;
   if (takesNumbers(argument))
     addTag(hasher, first.isInt()      ? KeyTag::Int
                    : first.isBool()   ? KeyTag::Bool

@@ -6,9 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/custom_write.h"
 
+#include "ltc_backend/backend.h"
 #include "ltc_backend/library.h"
+#include "ltc_backend/raise.h"
 #include "ltc_backend/record/custom_op.h"
+#include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/stand_in.h"
 
 #include <ATen/ATen.h>
 #include <map>
@@ -116,6 +120,28 @@ private:
   std::vector<size_t> written;
 };
 
+/// The twin writes to copies, so whoever reads the same memory under another
+/// name would not see it.
+void refuseShared(const OperatorHandle &op, const std::vector<size_t> &written,
+                  c10::ArrayRef<IValue> arguments) {
+  for (size_t i : written) {
+    Span target =
+        arguments[i].isTensor() ? spanOf(arguments[i].toTensor()) : Span();
+    for (size_t j = 0; j < arguments.size(); ++j)
+      forEachTensor(arguments[j], [&](const at::Tensor &other) {
+        if (j != i && other.defined() && target.meets(spanOf(other)))
+          raise({ErrorCode::Unsupported, Stage::Record,
+                 c10::toString(op.operator_name()) + " writes to argument '" +
+                     op.schema().arguments()[i].name() +
+                     "', whose memory is also that of argument '" +
+                     op.schema().arguments()[j].name() +
+                     "': it would not see there what it has written",
+                 c10::toString(op.operator_name()), sourceOf(currentSource()),
+                 "give it a copy of one of them: x.clone()"});
+      });
+  }
+}
+
 struct WritingKernel final : c10::OperatorKernel {
   WritingKernel(const OperatorHandle &op, const OpInfo &twin)
       : twin(twin), written(writtenArguments(op.schema())),
@@ -126,6 +152,7 @@ struct WritingKernel final : c10::OperatorKernel {
     size_t count = op.schema().arguments().size();
     if (!hasFunctionalLazy(torch::jit::last(*stack, count)))
       return stock.callBoxed(op, keys, stack);
+    refuseShared(op, written, torch::jit::last(*stack, count));
     std::vector<IValue> arguments = torch::jit::pop(*stack, count);
     torch::jit::Stack results = arguments;
     record(twin, results);

@@ -32,6 +32,16 @@ struct ResultType {
 };
 ResultType makeResultType(at::ScalarType dtype, at::IntArrayRef sizes);
 
+/// A number among the operands that eager converts to a dtype, and the bounds
+/// between which any number fits.
+struct NumberLimit {
+  uint32_t operand;
+  at::ScalarType type;
+  bool isNegated; ///< before it is converted
+  bool isWhole;   ///< as it has been converted to an integer dtype before
+  double low, high;
+};
+
 /// Everything about a call but its operands. Immutable, shared by nodes.
 struct CallShape {
   const OpInfo *op = nullptr;
@@ -42,6 +52,7 @@ struct CallShape {
   /// One entry a schema return: how its tensors are handed back.
   enum : int { kUndefined = -2, kTensor = -1 /* else: the list's length */ };
   std::vector<int> returns;
+  std::vector<NumberLimit> limits;
 };
 
 class LtcNode : public torch::lazy::Node {

@@ -17,6 +17,7 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/custom_op.h"
+#include "ltc_backend/record/number_limits.h"
 #include "ltc_backend/record/recycled.h"
 
 namespace ltc::backend {
@@ -32,6 +33,8 @@ static Operand seedOperand(c10::ArrayRef<IValue> arguments) {
 std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
                                 std::shared_ptr<const CallShape> shape,
                                 SourceId source) {
+  for (const NumberLimit &limit : shape->limits)
+    checkNumber(limit, call.operands[limit.operand]);
   static Counter &recorded = counter("record.ops");
   recorded.add();
   auto node = std::allocate_shared<OpNode>(Recycled<OpNode>(), std::move(shape),

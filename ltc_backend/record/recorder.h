@@ -35,7 +35,8 @@ class CallReader;
 using Results = c10::SmallVector<TensorDataPtr, 2>;
 
 /// The steps of record(). With the list's lock: the call's node, and the data
-/// of the tensors it returns, now pending.
+/// of the tensors it returns, now pending. Throws what eager says of a number
+/// that does not fit.
 std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
                                 std::shared_ptr<const CallShape> shape,
                                 SourceId source);

@@ -8,6 +8,7 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/number_limits.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 
@@ -30,6 +31,7 @@ static bool hasMisleadingMeta(const OpInfo &info) {
       "aten::_embedding_bag_forward_only",
       "aten::_fake_quantize_learnable_per_tensor_affine",
       "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+      "aten::dequantize.self",
       "aten::fake_quantize_per_channel_affine_cachemask",
       "aten::fake_quantize_per_tensor_affine_cachemask",
       "aten::_grouped_mm",
@@ -50,6 +52,12 @@ static bool hasMisleadingMeta(const OpInfo &info) {
       "aten::native_batch_norm",
       "aten::native_layer_norm"};
   return names->count(info.name);
+}
+
+/// Powers of bools: meta kernels make integers of them, as of any number.
+static bool isPowerOfBool(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  return info.name == "aten::pow.Tensor_Scalar" && arguments[1].isBool() &&
+         arguments[0].toTensor().scalar_type() == at::kBool;
 }
 
 /// True for what a meta kernel says when it cannot know a shape without values.
@@ -218,7 +226,8 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   bool wantsBins = info.name == "aten::histogram.bins_tensor" ||
                    info.name == "aten::_histogramdd_from_bin_tensors";
   bool wantsRank = info.name == "aten::linalg_lstsq";
-  bool misleads = wantsBins || wantsRank || hasMisleadingMeta(info);
+  bool misleads = wantsBins || wantsRank || hasMisleadingMeta(info) ||
+                  isPowerOfBool(info, arguments);
   if (hasResidualsByRank(info, arguments)) {
     reason = "has residuals only if the rank is full";
     return false;
@@ -285,6 +294,7 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
   if (!inferResults(info, arguments, stack, reason))
     return nullptr;
   checkDtypes(info, arguments);
+  call->limits = numberLimits(info, arguments);
   for (const IValue &value : stack)
     if (!addReturn(*call, value, reason))
       return nullptr;

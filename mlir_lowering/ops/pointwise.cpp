@@ -16,6 +16,15 @@ static DType storedDType(const OpCall &op) {
   return op.arguments[1].value.isTensor() ? op.result().dtype : DType::F64;
 }
 
+/// -alpha, of an integer as one: its zero has no sign, its lowest keeps its
+/// own.
+static Value negated(Scalar s, const Elements &e, Value alpha) {
+  Value number = e.op["alpha"];
+  if (number.isLiteral() || isFloat(number.dtype()))
+    return s.neg(alpha);
+  return s.rounded(s.cast(s.neg(number), alpha.dtype()), e.op.result().dtype);
+}
+
 /// x + sign * alpha * y; alpha is missing in the _foreach_ forms.
 static Value addScaled(Scalar s, const Elements &e, Value x, Value y,
                        int sign) {
@@ -23,9 +32,9 @@ static Value addScaled(Scalar s, const Elements &e, Value x, Value y,
   if (!alpha || (alpha.isLiteral() && alpha.asReal() == 1))
     return sign < 0 ? s.sub(x, y) : s.add(x, y);
   DType stored = e.op.result().dtype;
-  alpha = s.cast(alpha, x.isWeak() ? y.dtype() : x.dtype());
   if (sign < 0)
-    alpha = s.neg(alpha);
+    alpha = negated(s, e, alpha);
+  alpha = s.cast(alpha, x.isWeak() ? y.dtype() : x.dtype());
   if (isFloat(stored) && computeDType(stored) == stored)
     return s.mulAdd(y, alpha, x);
   return s.add(x, s.rounded(s.mul(y, alpha), stored));
@@ -79,6 +88,9 @@ static Value power(Scalar s, const Elements &x) {
     return s.reciprocal(base);
   if (p == -2)
     return s.reciprocal(square());
+  // Eager's exponent is a double; f32 does not know of this one if it is odd.
+  if (stored == DType::F32 && std::abs(p) > 0x1p24 && double(float(p)) != p)
+    return s.cast(s.pow(s.cast(base, DType::F64), exponent), stored);
   return s.pow(base, exponent);
 }
 

@@ -140,6 +140,15 @@ def test_ops_that_write_are_part_of_the_graph(x, counts):
     assert counts.fallbacks() == []
 
 
+@pytest.mark.parametrize("other", [lambda x: x, lambda x: x.t(), lambda x: x[:1]])
+def test_an_op_that_reads_what_it_writes_by_another_name_is_refused(x, other):
+    lazy = x.to("lazy")
+    words = "bump_all writes to argument 'x', whose memory is also that of .* 'by'"
+    with pytest.raises(torch_ltc.errors.UnsupportedOpError, match=words):
+        bump_all(lazy, other(lazy), None)
+    assert torch.equal(lazy.cpu(), x)
+
+
 def test_an_op_that_writes_and_has_no_fake_kernel_splits_the_graph(x, counts):
     def run(x):
         returned, double = torch.ops.ltc_custom.no_shapes(x[1], x[0])

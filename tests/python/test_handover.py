@@ -162,6 +162,7 @@ PROGRAMS = {
         "quantized_decomposed::dequantize_per_channel",
         "axis = 0",
     ),
+    "dequantize floats": (torch.dequantize, [X.half()], "aten::dequantize.self", "f16"),
     "fake_quantize a tensor": (
         lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 255),
         [X],

@@ -127,3 +127,36 @@ def test_a_bool_among_numbers_is_refused_as_in_eager(program, dtype):
         assert words in str(caught.value)
     else:
         assert torch.equal(program(x.to("lazy")).cpu(), wanted)
+
+
+def test_numbers_that_decide_a_sign():
+    zeros = torch.tensor([0.0, -0.0, 1.0, -0.0])
+    others = torch.tensor([0.0, 0.0, 2.0, -2.0])
+
+    def program(device):
+        x, y = zeros.to(device), others.to(device)
+        results = [torch.sub(x, y, alpha=a) for a in (0, 0.0, -0.0, -(2**63), 3)]
+        results += [torch.rsub(x, y, alpha=0), torch.sub(x.int(), y.int(), alpha=0)]
+        return [1 / r if r.is_floating_point() else r for r in results]
+
+    check(program)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.int32])
+def test_large_whole_exponents(dtype):
+    exponents = [2**24 + 1, 2**31 - 1, 2**31 - 2]
+    if dtype == torch.float16:
+        exponents = [2047, 2049, 60001]
+    if dtype.is_floating_point:
+        exponents += [-n for n in exponents]
+    numbers = [-1, -2, 2, 1, 0, -3] + [-0.0, 0.5] * dtype.is_floating_point
+
+    def program(device):
+        x = torch.tensor(numbers, dtype=dtype).to(device)
+        return [x**n for n in exponents]
+
+    check(program)
+
+
+def test_powers_of_bools():
+    check(lambda d: [torch.tensor([True, False]).to(d) ** n for n in (True, False, 2)])

@@ -1,0 +1,158 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A number that a dtype cannot hold raises where it raises in eager, in its words.
+
+All ops that take numbers, of arguments that their schema suggests.
+"""
+
+import math
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+
+DTYPES = (
+    *(torch.uint8, torch.float16, torch.bool, torch.int8, torch.int16, torch.int32),
+    *(torch.int64, torch.bfloat16, torch.float32),
+)
+COMMON = (
+    *("add.Tensor", "clamp", "fill_.Scalar", "full", "index_fill.int_Scalar"),
+    *("masked_fill_.Scalar", "scatter.value", "sub_.Tensor", "where.ScalarOther"),
+    *("_foreach_addcmul_.ScalarList", "hardtanh", "pow.Tensor_Scalar", "threshold"),
+)
+NUMBERS = (
+    *(300, -1, -129, 70000, 2**31, 2**40, -(2**63), True),
+    *(2.5, -0.5, 1e5, 1e39, -1e39, math.inf, math.nan, 1j),
+)
+OVERFLOW = "without overflow"
+# Eager loops as often as the number says, or ends the process; of the last two the
+# numbers are attributes that a call alone can judge.
+LEFT_OUT = ("_polynomial_", "::range", "::arange", "::histc")
+
+
+def argument(schema):
+    """Return a value of the type, floating point tensors standing for any dtype."""
+    kind = str(schema.type)
+    if kind in ("Tensor", "Optional[Tensor]"):
+        if schema.name == "index":
+            return torch.tensor([0, 1, 2])
+        if schema.name in ("mask", "condition"):
+            return torch.tensor([True, False, True])
+        return torch.tensor([1.0, 2.0, 3.0])
+    if schema.has_default_value() and kind != "number":
+        return schema.default_value
+    made = {
+        "List[Tensor]": [torch.ones(3), torch.ones(2)],
+        "number": 1,
+        "List[number]": [1, 1],
+        "Optional[number]": 1,
+        "int": 0,
+        "bool": False,
+        "List[int]": [3],
+        "float": 1.0,
+    }
+    return made[kind]
+
+
+def takes_number(argument):
+    return str(argument.type) in ("number", "Optional[number]", "List[number]")
+
+
+def overloads():
+    for name in torch._C._dispatch_get_all_op_names():
+        space, _, rest = name.partition("::")
+        packet, _, overload = rest.partition(".")
+        if space != "aten" or any(part in name for part in LEFT_OUT):
+            continue
+        op = getattr(getattr(torch.ops.aten, packet), overload or "default")
+        arguments = op._schema.arguments
+        is_random = torch.Tag.nondeterministic_seeded in op.tags
+        has_out = any(a.is_out for a in arguments)
+        if any(map(takes_number, arguments)) and not is_random and not has_out:
+            yield name.removeprefix("aten::"), op
+
+
+OVERLOADS = dict(sorted(overloads()))
+
+
+def said(op, arguments, dtype, device):
+    """Return the error of the call, or an empty text."""
+
+    def move(value):
+        if value.is_floating_point():
+            value = value.to(dtype)
+        return value.clone().to(device)
+
+    arguments = pytree.tree_map_only(torch.Tensor, move, arguments)
+    names = {a.name for a in op._schema.arguments}
+    options = {"dtype": dtype, "device": device}
+    if not {"self", "dtype"} <= names and names >= {"dtype", "device"}:
+        arguments = arguments | options
+    try:
+        op(**arguments)
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return ""
+
+
+def differences(op, dtype):
+    schema = op._schema.arguments
+    try:
+        plain = {a.name: argument(a) for a in schema}
+    except KeyError:
+        return
+    if said(op, plain, dtype, "cpu"):
+        return
+    for each in filter(takes_number, schema):
+        # A number that fits is met first: no other may pass for an equal call.
+        for number in (2, 2.5, *NUMBERS):
+            value = [1, number] if isinstance(plain[each.name], list) else number
+            arguments = plain | {each.name: value}
+            eager = said(op, arguments, dtype, "cpu")
+            lazy = said(op, arguments, dtype, "lazy")
+            # Of two things that are wrong, either may be said.
+            equal = lazy == eager if OVERFLOW in eager or not eager else lazy
+            if not equal and OVERFLOW in lazy + eager:
+                yield each.name, number, eager, lazy
+
+
+def check(names, dtype):
+    found = {name: list(differences(OVERLOADS[name], dtype)) for name in names}
+    assert not {name: d for name, d in found.items() if d}
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:2], ids=str)
+def test_common_ops(dtype):
+    check(COMMON, dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_all_ops_that_take_numbers(dtype):
+    check(OVERLOADS, dtype)
+
+
+def test_they_are_many():
+    assert len(OVERLOADS) > 200
+
+
+def test_numbers_that_fit_do_not_recompile(counts):
+    x = torch.zeros(5, dtype=torch.uint8, device="lazy")
+    for number in (3, 200, -7, 255):
+        assert x.fill_(number).tolist() == [number % 256] * 5
+        if number == 200:  # now x is data, where it was zeros of the same graph
+            counts.restart()
+    assert counts["codegen.graphs"] == 0
+
+
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x[1:]], ids=["all", "view"])
+def test_a_refused_write_writes_nothing(view):
+    x = torch.arange(4, dtype=torch.uint8, device="lazy")
+    y = x + 1
+    with pytest.raises(RuntimeError, match="to type uint8_t without overflow"):
+        view(x).fill_(256)
+    with pytest.raises(RuntimeError, match="to type uint8_t without overflow"):
+        view(x)[view(x) > 1] = 300
+    assert x.tolist() == [0, 1, 2, 3]
+    assert y.tolist() == [1, 2, 3, 4]

@@ -128,6 +128,12 @@ AT_START = (
         "tensor without memory of its own",
     ),
     Patch(
+        "torch.UntypedStorage",
+        "_new_shared",
+        "serialization:not_shared",
+        "a DataLoader's worker that gathers lazy tensors fails without saying why",
+    ),
+    Patch(
         "torch.utils._foreach_utils",
         "_get_foreach_kernels_supported_devices",
         "optimizer:with_lazy",

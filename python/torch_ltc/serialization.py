@@ -20,6 +20,8 @@ from collections import OrderedDict
 import torch
 from torch.utils.hooks import warn_if_has_hooks
 
+from torch_ltc.ordinal import is_lazy
+
 _MARK = "_ltc_location"
 _BASE = "_ltc_base"  # a lazy tensor that is all of a loaded storage
 _UNFINISHED = "_torch_load_uninitialized"  # PyTorch's mark; it never takes it off
@@ -198,6 +200,20 @@ def _C():
     from torch_ltc import startup
 
     return startup.start()
+
+
+def not_shared(stock):
+    """Wrap ``torch.UntypedStorage._new_shared``, which gathers a worker's batch."""
+
+    def _new_shared(size, *, device="cpu"):
+        if is_lazy(device):
+            raise RuntimeError(
+                "a worker process cannot hand on lazy tensors: keep the data set on "
+                "the CPU, and move each batch in the main process, batch.to('lazy')"
+            )
+        return stock(size, device=device)
+
+    return _new_shared
 
 
 def data_ptr(stock):

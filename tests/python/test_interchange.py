@@ -126,6 +126,26 @@ def test_data_loader_over_lazy_tensors():
     assert sorted(seen.tolist()) == x.tolist()
 
 
+def test_workers_over_lazy_tensors_say_what_to_do():
+    loader = DataLoader(
+        TensorDataset(torch.ones(8, 2, device="lazy")), 4, num_workers=1
+    )
+    with pytest.raises(RuntimeError, match="keep the data set on the CPU"):
+        list(loader)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_data_loader_under_a_lazy_default_device(workers):
+    x = torch.arange(20.0)
+    torch.set_default_device("lazy")
+    try:
+        loader = DataLoader(TensorDataset(x), 6, shuffle=True, num_workers=workers)
+        seen = torch.cat([b for (b,) in loader])
+    finally:
+        torch.set_default_device(None)
+    assert sorted(seen.tolist()) == x.tolist()
+
+
 def test_slices_of_either_side():
     cpu, lazy = torch.zeros(4, 4), torch.zeros(4, 4, device="lazy")
     cpu[1:3].copy_(torch.ones(2, 4, device="lazy"))

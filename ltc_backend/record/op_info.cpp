@@ -86,9 +86,14 @@ bool ArgumentInfo::lifts(const c10::IValue &value) const {
 /// (linalg_check.cpp).
 static bool failsInKernel(const std::string &name) {
   constexpr std::array<std::string_view, 9> names = {
-      "aten::_linalg_eigh",   "aten::_linalg_eigvals", "aten::_linalg_svd",
-      "aten::cholesky",       "aten::cholesky_inverse", "aten::linalg_eig",
-      "aten::linalg_eigvals", "aten::linalg_lstsq",
+      "aten::_linalg_eigh",
+      "aten::_linalg_eigvals",
+      "aten::_linalg_svd",
+      "aten::cholesky",
+      "aten::cholesky_inverse",
+      "aten::linalg_eig",
+      "aten::linalg_eigvals",
+      "aten::linalg_lstsq",
       "aten::linalg_pinv.atol_rtol_tensor"};
   return std::ranges::find(names, name) != names.end();
 }

@@ -27,6 +27,32 @@ def test_safetensors(tmp_path):
     assert torch.equal(model.weight, other.weight)
 
 
+def test_tied_weights_are_one_in_a_safetensors_file(tmp_path):
+    from safetensors.torch import load_file, load_model, save_file, save_model
+
+    def tied():
+        first, last = (torch.nn.Linear(3, 3, device="lazy") for _ in range(2))
+        last.weight = first.weight
+        return torch.nn.Sequential(first, last)
+
+    path, model, other = tmp_path / "x", tied(), tied()
+    save_model(model, path)
+    assert len(load_file(path)) == 3
+    load_model(other, path, device="lazy")
+    assert torch.equal(other[1].weight.cpu(), model[0].weight.cpu())
+    with pytest.raises(RuntimeError, match="share memory"):
+        save_file({"x": model[0].weight.data, "y": model[1].weight.data}, path)
+
+
+def test_places_tell_tensors_apart():
+    x, y = torch.ones(4, 3, device="lazy"), torch.ones(4, 3, device="lazy")
+    place = x.data_ptr()
+    assert x[1:].data_ptr() - place == 3 * x.element_size()
+    x += 1
+    assert place == x.data_ptr() == x.detach().data_ptr() == x.t().data_ptr()
+    assert place == x[2:].untyped_storage().data_ptr() != y.data_ptr()
+
+
 def test_part_of_a_safetensors_file(tmp_path):
     from safetensors import SafetensorError, safe_open
     from safetensors.torch import save_file

@@ -180,6 +180,9 @@ static Result<ExecutablePtr> findExecutable(Engine &engine,
     TORCH_LAZY_COUNTER("CachedCompile", 1);
     return known;
   }
+  // Other threads may have dropped all there was before it was collected anew.
+  if (collection.empty())
+    return ExecutablePtr();
   TORCH_LAZY_COUNTER("UncachedCompile", 1);
   Span span(Stage::Graph);
   Graph graph = collection.build(place);
@@ -195,6 +198,8 @@ static Result<std::vector<BufferPtr>> compileAndLaunch(Engine &engine,
   auto executable = findExecutable(engine, collection, list, place);
   if (!executable)
     return executable.takeError();
+  if (collection.empty())
+    return std::vector<BufferPtr>();
   noteThreadCount();
   releaseThreads();
   return engine.launch(*executable, std::move(collection.arguments));

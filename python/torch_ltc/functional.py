@@ -12,6 +12,8 @@ import functools
 import torch
 from torch.utils import _pytree as pytree
 
+from torch_ltc.ordinal import is_lazy
+
 
 def functionalizing(stock):
     """Wrap ``torch.func.functionalize``."""
@@ -22,7 +24,7 @@ def functionalizing(stock):
         @functools.wraps(func)
         def wrapped(*args, **kwargs):
             inputs = pytree.tree_leaves((args, kwargs))
-            lazy = [x for x in inputs if _is_lazy(x)]
+            lazy = [x for x in inputs if is_lazy(getattr(x, "device", None))]
             if not lazy:
                 return elsewhere(*args, **kwargs)
             outputs = func(*args, **kwargs)
@@ -31,17 +33,14 @@ def functionalizing(stock):
             storages = {_storage(x) for x in lazy}
 
             def own(x):
-                return x.clone() if _is_lazy(x) and _storage(x) in storages else x
+                shares = is_lazy(getattr(x, "device", None)) and _storage(x) in storages
+                return x.clone() if shares else x
 
             return pytree.tree_map(own, outputs)
 
         return wrapped
 
     return functionalize
-
-
-def _is_lazy(x):
-    return isinstance(x, torch.Tensor) and x.device.type == "lazy"
 
 
 def _storage(x):

@@ -30,6 +30,15 @@ def memory_reserved(device=None):
     return _start().memory(ordinal_of(device))[2]
 
 
+def max_memory_reserved(device=None):
+    """Return the most bytes known to have been held, free ones included.
+
+    The larger of what is held now and `max_memory_allocated`.
+    """
+    _, peak, reserved = _start().memory(ordinal_of(device))
+    return max(peak, reserved)
+
+
 def memory_stats(device=None):
     """Return these numbers by the names that ``torch.cuda.memory_stats`` has."""
     allocated, peak, reserved = _start().memory(ordinal_of(device))
@@ -37,6 +46,7 @@ def memory_stats(device=None):
         "allocated_bytes.all.current": allocated,
         "allocated_bytes.all.peak": peak,
         "reserved_bytes.all.current": reserved,
+        "reserved_bytes.all.peak": max(peak, reserved),
     }
 
 
@@ -54,6 +64,11 @@ def reset_peak_memory_stats(device=None):
 def reset_max_memory_allocated(device=None):
     """Do as `reset_peak_memory_stats`."""
     reset_peak_memory_stats(device)
+
+
+def reset_accumulated_memory_stats(device=None):
+    """Do nothing but look at `device`: there are no sums over time."""
+    _start().check_ordinal(ordinal_of(device))
 
 
 def empty_cache():

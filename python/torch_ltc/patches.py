@@ -123,9 +123,20 @@ AT_START = (
     Patch(
         "torch.UntypedStorage",
         "data_ptr",
-        "serialization:data_ptr",
-        "NotImplementedError is what callers such as safetensors expect of a "
-        "tensor without memory of its own",
+        "serialization:place_of_storage",
+        "callers tell storages apart by it, and it fails or is 0 without an address",
+    ),
+    Patch(
+        "torch.Tensor",
+        "data_ptr",
+        "serialization:place_of_tensor",
+        "as UntypedStorage.data_ptr: which tensors are one, and which share",
+    ),
+    Patch(
+        "torch.UntypedStorage",
+        "_new_shared",
+        "serialization:not_shared",
+        "a DataLoader's worker that gathers lazy tensors fails without saying why",
     ),
     Patch(
         "torch.utils._foreach_utils",

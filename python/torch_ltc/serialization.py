@@ -20,7 +20,10 @@ from collections import OrderedDict
 import torch
 from torch.utils.hooks import warn_if_has_hooks
 
+from torch_ltc.ordinal import is_lazy
+
 _MARK = "_ltc_location"
+_MOST_BITS = 48  # no storage has more bytes
 _BASE = "_ltc_base"  # a lazy tensor that is all of a loaded storage
 _UNFINISHED = "_torch_load_uninitialized"  # PyTorch's mark; it never takes it off
 
@@ -200,15 +203,39 @@ def _C():
     return startup.start()
 
 
-def data_ptr(stock):
+def not_shared(stock):
+    """Wrap ``torch.UntypedStorage._new_shared``, which gathers a worker's batch."""
+
+    def _new_shared(size, *, device="cpu"):
+        if is_lazy(device):
+            raise RuntimeError(
+                "a worker process cannot hand on lazy tensors: keep the data set on "
+                "the CPU, and move each batch in the main process, batch.to('lazy')"
+            )
+        return stock(size, device=device)
+
+    return _new_shared
+
+
+def place_of_storage(stock):
     """Wrap ``torch.UntypedStorage.data_ptr``."""
 
     def data_ptr(self):
-        try:
+        if self.device.type != "lazy":
             return stock(self)
-        except RuntimeError as error:
-            if self.device.type != "lazy":
-                raise
-            raise NotImplementedError("a lazy tensor has no address") from error
+        # No address: those who pass it on fail before they read memory.
+        return self._cdata << _MOST_BITS
+
+    return data_ptr
+
+
+def place_of_tensor(stock):
+    """Wrap ``torch.Tensor.data_ptr``."""
+
+    def data_ptr(self):
+        if self.device.type != "lazy":
+            return stock(self)
+        offset = self.storage_offset() * self.element_size()
+        return self.untyped_storage().data_ptr() + offset if self.numel() else 0
 
     return data_ptr

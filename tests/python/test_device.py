@@ -425,6 +425,9 @@ def test_names_that_library_code_looks_up():
     assert stats["allocated_bytes.all.current"] == torch.lazy.memory_allocated()
     assert stats["allocated_bytes.all.peak"] == torch.lazy.max_memory_allocated()
     assert stats["reserved_bytes.all.current"] == torch.lazy.memory_reserved()
+    assert stats["reserved_bytes.all.peak"] == torch.lazy.max_memory_reserved()
+    assert torch.lazy.max_memory_reserved() >= torch.lazy.max_memory_allocated()
+    torch.lazy.reset_accumulated_memory_stats()
     lines = torch.lazy.memory_summary().splitlines()
     assert [line.split()[0] for line in lines] == list(stats)
     with torch.lazy.device_of(x), torch.lazy.device_of(x.cpu()):

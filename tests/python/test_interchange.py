@@ -27,6 +27,32 @@ def test_safetensors(tmp_path):
     assert torch.equal(model.weight, other.weight)
 
 
+def test_tied_weights_are_one_in_a_safetensors_file(tmp_path):
+    from safetensors.torch import load_file, load_model, save_file, save_model
+
+    def tied():
+        first, last = (torch.nn.Linear(3, 3, device="lazy") for _ in range(2))
+        last.weight = first.weight
+        return torch.nn.Sequential(first, last)
+
+    path, model, other = tmp_path / "x", tied(), tied()
+    save_model(model, path)
+    assert len(load_file(path)) == 3
+    load_model(other, path, device="lazy")
+    assert torch.equal(other[1].weight.cpu(), model[0].weight.cpu())
+    with pytest.raises(RuntimeError, match="share memory"):
+        save_file({"x": model[0].weight.data, "y": model[1].weight.data}, path)
+
+
+def test_places_tell_tensors_apart():
+    x, y = torch.ones(4, 3, device="lazy"), torch.ones(4, 3, device="lazy")
+    place = x.data_ptr()
+    assert x[1:].data_ptr() - place == 3 * x.element_size()
+    x += 1
+    assert place == x.data_ptr() == x.detach().data_ptr() == x.t().data_ptr()
+    assert place == x[2:].untyped_storage().data_ptr() != y.data_ptr()
+
+
 def test_part_of_a_safetensors_file(tmp_path):
     from safetensors import SafetensorError, safe_open
     from safetensors.torch import save_file
@@ -123,6 +149,26 @@ def test_data_loader(workers, pin_memory):
 def test_data_loader_over_lazy_tensors():
     x = torch.arange(20.0, device="lazy")
     seen = torch.cat([b for (b,) in DataLoader(TensorDataset(x), 6, shuffle=True)])
+    assert sorted(seen.tolist()) == x.tolist()
+
+
+def test_workers_over_lazy_tensors_say_what_to_do():
+    loader = DataLoader(
+        TensorDataset(torch.ones(8, 2, device="lazy")), 4, num_workers=1
+    )
+    with pytest.raises(RuntimeError, match="keep the data set on the CPU"):
+        list(loader)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_data_loader_under_a_lazy_default_device(workers):
+    x = torch.arange(20.0)
+    torch.set_default_device("lazy")
+    try:
+        loader = DataLoader(TensorDataset(x), 6, shuffle=True, num_workers=workers)
+        seen = torch.cat([b for (b,) in loader])
+    finally:
+        torch.set_default_device(None)
     assert sorted(seen.tolist()) == x.tolist()
 
 

@@ -116,10 +116,12 @@ def test_the_trainer_of_transformers_agrees_with_eager(monkeypatch, tmp_path, co
             logging_steps=1,
             report_to=[],
             disable_tqdm=True,
-            save_strategy="no",
+            save_strategy="steps",
+            save_steps=STEPS // 2,
         )
         trainer = transformers.Trainer(model, arguments, train_dataset=samples)
         trainer.train()
+        assert (tmp_path / f"checkpoint-{STEPS}" / "model.safetensors").exists()
         assert next(model.parameters()).device.type == device
         logs = [log for log in trainer.state.log_history if "loss" in log]
         return torch.tensor([(log["loss"], log["grad_norm"]) for log in logs])

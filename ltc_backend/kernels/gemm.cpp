@@ -171,7 +171,11 @@ bool blockKernelPays() {
 }
 
 bool gemmPays(const GemmOperand &a, const GemmOperand &b) {
-  return blockKernelPays() && a.rows >= 8 && b.cols >= 4 && a.cols >= 4 &&
+  // Of few rows the other way is faster, but for what it takes to get going.
+  constexpr int64_t kSmall = 1 << 12;
+  bool enoughRows =
+      a.rows >= 8 || (a.rows >= 2 && a.rows * a.cols * b.cols <= kSmall);
+  return blockKernelPays() && enoughRows && b.cols >= 4 && a.cols >= 4 &&
          hasUnitStride(a) && hasUnitStride(b);
 }
 

@@ -32,7 +32,8 @@ struct GemmOperand {
 LTC_API bool blockKernelPays();
 
 /// Whether gemm() is the faster way to `c = a b` on this processor: one of the
-/// two strides of each operand is 1, and the sizes are no vector's.
+/// two strides of each operand is 1, and the sizes are no vector's, nor, where
+/// the product is not small, few rows.
 LTC_API bool gemmPays(const GemmOperand &a, const GemmOperand &b);
 
 /// c = a b + addend, with rows of `c` at c + r * cStride. The addend is c's

@@ -17,7 +17,7 @@ namespace ltc::backend {
 /// Collects the operands of one call and the key of its CallShape. In two
 /// steps: what may run other code comes first, what needs the pending list's
 /// lock second. The arguments must outlive it.
-class CallReader {
+class LTC_API CallReader {
 public:
   /// Without a lock.
   CallReader(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
@@ -57,7 +57,7 @@ private:
   template <typename T> void readUnboxed(size_t index, const T &value) {
     if constexpr (std::is_same_v<T, at::Tensor>)
       readTensor(value);
-    else if constexpr (std::is_convertible_v<T, at::IntArrayRef>)
+    else if constexpr (std::is_same_v<T, at::IntArrayRef>)
       readIntegers(value);
     else
       read(info.arguments[index], value);

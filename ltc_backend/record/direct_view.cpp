@@ -233,6 +233,20 @@ private:
   size_t arguments;
 };
 
+/// PyTorch's kernel takes a view of all, which stays one: a gradient, which is
+/// detached when autograd keeps it, would be updated as a view ever after.
+void addDetach(torch::Library &library) {
+  const ViewOp &op = viewOp("detach", "");
+  auto kernel = [&op](c10::DispatchKeySet keys, const at::Tensor &self) {
+    if (op.takesDirectly(self))
+      return shareStorage(self);
+    torch::jit::Stack stack{IValue(self)};
+    callStock(op.stock, op.view, keys, stack);
+    return std::move(stack.back()).toTensor();
+  };
+  library.impl("detach", torch::CppFunction(kernel));
+}
+
 void addBoxed(torch::Library &library, const char *name, const char *overload) {
   library.impl(fullName(name, overload).c_str(),
                torch::CppFunction::makeFromBoxedFunctor(
@@ -251,6 +265,7 @@ void registerDirectViews(torch::Library &library) {
   add<at::IntArrayRef>(library, "permute", "");
   add<int64_t>(library, "unsqueeze", "");
   add<int64_t>(library, "squeeze", "dim");
+  addDetach(library);
   addBoxed(library, "squeeze", "");
   addBoxed(library, "squeeze", "dims");
   addBoxed(library, "expand", "");

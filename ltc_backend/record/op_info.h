@@ -63,7 +63,7 @@ private:
 
 /// The one OpInfo of an operator. Any thread.
 const OpInfo &opInfo(const c10::OperatorHandle &handle);
-const OpInfo &opInfo(const char *name, const char *overload);
+LTC_API const OpInfo &opInfo(const char *name, const char *overload);
 /// The op of that name may be defined anew. Who holds its OpInfo keeps the old.
 void forgetOpInfo(const c10::OperatorName &name);
 

@@ -121,6 +121,12 @@ at::Tensor makeView(const at::Tensor &bare, const at::Tensor &self,
   return at::Tensor(std::move(view));
 }
 
+at::Tensor shareStorage(const at::Tensor &self) {
+  auto *wrapper = functional::impl::unsafeGetFunctionalWrapper(self);
+  return at::Tensor(
+      c10::make_intrusive<Wrapper>(*wrapper, wrapper->version_counter()));
+}
+
 static at::Tensor adopt(const at::Tensor &tensor) {
   if (!tensor.defined() || !functional::impl::isFunctionalTensor(tensor) ||
       !isLazy(tensor))
@@ -128,8 +134,7 @@ static at::Tensor adopt(const at::Tensor &tensor) {
   auto *stock = functional::impl::unsafeGetFunctionalWrapper(tensor);
   if (dynamic_cast<Wrapper *>(stock))
     return tensor;
-  return at::Tensor(
-      c10::make_intrusive<Wrapper>(*stock, stock->version_counter()));
+  return shareStorage(tensor);
 }
 
 static bool isWritten(const c10::Argument &result) {

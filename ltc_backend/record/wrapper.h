@@ -47,6 +47,9 @@ at::Tensor makeWrapper(const at::Tensor &bare);
 at::Tensor makeView(const at::Tensor &bare, const at::Tensor &self,
                     const std::shared_ptr<OwnViewMeta> &meta);
 
+/// Another tensor of the same storage, which shows of it what `self` does.
+at::Tensor shareStorage(const at::Tensor &self);
+
 /// Calls PyTorch's kernel on the Functionalize key, with wrappers like these in
 /// the place of those that it makes.
 void callStock(const c10::SafeKernelFunction &stock,

@@ -18,6 +18,8 @@ def numbers(device, *shape):
 
 
 def describe(value):
+    if isinstance(value, int):
+        return value
     if isinstance(value, torch.Tensor):
         return value.tolist(), value.stride(), value.storage_offset()
     return tuple(map(describe, value))
@@ -174,6 +176,33 @@ def test_lists_in_place():
         torch._foreach_add_(xs, xs)
         torch._foreach_sub_([row, xs[0]], 1.0)
         return *xs, row
+
+    same(program)
+
+
+def test_a_detached_tensor_shares_all():
+    def program(device):
+        x = numbers(device, 4, 3)
+        y = x.t().detach()
+        z = x.detach()
+        x.mul_(2)
+        seen = y + 0
+        y[0].add_(1)
+        z.sub_(x)
+        x = None
+        return y, z.add_(7).div_(2), z[1:], seen, z._version
+
+    same(program)
+
+
+def test_gradients_that_add_up_are_like_eagers():
+    def program(device):
+        x = numbers(device, 4, 3).requires_grad_()
+        (x * x).sum().backward()
+        kept, half = x.grad, x.grad * 0.5
+        (x * half).sum().backward()
+        x.grad.clamp_(max=9.0)
+        return kept, x.grad[1:] + 1, half
 
     same(program)
 

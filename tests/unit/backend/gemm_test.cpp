@@ -58,6 +58,8 @@ void expectClose(const at::Tensor &found, const at::Tensor &a,
 TEST(Gemm, MultipliesEveryLayout) {
   at::manual_seed(0);
   for (auto [m, k, n] : {std::tuple{8, 4, 4},
+                         {2, 4, 5},
+                         {4, 16, 16},
                          {63, 65, 1},
                          {64, 1024, 64},
                          {65, 1025, 129},

@@ -216,10 +216,10 @@ TEST(Kernels, EmptyAndZeroDimensionalTensors) {
 }
 
 TEST(Kernels, TheSameOperandTwice) {
-  at::Tensor x = randn({4, 4});
+  at::Tensor x = at::randn({4, 4}, at::kDouble);
   KernelCall kernel("aten::mm(self=%0, mat2=%0)", {x}, {x});
   for (int i = 0; i < 3; ++i) {
-    x = randn({4, 4});
+    x = at::randn({4, 4}, at::kDouble);
     ASSERT_TRUE(kernel.run({x}));
     EXPECT_TRUE(same(kernel.results[0], at::mm(x, x)));
   }

@@ -90,8 +90,7 @@ void multiply(const float *a, int64_t aStride, int64_t rows, const Panels &b,
               int64_t cStride) {
   for (int64_t p = 0; p < b.count(); ++p)
     at::native::cpublas::brgemm(rows, b.width(p), depth, aStride, kPanel,
-                                cStride, adds, a, b.at(p, row),
-                                c + p * kPanel);
+                                cStride, adds, a, b.at(p, row), c + p * kPanel);
 }
 
 /// c = a b for columns [begin, end) of `b`, which are those of `c` too.
@@ -174,8 +173,8 @@ private:
     multiplyColumns(query.row(row), query.stride, rows, keys, 0, seen, tile,
                     kStride);
     for (int64_t r = 0; r < rows; ++r) {
-      int64_t its = std::clamp<int64_t>(keysBefore(of, row + r + 1) - from, 0,
-                                        seen);
+      int64_t its =
+          std::clamp<int64_t>(keysBefore(of, row + r + 1) - from, 0, seen);
       float earlier = weighScores(of.scale, its, seen, tile + r * kStride,
                                   softmax[row + r - first]);
       if (from != 0)
@@ -312,8 +311,8 @@ private:
 
 bool isRegular(const Tensor &t, const Tensor &like) {
   return t.dim() == 4 && t.scalar_type() == at::kFloat && t.stride(3) == 1 &&
-         t.stride(2) >= t.size(3) && t.size(0) == like.size(0) && t.size(1) == like.size(1) &&
-         t.size(3) == like.size(3);
+         t.stride(2) >= t.size(3) && t.size(0) == like.size(0) &&
+         t.size(1) == like.size(1) && t.size(3) == like.size(3);
 }
 
 } // namespace

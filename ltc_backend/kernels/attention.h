@@ -41,10 +41,10 @@ LTC_API void attention(const Attention &of, at::Tensor &output,
 
 /// Writes the gradients with respect to query, key and value, from that with
 /// respect to `output`.
-LTC_API void attentionBackward(const Attention &of, const at::Tensor &gradOutput,
+LTC_API void attentionBackward(const Attention &of,
+                               const at::Tensor &gradOutput,
                                const at::Tensor &output,
-                               const at::Tensor &logSums,
-                               at::Tensor &gradQuery, at::Tensor &gradKey,
-                               at::Tensor &gradValue);
+                               const at::Tensor &logSums, at::Tensor &gradQuery,
+                               at::Tensor &gradKey, at::Tensor &gradValue);
 
 } // namespace ltc::backend

@@ -14,8 +14,8 @@
 namespace ltc::backend {
 
 /// For what a compiler may not reorder by itself: maxima and sums.
-using Lanes
-    __attribute__((vector_size(kAttentionLanes * sizeof(float)))) = float;
+using Lanes __attribute__((vector_size(kAttentionLanes * sizeof(float)))) =
+    float;
 
 LTC_FOR_EACH_CPU
 float weighScores(float scale, int64_t count, int64_t width, float *scores,

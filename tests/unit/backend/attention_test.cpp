@@ -60,12 +60,13 @@ std::vector<Tensor> defined(const std::vector<Tensor> &in, bool causal,
          v = in[2].to(at::kDouble), grad = in[3].to(at::kDouble);
   Tensor scores = q.matmul(k.transpose(2, 3)) * scale;
   if (causal)
-    scores = scores.masked_fill(
-        at::ones_like(scores, at::kBool).triu(1), -INFINITY);
+    scores =
+        scores.masked_fill(at::ones_like(scores, at::kBool).triu(1), -INFINITY);
   Tensor weights = scores.softmax(3), output = weights.matmul(v);
-  Tensor gradScores =
-      weights * (grad.matmul(v.transpose(2, 3)) -
-                 (grad * output).sum(3, /*keepdim=*/true)) * scale;
+  Tensor gradScores = weights *
+                      (grad.matmul(v.transpose(2, 3)) -
+                       (grad * output).sum(3, /*keepdim=*/true)) *
+                      scale;
   return {output, scores.logsumexp(3), gradScores.matmul(k),
           gradScores.transpose(2, 3).matmul(q),
           weights.transpose(2, 3).matmul(grad)};
@@ -137,8 +138,8 @@ TEST(Attention, LeavesOtherOperandsToATen) {
   EXPECT_FALSE(attentionPays(x, x, x.slice(3, 0, 31)));
   EXPECT_FALSE(attentionPays(x.transpose(2, 3), x, x));
   EXPECT_FALSE(attentionPays(x.slice(2, 0, 1).expand_as(x), x, x));
-  EXPECT_FALSE(attentionPays(x.to(at::kDouble), x.to(at::kDouble),
-                             x.to(at::kDouble)));
+  EXPECT_FALSE(
+      attentionPays(x.to(at::kDouble), x.to(at::kDouble), x.to(at::kDouble)));
 }
 
 } // namespace

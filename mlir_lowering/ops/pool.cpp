@@ -111,13 +111,14 @@ static void forEachWindow(Scalar s, const Window &window,
 }
 
 static Values maxPool(Emit &e, const OpCall &op) {
-  Value x = op["self"];
+  // No vector of 16-bit elements that lie apart can be loaded.
+  Value x = e.widen(op["self"]);
   Window window(op, x.tensorType(), op.result().type);
   constexpr double lowest = -std::numeric_limits<double>::infinity();
   Values best = e.mapMany(
       e.shape(op.result()), {}, [&](Scalar s, llvm::ArrayRef<Value>) -> Values {
         Values at = indicesOf(s, x.rank());
-        Value value = s.number(lowest, computeDType(x.dtype()));
+        Value value = s.number(lowest, x.dtype());
         Value index = s.number(-1, DType::I64);
         forEachTap(s, window, at, [&](Value row, Value column, Value inside) {
           Value v = s.loadIf(inside, x, withLast(at, row, column), lowest);
@@ -177,18 +178,17 @@ struct Divisor {
 } // namespace
 
 static Value averagePool(Emit &e, const OpCall &op) {
-  Value x = op["self"];
+  Value x = e.widen(op["self"]); // as for maxPool
   Window window(op, x.tensorType(), op.result().type);
   Divisor divisor{op, window};
   Value y =
       e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
-        DType dtype = computeDType(x.dtype());
-        Value sum = s.number(0.0, dtype);
+        Value sum = s.number(0.0, x.dtype());
         forEachTap(s, window, at, [&](Value row, Value column, Value inside) {
           sum = s.add(sum, s.loadIf(inside, x, withLast(at, row, column), 0.0));
         });
         Value count = divisor.at(s, at[at.size() - 2], at.back());
-        return s.div(sum, count.isLiteral() ? count : s.cast(count, dtype));
+        return s.div(sum, count.isLiteral() ? count : s.cast(count, x.dtype()));
       });
   return e.narrow(y, op.result());
 }

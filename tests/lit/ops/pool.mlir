@@ -18,3 +18,18 @@ func.func @no_blocks(%x: tensor<2x3x8x8xf32>) -> tensor<2x3x3x3xf32> {
     : (tensor<2x3x8x8xf32>) -> tensor<2x3x3x3xf32>
   return %0 : tensor<2x3x3x3xf32>
 }
+
+// -----
+
+// Vectors of 16-bit elements that lie apart cannot be loaded.
+// CHECK-LABEL: func.func @widened_before_its_taps
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3x8x8xbf16>)
+func.func @widened_before_its_taps(%x: tensor<2x3x8x8xbf16>) -> (tensor<2x3x4x4xbf16>, tensor<2x3x4x4xi64>) {
+  // CHECK: %[[WIDE:.*]] = linalg.generic {{.*}} ins(%[[X]] : tensor<2x3x8x8xbf16>)
+  // CHECK: arith.extf
+  // CHECK: tensor.extract %[[WIDE]]
+  // CHECK-NOT: tensor.extract %[[X]]
+  %0:2 = ltc.op "aten::max_pool2d_with_indices"(self = %x, kernel_size = array<i64: 3, 3>, stride = array<i64: 2, 2>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, ceil_mode = false) node 0
+    : (tensor<2x3x8x8xbf16>) -> (tensor<2x3x4x4xbf16>, tensor<2x3x4x4xi64>)
+  return %0#0, %0#1 : tensor<2x3x4x4xbf16>, tensor<2x3x4x4xi64>
+}

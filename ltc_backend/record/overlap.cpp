@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/overlap.h"
 
+#include "ltc_backend/record/empty_list.h"
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/wrapper.h"
@@ -177,7 +178,7 @@ struct WriteKernel final : c10::OperatorKernel {
                   torch::jit::Stack *stack) {
     const auto &schema = op.schema().arguments();
     check(torch::jit::last(*stack, schema.size()));
-    if (wroteToPlaces(op, *stack))
+    if (wroteBesideEmptyList(op, *stack) || wroteToPlaces(op, *stack))
       return;
     LayoutKeeper layouts;
     auto arguments = torch::jit::last(*stack, schema.size());

@@ -92,21 +92,21 @@ static Values minMax(Emit &e, const OpCall &op) {
           e.narrow(e.reduceMax(op["self"], dims, keepdim), op.result(1))};
 }
 
-/// Mean of squared distances from the mean, in two passes; `correction` (1 by
-/// default) is subtracted from the count.
+/// Mean of squared distances from the mean, in two passes and, as in eager, in
+/// double: squares of float32 may be out of its range where their root is not.
+/// `correction` (1 by default) is subtracted from the count.
 struct Moments {
   Value mean, variance;
 };
 static Moments moments(Emit &e, const OpCall &op, bool keepdim) {
-  Value x = e.widen(op["self"]);
+  Value x = e.cast(op["self"], DType::F64);
   auto dims = reducedDims(op);
   Value mean = e.reduceMean(x, dims);
   Value squares = e.reduceSum(e.square(e.sub(x, mean)), dims, keepdim);
   Value count = e.count(x, dims);
   Value correction = op.has("correction") ? op["correction"] : Value(1);
   Value variance = e.map(squares, [&](Scalar s, Value v) {
-    Value degrees = s.sub(s.cast(s.number(0, DType::F32), v.dtype()),
-                          s.sub(correction, count));
+    Value degrees = s.sub(s.number(0, v.dtype()), s.sub(correction, count));
     return s.div(v, s.max(degrees, 0.0));
   });
   if (!keepdim)

@@ -187,6 +187,32 @@ def test_a_fused_form_that_is_missing_says_so_in_a_line():
     assert len(str(raised.value).splitlines()) == 1
 
 
+def test_fused_op_with_an_empty_list():
+    """Without momentum or amsgrad a list that the op writes has no tensors."""
+
+    def run(device):
+        def three():
+            return [torch.arange(1.0, 4.0).to(device) for _ in range(2)]
+
+        weights, averages, squares, steps = three(), three(), three(), three()
+        rates = {"lr": 0.1, "weight_decay": 0.01, "maximize": False}
+        torch._fused_sgd_(
+            *(weights, three(), []),
+            **rates,
+            **{"momentum": 0.0, "dampening": 0.0, "nesterov": False},
+            is_first_step=True,
+        )
+        torch._fused_adam_(
+            *(weights, three(), averages, squares, [], [s[0] for s in steps]),
+            **rates,
+            **{"beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "amsgrad": False},
+        )
+        return [x.cpu() for x in weights + averages + squares]
+
+    for lazy, eager in zip(run("lazy"), run("cpu"), strict=True):
+        torch.testing.assert_close(lazy, eager)
+
+
 def test_sparse_gradients_are_refused_by_name():
     embedding = nn.Embedding(5, 3, sparse=True, device="lazy")
     with pytest.raises(RuntimeError, match="sparse"):

@@ -139,10 +139,19 @@ void BufferPlan::visit(Operation *op) {
   }
 }
 
+/// Whether a value is a part of another one, whose rows lie farther apart.
+static bool isSlice(Value value) {
+  for (Operation *op = value.getDefiningOp(); op && isView(op);
+       op = op->getOperand(0).getDefiningOp())
+    if (isa<tensor::ExtractSliceOp>(op))
+      return true;
+  return false;
+}
+
 /// Gives a result the memory of an operand that nobody reads afterwards.
 bool BufferPlan::takeOver(Value operand, OpResult result) {
   auto found = storageNumber.find(operand);
-  if (found == storageNumber.end())
+  if (found == storageNumber.end() || isSlice(operand))
     return false;
   unsigned number = found->second;
   Storage &storage = storages[number];

@@ -16,5 +16,9 @@ def test_the_page_has_examples():
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_every_example_runs(number):
-    exec(compile(EXAMPLES[number], str(PAGE), "exec"), {})
+def test_every_example_runs(number, run_python):
+    if "static_after" in EXAMPLES[number]:
+        # What it compiles in the background would be counted by the next example.
+        assert run_python(EXAMPLES[number]).returncode == 0
+    else:
+        exec(compile(EXAMPLES[number], str(PAGE), "exec"), {})

@@ -144,12 +144,11 @@ struct Silence final : c10::WarningHandler {
 };
 } // namespace
 
-/// The first-op kernel of startup.py: a thread may still be inside it.
-static void keepFallback() {
-  auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::resize_", "");
-  static auto *kept = new c10::SafeKernelFunction(
-      op.getComputedKernelForDispatchKey(DispatchKey::Lazy));
-  (void)kept;
+void keepKernel(const std::string &op, const std::string &overload) {
+  static auto *kept = new std::vector<c10::SafeKernelFunction>;
+  kept->push_back(c10::Dispatcher::singleton()
+                      .findSchemaOrThrow(op.c_str(), overload.c_str())
+                      .getComputedKernelForDispatchKey(DispatchKey::Lazy));
 }
 
 void registerKernels(const std::function<void()> &dropFallback) {
@@ -176,7 +175,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   // A key has one fallback at a time. By now, no op that can be the first on
   // the device in another thread is without a kernel of its own.
   if (dropFallback) {
-    keepFallback();
+    keepKernel("aten::resize_", ""); // which has no other
     dropFallback();
   }
   makeLibrary("_", DispatchKey::Lazy)

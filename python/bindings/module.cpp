@@ -25,6 +25,7 @@
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/register.h"
 
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -182,6 +183,7 @@ void registerLowering(const std::string &name, const std::string &overload,
 
 void defineProcess(py::module_ &m) {
   m.def("initialize", torch::wrap_pybind_function(initialize));
+  m.def("keep_kernel", torch::wrap_pybind_function(backend::keepKernel));
   m.def("shutdown", torch::wrap_pybind_function_no_gil(shutdownLoudly));
   m.def("mark_forked", torch::wrap_pybind_function(markForked));
   m.def("metrics", torch::wrap_pybind_function(metrics));

@@ -101,6 +101,8 @@ def start():
         folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
         _skip_reference_kernels()
         if _first_factories is not None:  # None where an earlier start failed
+            for name in _FACTORIES.split():
+                c.keep_kernel(f"aten::{name.partition('.')[0]}", name.partition(".")[2])
             _first_factories._destroy()
             _first_factories = None
         # The library's own method: C all through, so that no thread runs between

@@ -167,6 +167,8 @@ def draw(result):
     ends = [max(10.0**x_low, middle[0] * 10.0**y_low / middle[1]), middle[0]]
     first, last = (at(n, middle[1] * n / middle[0]) for n in ends)
     parts.append(line("linear", *first, *last))
+    parts.append(line("linear", LEFT + 478, 56, LEFT + 498, 56))
+    parts.append(text("", LEFT + 506, 60, "linear"))
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -23,11 +23,10 @@ _TORCH = "2.13"
 
 # PyTorch has a kernel for these that asks no fallback, and makes other graphs than
 # ours: the first of them would be compiled again as the second.
-_FACTORIES = (
-    "arange arange.start arange.start_step eye eye.m full linspace logspace "
-    "normal.float_float ones rand rand.generator randint randint.low randn "
-    "randn.generator randperm scalar_tensor zeros"
-)
+_FACTORIES = [
+    name.partition(".")[::2]
+    for name in ["arange", "arange.start", "arange.start_step", "eye", "eye.m", "full", "linspace", "logspace", "normal.float_float", "ones", "rand", "rand.generator", "randint", "randint.low", "randn", "randn.generator", "randperm", "scalar_tensor", "zeros"]
+]
 
 _lock = threading.RLock()
 _activated = False
@@ -57,10 +56,9 @@ def activate():
         _first_kernel = torch.library.Library("_", "IMPL", "Lazy")
         _first_kernel.fallback(_first_op)
         _first_factories = torch.library.Library("aten", "IMPL", "Lazy")
-        for name in _FACTORIES.split():
-            packet, _, overload = name.partition(".")
+        for packet, overload in _FACTORIES:
             op = getattr(getattr(torch.ops.aten, packet), overload or "default")
-            _first_factories.impl(name, functools.partial(_first_op, op))
+            _first_factories.impl(op, functools.partial(_first_op, op))
         # Early, so that it runs late: other exit handlers may still compute.
         atexit.register(_at_exit)
 
@@ -101,8 +99,8 @@ def start():
         folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
         _skip_reference_kernels()
         if _first_factories is not None:  # None where an earlier start failed
-            for name in _FACTORIES.split():
-                c.keep_kernel(f"aten::{name.partition('.')[0]}", name.partition(".")[2])
+            for packet, overload in _FACTORIES:
+                c.keep_kernel(f"aten::{packet}", overload)
             _first_factories._destroy()
             _first_factories = None
         # The library's own method: C all through, so that no thread runs between

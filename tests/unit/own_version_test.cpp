@@ -73,6 +73,19 @@ protected:
         body();
     };
   }
+  std::atomic<bool> begun = false, go = false;
+  /// Runs `size` until its own version is being compiled, where `body` runs.
+  void runUntilBegun(int64_t size, std::function<void()> body) {
+    inBackground([this, body = std::move(body)] {
+      begun = true;
+      body();
+    });
+    run(size, 4);
+    await([&] { return begun.load(); });
+  }
+  void runUntilHeld(int64_t size) {
+    runUntilBegun(size, [&] { await([&] { return go.load(); }); });
+  }
 };
 
 TEST_F(OwnVersion, TakesOverAfterSoManyRuns) {
@@ -112,13 +125,7 @@ TEST_F(OwnVersion, IsNeverMadeUnlessItIsWanted) {
 
 TEST_F(OwnVersion, NobodyWaitsForIt) {
   makeOpen();
-  std::atomic<bool> begun = false, go = false;
-  inBackground([&] {
-    begun = true;
-    await([&] { return go.load(); });
-  });
-  run(6, 4);
-  await([&] { return begun.load(); });
+  runUntilHeld(6);
   EXPECT_EQ(run(6, 20), Values{6});
   EXPECT_EQ(run(9, 20), Values{9}); // waits for its turn
   EXPECT_EQ(metric("cache.own_versions"), 0);
@@ -144,9 +151,7 @@ TEST_F(OwnVersion, OnlyFewGraphsWaitAndTheOthersAreAskedForLater) {
 
 TEST_F(OwnVersion, ShuttingDownStopsTheCompile) {
   makeOpen();
-  std::atomic<bool> begun = false;
-  inBackground([&] {
-    begun = true;
+  runUntilBegun(6, [&] {
     const std::atomic<bool> *stop;
     {
       std::lock_guard lock(state().mutex);
@@ -156,8 +161,6 @@ TEST_F(OwnVersion, ShuttingDownStopsTheCompile) {
     await([&] { return stop->load(); });
     compiler.failing = true;
   });
-  run(6, 4);
-  await([&] { return begun.load(); });
   run(9, 4); // is dropped
   testing::internal::CaptureStderr();
   engine->close();
@@ -240,13 +243,7 @@ TEST_F(OwnVersion, IsAnEntryOnDiskAndFoundThere) {
 
 TEST_F(OwnVersion, GoesByTheSettingsThatItWasAskedForWith) {
   makeOpen();
-  std::atomic<bool> begun = false, go = false;
-  inBackground([&] {
-    begun = true;
-    await([&] { return go.load(); });
-  });
-  run(6, 4);
-  await([&] { return begun.load(); });
+  runUntilHeld(6);
   run(9, 3);
   configure("without", "fuse");
   run(9);

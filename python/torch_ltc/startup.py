@@ -24,8 +24,25 @@ _TORCH = "2.13"
 # PyTorch has a kernel for these that asks no fallback, and makes other graphs than
 # ours: the first of them would be compiled again as the second.
 _FACTORIES = [
-    name.partition(".")[::2]
-    for name in ["arange", "arange.start", "arange.start_step", "eye", "eye.m", "full", "linspace", "logspace", "normal.float_float", "ones", "rand", "rand.generator", "randint", "randint.low", "randn", "randn.generator", "randperm", "scalar_tensor", "zeros"]
+    ("arange", ""),
+    ("arange", "start"),
+    ("arange", "start_step"),
+    ("eye", ""),
+    ("eye", "m"),
+    ("full", ""),
+    ("linspace", ""),
+    ("logspace", ""),
+    ("normal", "float_float"),
+    ("ones", ""),
+    ("rand", ""),
+    ("rand", "generator"),
+    ("randint", ""),
+    ("randint", "low"),
+    ("randn", ""),
+    ("randn", "generator"),
+    ("randperm", ""),
+    ("scalar_tensor", ""),
+    ("zeros", ""),
 ]
 
 _lock = threading.RLock()

@@ -132,7 +132,7 @@ void CallReader::readLazy(torch::lazy::LTCTensorImpl &impl) {
     for (int64_t stride : impl.strides())
       addTag(hasher, KeyTag::Stride).add(uint64_t(stride));
   if (info.view)
-    offset = impl.storage_offset();
+    byteOffset = impl.storage_offset() * int64_t(impl.itemsize());
 }
 
 void CallReader::addNumber(DType type, uint64_t bits) {

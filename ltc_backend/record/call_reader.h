@@ -45,7 +45,7 @@ public:
 
   OpNode::Operands operands;
   int64_t device = -1;
-  int64_t offset = 0; ///< into the storage of a view's base
+  int64_t byteOffset = 0; ///< into the storage of a view's base
   bool hasHostTensors() const { return !hostTensors.empty(); }
   /// Whether each lazy tensor was in a functional wrapper, and there is one.
   bool allFunctional() const {

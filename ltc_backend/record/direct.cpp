@@ -65,8 +65,8 @@ at::Tensor recordDirectly(CallReader &call) {
   Recorded recorded(call);
   if (!recorded.node)
     return {};
-  at::Tensor result =
-      makeBare(*recorded.node, 0, std::move(recorded.results[0]), call.offset);
+  at::Tensor result = makeBare(*recorded.node, 0,
+                               std::move(recorded.results[0]), call.byteOffset);
   recorded.finish();
   return result;
 }
@@ -79,7 +79,7 @@ std::vector<at::Tensor> recordAllDirectly(CallReader &call) {
   all.reserve(recorded.results.size());
   for (size_t i = 0; i < recorded.results.size(); ++i)
     all.push_back(makeBare(*recorded.node, i, std::move(recorded.results[i]),
-                           call.offset));
+                           call.byteOffset));
   recorded.finish();
   return all;
 }
@@ -212,7 +212,7 @@ private:
       return false;
     torch::jit::drop(stack, info.arguments.size());
     pushResults(stack, *recorded.node, std::move(recorded.results),
-                call.offset);
+                call.byteOffset);
     recorded.finish();
     return true;
   }

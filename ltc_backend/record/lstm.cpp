@@ -217,22 +217,23 @@ variable_list layerOf(const Tensor &input, const Tensor &hx, const Tensor &cx,
   return LstmLayer::apply(input, hx, cx, inputWeight, weight, bias, reverse);
 }
 
-/// What a layer of ours is for: float32 tensors of one device, no projection,
-/// no error to report.
+/// What a layer of ours is for: tensors of one dtype, which but for ops is
+/// float32, and of one device, no projection, no error to report.
 bool isRegular(const Tensor &input, TensorList hx, TensorList params,
-               bool hasBiases, int64_t layers, int64_t directions) {
+               bool hasBiases, int64_t layers, int64_t directions, bool byOps) {
   int64_t each = hasBiases ? 4 : 2;
-  if (!hasLstmLayer() || input.dim() != 3 || input.numel() == 0 || layers < 1 ||
+  at::ScalarType type = input.scalar_type();
+  bool isTyped =
+      byOps ? at::isFloatingType(type) : type == at::kFloat && hasLstmLayer();
+  if (!isTyped || input.dim() != 3 || input.numel() == 0 || layers < 1 ||
       hx.size() != 2 || hx[0].sizes() != hx[1].sizes() || hx[0].dim() != 3 ||
       hx[0].size(0) != layers * directions ||
       int64_t(params.size()) != layers * directions * each)
     return false;
   auto fits = [&](const Tensor &tensor) {
-    return tensor.scalar_type() == at::kFloat &&
-           tensor.device() == input.device();
+    return tensor.scalar_type() == type && tensor.device() == input.device();
   };
-  return fits(input) && std::ranges::all_of(hx, fits) &&
-         std::ranges::all_of(params, fits);
+  return std::ranges::all_of(hx, fits) && std::ranges::all_of(params, fits);
 }
 
 /// Whether someone differentiates forward, transforms or watches: then by ops.
@@ -262,11 +263,12 @@ Three lstm(const Tensor &input, TensorList hx, TensorList params,
     return at::native::lstm(input, hx, params, hasBiases, layers, dropout,
                             train, bidirectional, batchFirst);
   };
-  if (!isLazy(input) ||
-      !isRegular(input, hx, params, hasBiases, layers, directions))
+  if (!input.device().is_lazy())
     return composite();
   bool byOps = isWatched(input) || std::ranges::any_of(hx, isWatched) ||
                std::ranges::any_of(params, isWatched);
+  if (!isRegular(input, hx, params, hasBiases, layers, directions, byOps))
+    return composite();
   // Of dense rows, a product with a weight is one for all times.
   Tensor x = (batchFirst ? input.transpose(0, 1) : input).contiguous();
   std::vector<Tensor> hy, cy;
@@ -317,9 +319,10 @@ void registerLstm() {
   torch::Library *meta = makeLibrary("ltc", DispatchKey::Meta);
   meta->impl("lstm_layer", emptyForward);
   meta->impl("lstm_layer_backward", emptyBackward);
-  // Not below functionalisation: the composite kernel writes in place.
-  for (DispatchKey key :
-       {DispatchKey::Functionalize, DispatchKey::AutogradLazy})
+  // Not below functionalisation: the composite kernel writes in place. The
+  // wrappers of torch.func's transforms, of all devices, have the last key.
+  for (DispatchKey key : {DispatchKey::Functionalize, DispatchKey::AutogradLazy,
+                          DispatchKey::AutogradOther})
     makeLibrary("aten", key)->impl("lstm.input", lstm);
 }
 

@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/overlap.h"
 
+#include "ltc_backend/raise.h"
 #include "ltc_backend/record/empty_list.h"
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/strided_view.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/write_check.h"
 
@@ -41,16 +44,20 @@ static at::Tensor placesInBase(const at::Tensor &view) {
       functional::impl::unsafeGetFunctionalWrapper(view)->view_metas();
   if (std::ranges::none_of(metas, [](auto &m) { return lacksInverse(*m); }))
     return {};
+  if (changesElements(view))
+    raise({ErrorCode::Unsupported,
+           Stage::Record,
+           "a write through as_strided, expand or unfold and another dtype, or "
+           "a conjugate",
+           {},
+           sourceOf(currentSource()),
+           "write to x.clone(), then copy it to where it came from"});
   at::NoGradGuard noGrad;
   at::AutoDispatchSkipFunctionalize below;
   const at::Tensor &base = storageOf(view).base();
   at::Tensor places = at::arange(base.numel()).view(base.sizes());
-  try {
-    for (const auto &meta : metas)
-      places = meta->forward(places);
-  } catch (const c10::Error &) {
-    return {}; // the chain changes the dtype: there is no such place
-  }
+  for (const auto &meta : metas)
+    places = meta->forward(places);
   return places;
 }
 

@@ -51,21 +51,22 @@ void addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
 }
 
 at::Tensor makeBare(const OpNode &node, size_t index, TensorDataPtr data,
-                    int64_t offset) {
+                    int64_t byteOffset) {
   const ResultType &type = node.result(index);
   at::Tensor bare =
       makeTensor(std::move(data), type.shape.sizes(), type.layout);
-  if (offset)
-    bare.unsafeGetTensorImpl()->set_storage_offset(offset + type.layout.offset);
+  if (byteOffset)
+    bare.unsafeGetTensorImpl()->set_storage_offset(
+        byteOffset / int64_t(bare.itemsize()) + type.layout.offset);
   return bare;
 }
 
 void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
-                 int64_t offset) {
+                 int64_t byteOffset) {
   size_t index = 0;
   auto next = [&] {
     size_t i = index++;
-    return wrap(makeBare(node, i, std::move(results[i]), offset));
+    return wrap(makeBare(node, i, std::move(results[i]), byteOffset));
   };
   for (int kind : node.call->returns) {
     if (kind == CallShape::kUndefined) {
@@ -140,7 +141,7 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
     raiseNow(results[0]);
 
   torch::jit::drop(stack, info.arguments.size());
-  pushResults(stack, *node, std::move(results), call.offset);
+  pushResults(stack, *node, std::move(results), call.byteOffset);
   if (full)
     markStep(call.device, /*wait=*/false);
 }

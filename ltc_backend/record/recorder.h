@@ -46,9 +46,9 @@ void addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
 bool isFull(const PendingList &list);
 /// Without the lock: a result itself, and all of them, wrapped, on the stack.
 at::Tensor makeBare(const OpNode &node, size_t index, TensorDataPtr data,
-                    int64_t offset);
+                    int64_t byteOffset);
 void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
-                 int64_t offset);
+                 int64_t byteOffset);
 
 /// Records one call whose schema returns a tensor; the result is bare.
 at::Tensor recordOne(const OpInfo &info, torch::jit::Stack stack);

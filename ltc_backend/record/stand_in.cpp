@@ -99,17 +99,6 @@ Span spanOf(const at::Tensor &tensor) {
   return {storage, begin * bytes, (begin + extent(tensor)) * bytes};
 }
 
-std::optional<int64_t> storageElements(const at::Tensor &tensor) {
-  if (!storageImplOf(tensor))
-    return std::nullopt;
-  at::functionalization::impl::sync(tensor);
-  const at::Tensor &base = storageOf(tensor).base();
-  if (base.scalar_type() != tensor.scalar_type() || tensor.is_conj() ||
-      tensor.is_neg())
-    return std::nullopt;
-  return base.storage_offset() + extent(base);
-}
-
 bool hasStrideZero(const at::Tensor &tensor) {
   at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
   for (size_t dim = 0; dim < sizes.size(); ++dim)

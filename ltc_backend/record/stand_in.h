@@ -46,10 +46,6 @@ struct Span {
 /// Of a functional tensor, by the strides it reports; empty for any other.
 Span spanOf(const at::Tensor &tensor);
 
-/// How many elements of its dtype eager's storage of the tensor has; none if it
-/// is a view that takes the storage for another dtype, or no lazy tensor.
-LTC_API std::optional<int64_t> storageElements(const at::Tensor &tensor);
-
 /// Whether the tensor shows a place twice, in the way that eager's kernels see.
 bool hasStrideZero(const at::Tensor &tensor);
 

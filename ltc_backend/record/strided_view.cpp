@@ -13,6 +13,7 @@
 #include "ltc_backend/record/strided_view.h"
 
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/keep_layout.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
@@ -25,6 +26,7 @@
 #include <ATen/TensorUtils.h>
 
 #include <numeric>
+#include <typeinfo>
 
 namespace ltc::backend {
 using at::Tensor;
@@ -71,13 +73,54 @@ private:
 };
 } // namespace
 
-/// All of the storage under a tensor, with the dimensions in memory's order.
+/// What each view on the way to the tensor does to elements. PyTorch does not
+/// export the classes, but their names.
+static bool anyViewIs(const Tensor &self,
+                      std::initializer_list<std::string_view> kinds) {
+  const auto &metas =
+      functional::impl::unsafeGetFunctionalWrapper(self)->view_metas();
+  return std::ranges::any_of(metas, [&](const auto &meta) {
+    const functional::ViewMeta &view = *meta;
+    std::string_view name = typeid(view).name();
+    return std::ranges::any_of(
+        kinds, [&](auto kind) { return name.find(kind) != name.npos; });
+  });
+}
+
+bool changesSigns(const Tensor &self) {
+  return anyViewIs(self, {"_conj_ViewMeta", "_neg_view_ViewMeta"});
+}
+
+bool changesElements(const Tensor &self) {
+  return changesSigns(self) ||
+         anyViewIs(self, {"view_dtype_ViewMeta", "view_as_real_ViewMeta",
+                          "view_as_complex_ViewMeta"});
+}
+
+/// The elements of `flat`, as many as there are whole ones, taken for a dtype.
+static Tensor takenFor(Tensor flat, at::ScalarType type) {
+  if (flat.scalar_type() == type)
+    return flat;
+  int64_t size = int64_t(flat.itemsize()),
+          wanted = int64_t(c10::elementSize(type));
+  int64_t bytes = flat.numel() * size / wanted * wanted;
+  return flat.slice(0, 0, bytes / size).view(type);
+}
+
+/// All of the storage under a tensor, with the dimensions in memory's order; if
+/// the tensor is of another dtype than the storage, flat and of that.
 static Tensor storageView(const Tensor &self) {
   functional::impl::sync(self);
+  if (changesSigns(self))
+    raise({ErrorCode::Unsupported, Stage::Record,
+           "as_strided() of a view that conjugates or negates",
+           "aten::as_strided", sourceOf(currentSource()),
+           "as_strided() of the tensor it is a view of, or of x.clone()"});
   Tensor base = makeWrapper(storageOf(self).base());
   base.unsafeGetTensorImpl()->set_storage_keep_dtype(self.storage());
+  bool isOwn = base.scalar_type() == self.scalar_type();
   if (isRowMajor(base.sizes(), base.strides()))
-    return base;
+    return isOwn ? base : takenFor(base.view(-1), self.scalar_type());
   if (!base.is_non_overlapping_and_dense())
     raise({ErrorCode::Unsupported, Stage::Record,
            "as_strided() of a tensor whose storage has gaps or overlaps",
@@ -87,7 +130,24 @@ static Tensor storageView(const Tensor &self) {
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::greater(),
                            [&](int64_t dim) { return base.stride(dim); });
-  return base.permute(order);
+  base = base.permute(order);
+  return isOwn ? base : takenFor(base.view(-1), self.scalar_type());
+}
+
+std::optional<Tensor> storageValues(const Tensor &self) {
+  if (!isFunctionalLazy(self))
+    return std::nullopt;
+  functional::impl::sync(self);
+  const Tensor &base = storageOf(self).base();
+  if (changesSigns(self) || base.storage_offset() != 0 ||
+      !base.is_non_overlapping_and_dense())
+    return std::nullopt;
+  Tensor values = makeWrapper(base);
+  return values.as_strided({base.numel()}, {1}, 0);
+}
+
+static size_t storageBytes(const Tensor &self) {
+  return storageOf(self).base().nbytes();
 }
 
 static bool coversItsStorage(const Tensor &self) {
@@ -122,7 +182,7 @@ private:
     size_t itemsize = self.itemsize();
     size_t wanted =
         at::detail::computeStorageNbytes(size, stride, itemsize, offset);
-    size_t found = storageOf(self).base().numel() * itemsize;
+    size_t found = storageBytes(self);
     TORCH_CHECK(c10::multiply_integers(size) == 0 || wanted <= found,
                 "setStorage: sizes ", size, ", strides ", stride,
                 ", storage offset ", offset, ", and itemsize ", itemsize,
@@ -197,7 +257,7 @@ struct ResizeKernel final : c10::OperatorKernel {
     if (self.sizes() == size && arguments[2].isNone())
       return torch::jit::drop(*stack, 2);
     int64_t wanted = self.storage_offset() + c10::multiply_integers(size);
-    if (wanted > storageOf(self).base().numel())
+    if (size_t(wanted) * self.itemsize() > storageBytes(self))
       return stock.callBoxed(op, keys, stack);
     auto format = arguments[2].toOptional<at::MemoryFormat>().value_or(
         at::MemoryFormat::Contiguous);

@@ -24,7 +24,7 @@
 #include "ltc_backend/record/autocast.h"
 #include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/lowering.h"
-#include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/record/strided_view.h"
 #include "ltc_backend/register.h"
 
 #include <torch/csrc/Exceptions.h>
@@ -108,8 +108,7 @@ void defineDevice(py::module_ &m) {
                                dynamic ? DimMark::Kind::Dynamic
                                        : DimMark::Kind::Static);
             }));
-  m.def("storage_elements",
-        torch::wrap_pybind_function(backend::storageElements));
+  m.def("storage_values", torch::wrap_pybind_function(backend::storageValues));
   m.def("pending_graph",
         torch::wrap_pybind_function_no_gil(backend::pendingGraphText));
 }

@@ -176,6 +176,23 @@ AT_START = (
     ),
 )
 
+_JAGGED = "eager CPU's kernel makes strided nested tensors, which lazy has none of"
+
+AT_START += (
+    Patch(
+        "torch.nested._internal.sdpa",
+        "jagged_scaled_dot_product_attention",
+        "nested:attending",
+        _JAGGED,
+    ),
+    Patch(
+        "torch.nested._internal.ops",
+        "jagged_scaled_dot_product_attention",
+        "nested:attending",
+        _JAGGED,
+    ),
+)
+
 _FUSED = "the devices of fused steps are a list; the foreach form is as fused here"
 _CAPTURABLE = "the devices that may count steps in tensors of theirs are a list"
 

@@ -8,8 +8,7 @@ PyTorch's own rebuild function, so that any PyTorch reads the file with
 on the CPU and carries a mark, since lazy tensors have no storage; the tensor made
 from it moves. Tensors that share a storage, as eager has it, share one in the file
 and afterwards: each is then a view of the first, or of the whole storage. A view
-that takes the storage for another dtype becomes a tensor of its own: eager refuses
-to save it beside its base, and here such a view has no place in the storage.
+that conjugates or negates is written, and copied, as a tensor of its own.
 """
 
 import contextlib
@@ -146,22 +145,29 @@ def _reduce(tensor):
     return func, (*args[:4], tensor.requires_grad, OrderedDict(), *args[6:])
 
 
+def _is_all_of(tensor, whole):
+    """Return whether a tensor shows its storage as that is, from end to end."""
+    return whole.dtype == tensor.dtype and whole.numel() == tensor.numel()
+
+
 @torch.no_grad()
 def _on_cpu(tensor):
     """Return a copy whose storage is what the tensor's would be in eager."""
-    elements = _C().storage_elements(tensor)
-    if elements is None:
+    whole = _C().storage_values(tensor)
+    if whole is None:
         return tensor.cpu().resolve_conj().resolve_neg().contiguous()
     storage = tensor.untyped_storage()
     known = _saved.storages if _saved.storages is not None else {}
-    if (storage._cdata, tensor.dtype) not in known:
+    if storage._cdata not in known:
         cpu = tensor.cpu()
-        if elements != tensor.numel() or cpu.stride() != tensor.stride():
-            cpu = tensor.as_strided((elements,), (1,), 0).cpu()
-        known[storage._cdata, tensor.dtype] = storage, cpu.untyped_storage()
-    whole = known[storage._cdata, tensor.dtype][1]
+        if not _is_all_of(tensor, whole) or cpu.stride() != tensor.stride():
+            cpu = whole.cpu()
+        known[storage._cdata] = storage, cpu.untyped_storage()
     return torch.empty(0, dtype=tensor.dtype).set_(
-        whole, tensor.storage_offset(), tensor.size(), tensor.stride()
+        known[storage._cdata][1],
+        tensor.storage_offset(),
+        tensor.size(),
+        tensor.stride(),
     )
 
 
@@ -182,19 +188,27 @@ def copying(stock):
 def _share(tensor, copied, memo):
     """Make a copy show the copy of what its original shows, if that is a view."""
     tensor = tensor.detach()
-    elements = _C().storage_elements(tensor)
-    if elements is None:
+    whole = _C().storage_values(tensor)
+    if whole is None:
         return
     storage = tensor.untyped_storage()
-    key = "torch_ltc", storage._cdata, tensor.dtype
+    key = "torch_ltc", storage._cdata
     if key not in memo:
-        if elements == tensor.numel() and copied.stride() == tensor.stride():
+        if _is_all_of(tensor, whole) and copied.stride() == tensor.stride():
             memo[key] = storage, copied.detach()
             return
-        memo[key] = storage, tensor.as_strided((elements,), (1,), 0).clone()
-    copied.data = memo[key][1].as_strided(
+        memo[key] = storage, whole
+    copied.data = _taken_for(memo[key][1], tensor.dtype).as_strided(
         tensor.size(), tensor.stride(), tensor.storage_offset()
     )
+
+
+def _taken_for(whole, dtype):
+    """Return a view of all of a storage, as so many elements of the dtype."""
+    if whole.dtype == dtype:
+        return whole
+    elements = whole.nbytes // dtype.itemsize * dtype.itemsize // whole.itemsize
+    return whole.as_strided((elements,), (1,), 0).view(dtype)
 
 
 def _C():

@@ -140,6 +140,25 @@ def test_function_transforms():
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("over", ["inputs", "weights too"])
+def test_gradients_of_a_batch(over):
+    found = []
+    for device in ("cpu", "lazy"):
+        model = build(device, num_layers=2, bidirectional=True)
+        weights = {name: p.detach() for name, p in model.named_parameters()}
+        if over == "weights too":
+            weights = {n: torch.stack([w, w * 2, -w]) for n, w in weights.items()}
+
+        def loss(weights, x, model=model):
+            return torch.func.functional_call(model, weights, (x,))[0].square().sum()
+
+        dims = 0 if over == "weights too" else None, 0
+        gradients = torch.func.vmap(torch.func.grad(loss, argnums=(0, 1)), dims)
+        of_weights, of_x = gradients(weights, inputs(device, 3, 4, 2, 7).detach())
+        found.append([t.cpu() for t in (*of_weights.values(), of_x)])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
 def test_bfloat16_autocast():
     found = []
     for device in ("cpu", "lazy"):

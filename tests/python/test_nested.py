@@ -25,3 +25,40 @@ def test_a_strided_one_is_refused_with_a_way_out(make):
     assert "no nested tensors on a lazy device" in str(caught.value)
     assert "to_padded_tensor" in caught.value.hint
     assert caught.value.file.endswith("test_nested.py")
+
+
+def attention(device, heads=2, **options):
+    torch.manual_seed(0)
+    parts = [torch.randn(length, heads * 4) for length in (3, 5, 1)]
+    x = torch.nested.nested_tensor(parts, layout=torch.jagged).to(device)
+    x.requires_grad_()
+    width = torch.nn.Linear(heads * 4, heads * 4).to(device)
+
+    def split(x):
+        return x.unflatten(-1, (heads, 4)).transpose(1, 2)
+
+    y = torch.nn.functional.scaled_dot_product_attention(
+        split(x), split(width(x)), split(x * 2), **options
+    )
+    y = y.transpose(1, 2).flatten(-2)
+    y.values().square().sum().backward()
+    return [t.detach().cpu() for t in (y.values(), x.grad.values(), width.weight.grad)]
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("options", [{}, {"scale": 0.3}], ids=str)
+def test_attention_of_jagged_tensors(options, counts):
+    found = attention("lazy", **options)
+    assert counts.fallbacks() == []
+    torch.testing.assert_close(found, attention("cpu", **options))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("refused", [{"is_causal": True}, {"attn_mask": torch.ones(1)}])
+def test_attention_that_eager_refuses(refused):
+    def words(device):
+        with pytest.raises((RuntimeError, ValueError)) as caught:
+            attention(device, **refused)
+        return caught.type, str(caught.value)
+
+    assert words("lazy") == words("cpu")

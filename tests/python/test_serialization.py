@@ -251,3 +251,48 @@ def test_loaded_parameters_have_a_storage_of_their_own():
     model, _ = model_and_optimizer()
     for loaded in through_file(model.state_dict()).values():
         assert loaded._base is None and not loaded._is_view()
+
+
+REINTERPRETED = {
+    "integers": lambda x: x.view(torch.int32),
+    "bytes of a slice": lambda x: x[2:].view(torch.uint8),
+    "pairs": lambda x: x[:6].view(torch.float64),
+    "complex": lambda x: torch.view_as_complex(x[2:].view(3, 2)),
+}
+
+
+@pytest.mark.parametrize("first", ["base", "view"])
+@pytest.mark.parametrize("view", REINTERPRETED)
+def test_a_deep_copy_keeps_what_is_shown_as_another_dtype(view, first):
+    def run(device):
+        x = torch.arange(8.0, device=device)
+        pair = [x, REINTERPRETED[view](x)]
+        if first == "view":
+            copied, base = copy.deepcopy(pair[::-1])
+        else:
+            base, copied = copy.deepcopy(pair)
+        base.mul_(2)
+        return copied.cpu(), copied.stride(), copied.storage_offset(), x.tolist()
+
+    lazy, eager = run("lazy"), run("cpu")
+    assert torch.equal(lazy[0], eager[0])
+    assert lazy[1:] == eager[1:]
+
+
+@pytest.mark.parametrize("view", REINTERPRETED)
+def test_saved_alone_but_not_beside_its_base(view):
+    def run(device):
+        x = torch.arange(8.0, device=device)
+        shown = REINTERPRETED[view](x)
+        with pytest.raises(RuntimeError, match="view the same data as different types"):
+            through_file([x, shown])
+        return through_file(shown).cpu()
+
+    assert torch.equal(run("lazy"), run("cpu"))
+
+
+def test_a_conjugate_is_copied_as_it_is():
+    z = torch.tensor([1 + 2j, 3 + 4j], device="lazy")
+    for pair in ([z, z.conj()], [z.conj(), z]):
+        found = [t.tolist() for t in copy.deepcopy(pair)]
+        assert found == [t.tolist() for t in pair]

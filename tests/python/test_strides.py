@@ -4,6 +4,7 @@
 
 import pytest
 import torch
+import torch_ltc
 from parity import OPS
 from torch.nn import functional
 from torch.utils import _pytree as pytree
@@ -203,6 +204,55 @@ VIEWS_BY_STRIDES = {
 @pytest.mark.parametrize("view", VIEWS_BY_STRIDES)
 def test_view_that_asks_about_strides(view):
     same(lambda d: VIEWS_BY_STRIDES[view](numbers(d, 3, 4)))
+
+
+REINTERPRETED = {
+    "integers": lambda x: x[1:].view(torch.int32),
+    "bytes": lambda x: x[2:3, 1:].view(torch.uint8),
+    "pairs": lambda x: x.view(-1)[2:10].view(torch.float64),
+    "complex": lambda x: torch.view_as_complex(x.view(6, 2)[1:]),
+    "and back": lambda x: x.t().view(torch.int32).view(torch.float32)[1:],
+}
+
+
+@pytest.mark.parametrize("view", REINTERPRETED)
+@pytest.mark.parametrize("strided", [None, 0, 1])
+def test_view_of_another_dtype(view, strided):
+    def program(device):
+        v = REINTERPRETED[view](numbers(device, 3, 4))
+        taken = v.as_strided((2, 1), (2, 1), strided), v.as_strided((3,), (1,))
+        return v, taken, [each.dtype for each in taken], v.view(v.dtype)
+
+    same(program)
+
+
+def test_writes_to_views_of_another_dtype():
+    def program(device):
+        x = numbers(device, 3, 4)
+        REINTERPRETED["integers"](x)[0, 1:].add_(1)
+        REINTERPRETED["complex"](x).imag.mul_(2)
+        REINTERPRETED["bytes"](x).zero_()
+        return x
+
+    same(program)
+
+
+@pytest.mark.parametrize("view", ["integers", "pairs", "complex"])
+@pytest.mark.parametrize("take", ["as_strided", "expand", "unfold"])
+def test_writes_that_no_inverse_carries_back_are_refused(view, take):
+    x = numbers("lazy", 3, 4)
+    v = REINTERPRETED[view](x).flatten()
+    arguments = {"as_strided": ((2,), (1,)), "expand": (2, -1), "unfold": (0, 2, 2)}
+    with pytest.raises(torch_ltc.UnsupportedOpError, match="another dtype"):
+        getattr(v, take)(*arguments[take]).zero_()
+    assert torch.equal(x.cpu(), numbers("cpu", 3, 4))
+
+
+def test_conjugates_are_strided_right_or_not_at_all():
+    z = torch.tensor([1 + 2j, 3 + 4j, 5 + 6j], device="lazy")
+    assert z.conj().as_strided((2,), (2,)).tolist() == [1 - 2j, 5 - 6j]
+    with pytest.raises(torch_ltc.UnsupportedOpError, match="conjugates"):
+        z.conj()[1:].as_strided((2,), (1,), 1)
 
 
 def test_gradient_of_as_strided():

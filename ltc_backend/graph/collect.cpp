@@ -35,6 +35,8 @@ private:
   std::optional<uint32_t> findDonor(const OpNode &node, uint32_t index,
                                     const ResultType &type);
   bool isLastOwner(uint32_t input) const;
+  bool joinsInputs() const;
+  void separatePieces();
   void hash();
 
   PendingList &list;
@@ -275,6 +277,60 @@ void Collector::chooseDonations() {
   }
 }
 
+bool Collector::joinsInputs() const {
+  const ValueId *operand = result.operands.data();
+  for (const OpNode *node : result.nodes) {
+    auto own = std::span(operand, node->inputs.size());
+    operand += own.size();
+    if (node->call->op->joins && std::ranges::any_of(own, [&](ValueId value) {
+          return value < result.inputs.size();
+        }))
+      return true;
+  }
+  return false;
+}
+
+/// Which tensors a sample of many repeats, or shares with other ops, must not
+/// make another graph: each piece of a concatenation is an input of its own.
+void Collector::separatePieces() {
+  std::vector<ValueId> fresh(result.operands.size(), kNoValue);
+  // A donated input stays one: its readers must be seen to come before.
+  std::vector<bool> donated(result.inputs.size());
+  for (const GraphOutput &output : result.outputs)
+    if (output.donated)
+      donated[*output.donated] = true;
+  std::vector<ValueId> shared(result.inputs.size(), kNoValue);
+  auto inputs = std::exchange(result.inputs, {});
+  auto arguments = std::exchange(result.arguments, {});
+  size_t position = 0;
+  for (const OpNode *node : result.nodes)
+    for (size_t i = 0; i < node->inputs.size(); ++i, ++position) {
+      ValueId old = result.operands[position];
+      if (old >= inputs.size())
+        continue;
+      bool isPiece = node->call->op->joins && !donated[old];
+      if (isPiece || shared[old] == kNoValue) {
+        fresh[position] = ValueId(result.inputs.size());
+        result.inputs.push_back(inputs[old]);
+        result.arguments.push_back(arguments[old]);
+      }
+      if (isPiece)
+        continue;
+      if (shared[old] == kNoValue)
+        shared[old] = fresh[position];
+      fresh[position] = shared[old];
+    }
+  auto more = ValueId(result.inputs.size() - inputs.size());
+  for (size_t i = 0; i < fresh.size(); ++i)
+    result.operands[i] =
+        fresh[i] == kNoValue ? result.operands[i] + more : fresh[i];
+  for (GraphOutput &output : result.outputs) {
+    output.value += more;
+    if (output.donated)
+      output.donated = shared[*output.donated];
+  }
+}
+
 void Collector::hash() {
   GraphHasher hasher;
   for (const auto &[data, scalarType] : result.inputs)
@@ -303,6 +359,8 @@ Collection Collector::run() {
   markLive();
   numberValues();
   chooseDonations();
+  if (joinsInputs())
+    separatePieces();
   hash();
   for (const auto &input : result.inputs)
     if (input.data)

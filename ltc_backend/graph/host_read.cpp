@@ -51,7 +51,7 @@ private:
 
   bool add(const Operand &operand);
   bool addData(const Operand &operand, std::shared_ptr<DeviceData> data);
-  bool fits(const TensorType &type) const;
+  bool fits(const TensorType &type, bool isFill) const;
   bool run(const Step &step);
 
   bool exact;
@@ -64,15 +64,21 @@ private:
 };
 } // namespace
 
-bool Cone::fits(const TensorType &type) const {
+bool Cone::fits(const TensorType &type, bool isFill) const {
   int64_t elements = type.elements();
-  if (exact && !isInteger(type.dtype) && type.dtype != DType::Bool)
+  if (exact && !isFill && !isInteger(type.dtype) && type.dtype != DType::Bool)
     return elements == 1;
   return elements <= kMaxElements;
 }
 
+/// One number throughout, such as the mask of a batch that has no padding.
+static bool isFill(const OpInfo &op) {
+  return op.name == "aten::ones" || op.name == "aten::zeros" ||
+         op.name == "aten::full";
+}
+
 bool Cone::addData(const Operand &operand, std::shared_ptr<DeviceData> data) {
-  if (!fits(operand.ltc().result(operand.index).type))
+  if (!fits(operand.ltc().result(operand.index).type, /*isFill=*/false))
     return false;
   if (!firstLeaf)
     firstLeaf = data;
@@ -94,7 +100,7 @@ bool Cone::add(const Operand &operand) {
   if (seen.size() > kMaxNodes || op.random || !op.name.starts_with("aten::"))
     return false;
   for (const ResultType &result : node->call->results)
-    if (!fits(result.type))
+    if (!fits(result.type, isFill(op)))
       return false;
   for (const Operand &input : node->inputs)
     if (!add(input))

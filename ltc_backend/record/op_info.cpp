@@ -117,6 +117,7 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
   random = handle.hasTag(at::Tag::nondeterministic_seeded) &&
            name != "aten::_scaled_dot_product_flash_attention_for_cpu";
   factors = failsInKernel(name);
+  joins = name == "aten::cat" || name == "aten::stack";
   view = findView(handle.schema());
   fallbackReason = findFallbackReason(*this, handle);
 }

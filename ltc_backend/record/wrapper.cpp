@@ -177,9 +177,35 @@ struct LiftFreshKernel final : c10::OperatorKernel {
   }
   c10::SafeKernelFunction stock;
 };
+
+/// PyTorch's kernel forbids writes to what `self` was, and with it to all views
+/// of that: to x itself, after x.set_(x).
+struct SetKernel final : c10::OperatorKernel {
+  explicit SetKernel(const c10::OperatorHandle &op)
+      : stock(op.getComputedKernelForDispatchKey(
+            c10::DispatchKey::Functionalize)) {}
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    at::Tensor self = torch::jit::peek(*stack, 0, 2).toTensor();
+    at::Tensor source = torch::jit::peek(*stack, 1, 2).toTensor();
+    if (!isFunctionalLazy(self) || !isFunctionalLazy(source) ||
+        self.dtype() != source.dtype() || self.device() != source.device())
+      return stock.callBoxed(op, keys, stack);
+    functional::impl::sync(source);
+    self.unsafeGetTensorImpl()->shallow_copy_from(source.getIntrusivePtr());
+    torch::jit::drop(*stack, 2);
+    stack->emplace_back(std::move(self));
+  }
+  c10::SafeKernelFunction stock;
+};
 } // namespace
 
 void registerWrappers(torch::Library &library) {
+  library.impl(
+      "set_.source_Tensor",
+      torch::CppFunction::makeFromBoxedFunctor(std::make_unique<SetKernel>(
+          c10::Dispatcher::singleton().findSchemaOrThrow("aten::set_",
+                                                         "source_Tensor"))));
   constexpr std::string_view prefix = "aten::";
   auto &dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {

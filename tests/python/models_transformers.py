@@ -193,7 +193,6 @@ TRANSFORMERS = {
         | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
         | {"decoder_start_token_id": 2, "forced_eos_token_id": None},
         translated_text,
-        reads=1,
     ),
     # Images
     "vit": row("ViTForImageClassification", classified_images, TINY_IMAGE),

@@ -176,6 +176,23 @@ def resize_and_set(device):
 
 
 @program
+def writes_after_set(device):
+    """To the tensor that was set, to views of what it was, and to its source."""
+    same = torch.arange(4.0, device=device)
+    same.set_(same).add_(1)
+    x, source = torch.arange(4.0, device=device), torch.arange(3.0, device=device)
+    view = x[1:]
+    x.set_(source).mul_(3)
+    view.add_(2)
+    source[0] = 7
+    part = torch.arange(4.0, device=device)
+    rest = part[1:]
+    part.set_(rest).sub_(1)
+    rest.mul_(2)
+    return same, x, view, source, part, rest
+
+
+@program
 def data_assignment(device):
     x = torch.nn.Parameter(values(3, device=device))
     before = x.data

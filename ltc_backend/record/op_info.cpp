@@ -117,6 +117,7 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
   random = handle.hasTag(at::Tag::nondeterministic_seeded) &&
            name != "aten::_scaled_dot_product_flash_attention_for_cpu";
   factors = failsInKernel(name);
+  isInvolution = name == "aten::t_copy" || name == "aten::transpose_copy.int";
   view = findView(handle.schema());
   fallbackReason = findFallbackReason(*this, handle);
 }

@@ -40,6 +40,8 @@ struct OpInfo {
   bool random = false;
   /// Whether its kernel fails for some matrices, such as those with NaN.
   bool factors = false;
+  /// Whether the same call on its result gives its operand back.
+  bool isInvolution = false;
   /// aten::slice for aten::slice_copy: the functional form of a view.
   std::optional<c10::OperatorHandle> view;
   /// Why a call cannot be part of a graph whatever its arguments; empty if it

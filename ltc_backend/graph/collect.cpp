@@ -28,6 +28,7 @@ private:
   void findNumbers();
   bool isCollected(const OpNode &node) const;
   void addReceiver(Collection::Receiver receiver);
+  void addOutput(const OpNode &node, uint32_t index);
   ValueId addInput(const Operand &operand);
   ValueId addDataInput(const std::shared_ptr<DeviceData> &data);
   void numberValues();
@@ -61,6 +62,8 @@ static OpNode *asOp(const Operand &operand) {
 }
 
 constexpr uint32_t kNoSlot = UINT32_MAX;
+/// Somebody receives it: to be numbered.
+constexpr uint32_t kWanted = kNoSlot - 1;
 
 static bool isComputed(const OpNode &node) { return !node.computed.empty(); }
 
@@ -86,13 +89,7 @@ void Collector::addReceiver(Collection::Receiver receiver) {
     node.firstSlot = uint32_t(slots.size());
     slots.resize(slots.size() + node.num_outputs(), kNoSlot);
   }
-  uint32_t &slot = slots[node.firstSlot + index];
-  if (slot == kNoSlot) {
-    slot = uint32_t(result.outputs.size());
-    result.outputs.push_back({kNoValue, std::nullopt}); // numbered later
-    result.outputTypes.push_back(&node.result(index));
-  }
-  receiver.output = slot;
+  slots[node.firstSlot + index] = kWanted;
   result.receivers.push_back(std::move(receiver));
 }
 
@@ -216,9 +213,19 @@ void Collector::numberValues() {
     next += ValueId(node->num_outputs());
     if (node->firstSlot != kNoSlot)
       for (uint32_t i = 0; i < node->num_outputs(); ++i)
-        if (uint32_t slot = slots[node->firstSlot + i]; slot != kNoSlot)
-          result.outputs[slot].value = node->firstValue + i;
+        if (slots[node->firstSlot + i] == kWanted)
+          addOutput(*node, i);
   }
+  for (auto &receiver : result.receivers)
+    receiver.output = slots[receiver.node->firstSlot + receiver.index];
+}
+
+/// In the order of their nodes: that in which tensors came to wait for a value
+/// differs between two steps that compute the same.
+void Collector::addOutput(const OpNode &node, uint32_t index) {
+  slots[node.firstSlot + index] = uint32_t(result.outputs.size());
+  result.outputs.push_back({node.firstValue + index, std::nullopt});
+  result.outputTypes.push_back(&node.result(index));
 }
 
 /// Whether nobody but the collected nodes can reach the input's memory.

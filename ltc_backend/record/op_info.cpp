@@ -118,6 +118,7 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
            name != "aten::_scaled_dot_product_flash_attention_for_cpu";
   factors = failsInKernel(name);
   joins = name == "aten::cat" || name == "aten::stack";
+  isInvolution = name == "aten::t_copy" || name == "aten::transpose_copy.int";
   view = findView(handle.schema());
   fallbackReason = findFallbackReason(*this, handle);
 }

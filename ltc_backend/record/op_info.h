@@ -42,6 +42,8 @@ struct OpInfo {
   bool factors = false;
   /// Whether it takes any number of like tensors and puts them side by side.
   bool joins = false;
+  /// Whether the same call on its result gives its operand back.
+  bool isInvolution = false;
   /// aten::slice for aten::slice_copy: the functional form of a view.
   std::optional<c10::OperatorHandle> view;
   /// Why a call cannot be part of a graph whatever its arguments; empty if it

@@ -382,6 +382,38 @@ def test_in_place_through_views():
     assert torch.equal(write("lazy").cpu(), write("cpu"))
 
 
+@pytest.mark.parametrize(
+    "turn", [torch.t, lambda x: x.transpose(0, 1)], ids=["t", "transpose"]
+)
+def test_a_view_turned_back_still_shares(turn):
+    def run(device):
+        x = (torch.arange(6.0).view(2, 3).to(device) + 1).exp()
+        once, back = turn(x), turn(turn(x))
+        back[0].add_(1)
+        once.mul_(2)
+        seen = [t.clone().cpu() for t in (x, once, back)]
+        back.sub_(x.sum())
+        x[1] = turn(turn(x * x))[1]
+        strides = [t.stride() for t in (x, once, back)]
+        return seen + [t.cpu() for t in (x, once, back)], strides
+
+    (lazy, strides), (eager, expected) = run("lazy"), run("cpu")
+    assert strides == expected
+    torch.testing.assert_close(lazy, eager)
+
+
+def test_a_weights_gradient_is_held_once():
+    model = torch.nn.Linear(256, 512).to("lazy")
+    x = torch.ones(4, 256).to("lazy")
+    torch.lazy.synchronize()
+    before = torch.lazy.memory_allocated()
+    model(x).square().sum().backward()
+    torch.lazy.synchronize()
+    assert model.weight.grad.shape == model.weight.shape
+    # Of half a MiB, beside scratch memory and the bias's.
+    assert torch.lazy.memory_allocated() - before < 0.8 * 2**20
+
+
 def test_integer_indices_stay_in_the_graph(counts):
     x = torch.arange(30.0).view(10, 3)
     rows, lazy = torch.tensor([3, -1]), x.to("lazy")

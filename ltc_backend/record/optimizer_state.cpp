@@ -1,0 +1,48 @@
+//===- record/optimizer_state.cpp - State that begins as zeros ------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/optimizer_state.h"
+
+#include "ltc_backend/graph/device_data.h"
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/lazy_tensor.h"
+
+#include <ATen/ATen.h>
+
+namespace ltc::backend {
+
+static bool beginsState(const at::Tensor &self) {
+  static const OpInfo &info = opInfo("aten::zeros_like", "");
+  return isFunctionalLazy(self) && self.requires_grad() && self.is_leaf() &&
+         !at::GradMode::is_enabled() && isOrdinary(info);
+}
+
+void registerOptimizerState(torch::Library &library) {
+  auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::zeros_like", "");
+  auto recorded =
+      op.getComputedKernelForDispatchKey(c10::DispatchKey::Functionalize);
+  auto kernel = [op, recorded](c10::DispatchKeySet keys, const at::Tensor &self,
+                               std::optional<at::ScalarType> dtype,
+                               std::optional<at::Layout> layout,
+                               std::optional<at::Device> device,
+                               std::optional<bool> pinned,
+                               std::optional<at::MemoryFormat> format) {
+    if (dtype || layout || device || pinned.value_or(false) ||
+        !beginsState(self)) {
+      torch::jit::Stack stack{self, dtype, layout, device, pinned, format};
+      recorded.callBoxed(op, keys, &stack);
+      return std::move(stack[0]).toTensor();
+    }
+    int64_t ordinal = deviceOf(*tensorData(self));
+    at::Tensor zeros = at::zeros(self.sizes(), self.scalar_type());
+    return wrap(makeTensor(upload(zeros, ordinal), ordinal,
+                           layoutOfCopy(self, format)));
+  };
+  library.impl("zeros_like", torch::CppFunction(kernel));
+}
+
+} // namespace ltc::backend

@@ -55,6 +55,15 @@ Head<float> headOf(Tensor &t, int64_t batch, int64_t head) {
           t.stride(2)};
 }
 
+/// The mask of one head: row(q)[k], or that of a query for all of them.
+Head<const float> maskOf(const Tensor &t, int64_t batch, int64_t head) {
+  if (!t.defined())
+    return {nullptr, 0};
+  auto step = [&](int64_t dim) { return t.size(dim) == 1 ? 0 : t.stride(dim); };
+  return {t.const_data_ptr<float>() + batch * step(0) + head * step(1),
+          step(2)};
+}
+
 /// The right side of products, in panels of kPanel columns.
 struct Panels {
   float *data;
@@ -136,7 +145,7 @@ public:
         end(std::min(of.query.size(2), first + kQueries)),
         query(headOf(of.query, batch, head)), key(headOf(of.key, batch, head)),
         value(headOf(of.value, batch, head)),
-        output(headOf(output, batch, head)),
+        mask(maskOf(of.mask, batch, head)), output(headOf(output, batch, head)),
         logSums(logSums.mutable_data_ptr<float>() + batch * logSums.stride(0) +
                 head * logSums.stride(1)),
         logSumStride(logSums.stride(2)) {
@@ -175,8 +184,9 @@ private:
     for (int64_t r = 0; r < rows; ++r) {
       int64_t its =
           std::clamp<int64_t>(keysBefore(of, row + r + 1) - from, 0, seen);
-      float earlier = weighScores(of.scale, its, seen, tile + r * kStride,
-                                  softmax[row + r - first]);
+      const float *added = mask.data ? mask.row(row + r) + from : nullptr;
+      float earlier = weighScores(of.scale, added, its, seen,
+                                  tile + r * kStride, softmax[row + r - first]);
       if (from != 0)
         scaleRow(earlier, width, output.row(row + r));
     }
@@ -186,7 +196,7 @@ private:
 
   const Attention &of;
   const int64_t width, first, end;
-  const Head<const float> query, key, value;
+  const Head<const float> query, key, value, mask;
   const Head<float> output;
   float *logSums;
   int64_t logSumStride;
@@ -203,7 +213,7 @@ public:
       : of(of), queries(of.query.size(2)), keys(of.key.size(2)),
         width(of.query.size(3)), query(headOf(of.query, batch, head)),
         key(headOf(of.key, batch, head)), value(headOf(of.value, batch, head)),
-        output(headOf(output, batch, head)),
+        mask(maskOf(of.mask, batch, head)), output(headOf(output, batch, head)),
         gradOutput(headOf(gradOutput, batch, head)),
         logSums(logSums.const_data_ptr<float>() + batch * logSums.stride(0) +
                 head * logSums.stride(1)),
@@ -272,10 +282,15 @@ private:
                     weights, kGradStride);
     multiplyColumns(value.row(at), value.stride, rows, gradColumns, begin,
                     count, gradients, kGradStride);
-    for (int64_t r = 0; r < rows; ++r)
-      differentiateScores(
-          {chunkLogSums.data(), dots.data(), of.scale, firstFor(at + r), count},
-          weights + r * kGradStride, gradients + r * kGradStride);
+    for (int64_t r = 0; r < rows; ++r) {
+      if (mask.data)
+        for (int64_t i = 0; i < count; ++i)
+          keyMask[i] = mask.row(first + i)[at + r];
+      differentiateScores({chunkLogSums.data(), dots.data(), keyMask.data(),
+                           of.scale, firstFor(at + r), count},
+                          weights + r * kGradStride,
+                          gradients + r * kGradStride);
+    }
     bool adds = of.causal ? first > at - at % kGradQueries : first != 0;
     multiply(weights + begin, kGradStride, rows, gradRows, begin, depth, adds,
              gradValue.row(at), gradValue.stride);
@@ -299,14 +314,15 @@ private:
 
   const Attention &of;
   const int64_t queries, keys, width;
-  const Head<const float> query, key, value, output, gradOutput;
+  const Head<const float> query, key, value, mask, output, gradOutput;
   const float *logSums;
   int64_t logSumStride;
   int64_t first = 0, count = 0; ///< the chunk of queries
   Panels queryRows{}, gradRows{}, queryColumns{}, gradColumns{}, keyRows{};
   float *weights, *gradients; ///< a tile by keys
   float *gradScores;          ///< by queries, for all keys that are packed
-  std::array<float, kGradQueries + kAttentionLanes> chunkLogSums{}, dots{};
+  std::array<float, kGradQueries + kAttentionLanes> chunkLogSums{}, dots{},
+      keyMask{};
 };
 
 bool isRegular(const Tensor &t, const Tensor &like) {
@@ -315,17 +331,29 @@ bool isRegular(const Tensor &t, const Tensor &like) {
          t.size(1) == like.size(1) && t.size(3) == like.size(3);
 }
 
+bool isMask(const Tensor &t, const Tensor &query, const Tensor &key) {
+  if (!t.defined())
+    return true;
+  const std::array<int64_t, 4> whole = {query.size(0), query.size(1),
+                                        query.size(2), key.size(2)};
+  for (int64_t dim = 0; dim < 3; ++dim)
+    if (t.dim() != 4 || (t.size(dim) != 1 && t.size(dim) != whole[dim]))
+      return false;
+  return t.scalar_type() == at::kFloat && t.size(3) == whole[3] &&
+         t.stride(3) == 1;
+}
+
 } // namespace
 
-bool attentionPays(const Tensor &query, const Tensor &key,
-                   const Tensor &value) {
+bool attentionPays(const Tensor &query, const Tensor &key, const Tensor &value,
+                   const Tensor &mask) {
   // Of shorter ones, and narrower heads, the calls are what takes the time.
   constexpr int64_t kLeast = 32, kWidest = 256;
   return blockKernelPays() && query.dim() == 4 && isRegular(query, query) &&
          isRegular(key, query) && isRegular(value, query) &&
          key.size(2) == value.size(2) && query.size(2) >= kLeast &&
          key.size(2) >= kLeast && query.size(3) >= kAttentionLanes &&
-         query.size(3) <= kWidest;
+         query.size(3) <= kWidest && isMask(mask, query, key);
 }
 
 void attention(const Attention &of, Tensor &output, Tensor &logSums) {

@@ -19,19 +19,23 @@
 
 namespace ltc::backend {
 
-/// What the kernels below compute: softmax(scale * query key') value. Tensors
-/// are (batch, heads, length, width), float32, on the CPU; `logSums` is (batch,
-/// heads, query length). Key and value are as long as each other, all rows as
-/// wide, and their elements next to each other.
+/// What the kernels below compute: softmax(scale * query key' + mask) value.
+/// Tensors are (batch, heads, length, width), float32, on the CPU; `logSums` is
+/// (batch, heads, query length). Key and value are as long as each other, all
+/// rows as wide, and their elements next to each other. The mask, undefined if
+/// there is none, broadcasts to (batch, heads, queries, keys); its elements for
+/// one query are next to each other.
 struct Attention {
   const at::Tensor &query, &key, &value;
+  at::Tensor mask;
   bool causal; ///< a query sees no key of a later place
   float scale;
 };
 
 /// Whether operands are as above, and these kernels faster than ATen's.
 LTC_API bool attentionPays(const at::Tensor &query, const at::Tensor &key,
-                           const at::Tensor &value);
+                           const at::Tensor &value,
+                           const at::Tensor &mask = {});
 
 /// Writes the output and the logarithms of the sums of e^score. Both run on
 /// ATen's threads, whose number changes no value. Scratch stays with the

@@ -18,13 +18,18 @@ using Lanes __attribute__((vector_size(kAttentionLanes * sizeof(float)))) =
     float;
 
 LTC_FOR_EACH_CPU
-float weighScores(float scale, int64_t count, int64_t width, float *scores,
-                  RunningSoftmax &row) {
+float weighScores(float scale, const float *mask, int64_t count, int64_t width,
+                  float *scores, RunningSoftmax &row) {
   int64_t whole =
       (count + kAttentionLanes - 1) / kAttentionLanes * kAttentionLanes;
   LTC_NO_OVERLAP
   for (int64_t i = 0; i < whole; ++i)
     scores[i] *= scale;
+  if (mask) {
+    LTC_NO_OVERLAP
+    for (int64_t i = 0; i < count; ++i)
+      scores[i] += mask[i];
+  }
   // Lanes behind the last score have no weight.
   for (int64_t i = count; i < whole; ++i)
     scores[i] = -INFINITY;
@@ -63,7 +68,7 @@ void differentiateScores(const ScoreColumn &at, float *scores,
       (at.count + kAttentionLanes - 1) / kAttentionLanes * kAttentionLanes;
   LTC_NO_OVERLAP
   for (int64_t i = begin; i < end; ++i) {
-    float power = scores[i] * at.scale - at.logSums[i];
+    float power = scores[i] * at.scale + at.mask[i] - at.logSums[i];
     float weight = exponential(power > kMost ? kMost : power);
     scores[i] = weight;
     gradients[i] = weight * (gradients[i] - at.dots[i]) * at.scale;

@@ -28,15 +28,17 @@ struct RunningSoftmax {
 };
 
 /// Turns the first `count` scores of a row of `width` into weights, which are
-/// still to be divided by the divisor; the others become 0. Returns by what the
-/// sums of earlier weights are to be multiplied.
-float weighScores(float scale, int64_t count, int64_t width, float *scores,
-                  RunningSoftmax &row);
+/// still to be divided by the divisor; the others become 0. `mask`, of `count`
+/// or null, is added to them once scaled. Returns by what the sums of earlier
+/// weights are to be multiplied.
+float weighScores(float scale, const float *mask, int64_t count, int64_t width,
+                  float *scores, RunningSoftmax &row);
 
 /// What the gradient of a column of scores needs to know of each query.
 struct ScoreColumn {
   const float *logSums;
   const float *dots; ///< of the output and its gradient
+  const float *mask; ///< what is added to the key's scaled scores
   float scale;
   int64_t first, count; ///< queries before `first` do not see the key
 };

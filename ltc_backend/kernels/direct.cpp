@@ -112,8 +112,12 @@ std::optional<Attention> plainAttention(const Stack &a, size_t query,
                                         size_t dropout, Results results) {
   const at::Tensor &q = a[query].toTensor(), &k = a[query + 1].toTensor(),
                    &v = a[query + 2].toTensor();
-  const c10::IValue &mask = a[dropout + 2], &scale = a[dropout + 3];
-  if (a[dropout].toDouble() != 0 || !mask.isNone() || !attentionPays(q, k, v))
+  const c10::IValue &scale = a[dropout + 3];
+  at::Tensor mask =
+      a[dropout + 2].isNone() ? at::Tensor() : a[dropout + 2].toTensor();
+  if (mask.defined() && mask.dim() == 2) // of queries and keys
+    mask = mask.unsqueeze(0).unsqueeze(0);
+  if (a[dropout].toDouble() != 0 || !attentionPays(q, k, v, mask))
     return std::nullopt;
   for (const at::Tensor &result : results)
     if (result.dim() == 4 &&
@@ -121,7 +125,8 @@ std::optional<Attention> plainAttention(const Stack &a, size_t query,
       return std::nullopt;
   double factor =
       scale.isNone() ? 1 / std::sqrt(double(q.size(3))) : scale.toDouble();
-  return Attention{q, k, v, a[dropout + 1].toBool(), float(factor)};
+  return Attention{
+      q, k, v, std::move(mask), a[dropout + 1].toBool(), float(factor)};
 }
 
 bool flashAttention(const Stack &a, Results r, const at::Generator &) {

@@ -7,6 +7,8 @@
 #include "ltc_backend/record/optimizer_state.h"
 
 #include "ltc_backend/graph/device_data.h"
+#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/raise.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/lazy_tensor.h"
 
@@ -18,6 +20,16 @@ static bool beginsState(const at::Tensor &self) {
   static const OpInfo &info = opInfo("aten::zeros_like", "");
   return isFunctionalLazy(self) && self.requires_grad() && self.is_leaf() &&
          !at::GradMode::is_enabled() && isOrdinary(info);
+}
+
+/// Without a tensor on the host, of which the heap would keep the places.
+static std::shared_ptr<DeviceData> makeZeros(const at::Tensor &like,
+                                             int64_t device) {
+  torch::lazy::Shape shape(like.scalar_type(), like.sizes());
+  TensorType type = makeResultType(shape.scalar_type(), shape.sizes()).type;
+  return std::make_shared<DeviceData>(
+      device, std::move(shape),
+      valueOrRaise(engine(device).upload(type, /*data=*/nullptr)));
 }
 
 void registerOptimizerState(torch::Library &library) {
@@ -38,8 +50,7 @@ void registerOptimizerState(torch::Library &library) {
       return std::move(stack[0]).toTensor();
     }
     int64_t ordinal = deviceOf(*tensorData(self));
-    at::Tensor zeros = at::zeros(self.sizes(), self.scalar_type());
-    return wrap(makeTensor(upload(zeros, ordinal), ordinal,
+    return wrap(makeTensor(makeZeros(self, ordinal), ordinal,
                            layoutOfCopy(self, format)));
   };
   library.impl("zeros_like", torch::CppFunction(kernel));

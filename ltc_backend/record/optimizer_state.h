@@ -11,9 +11,10 @@
 namespace ltc::backend {
 
 /// Where no gradients are recorded, zeros_like() of a parameter is memory at
-/// once: an optimizer's averages. Recorded, it would make the first step another
-/// graph than those that follow, to be compiled while the first one runs.
-/// `library` is aten's on the Functionalize key, after the recorder's kernels.
+/// once: an optimizer's averages. Recorded, it would make the first step
+/// another graph than those that follow, to be compiled while the first one
+/// runs. `library` is aten's on the Functionalize key, after the recorder's
+/// kernels.
 void registerOptimizerState(torch::Library &library);
 
 } // namespace ltc::backend

@@ -42,9 +42,9 @@ std::vector<Tensor> operands(const Shape &s) {
 }
 
 /// Output, logarithms of sums, and the three gradients.
-std::vector<Tensor> run(const std::vector<Tensor> &in, bool causal,
-                        float scale) {
-  Attention call{in[0], in[1], in[2], causal, scale};
+std::vector<Tensor> run(const std::vector<Tensor> &in, bool causal, float scale,
+                        const Tensor &mask = {}) {
+  Attention call{in[0], in[1], in[2], mask, causal, scale};
   std::vector<Tensor> out;
   for (const Tensor &like : {in[0], in[0].select(3, 0), in[0], in[1], in[2]})
     out.push_back(at::full(like.sizes(), NAN, like.options()));
@@ -55,10 +55,12 @@ std::vector<Tensor> run(const std::vector<Tensor> &in, bool causal,
 
 /// The same from its definition.
 std::vector<Tensor> defined(const std::vector<Tensor> &in, bool causal,
-                            double scale) {
+                            double scale, const Tensor &mask = {}) {
   Tensor q = in[0].to(at::kDouble), k = in[1].to(at::kDouble),
          v = in[2].to(at::kDouble), grad = in[3].to(at::kDouble);
   Tensor scores = q.matmul(k.transpose(2, 3)) * scale;
+  if (mask.defined())
+    scores = scores + mask;
   if (causal)
     scores =
         scores.masked_fill(at::ones_like(scores, at::kBool).triu(1), -INFINITY);
@@ -97,6 +99,38 @@ TEST_F(AttentionKernel, FollowsItsDefinition) {
         ASSERT_TRUE(attentionPays(in[0], in[1], in[2]));
         expectClose(run(in, causal, scale), defined(in, causal, scale));
       }
+}
+
+/// A number, or nothing, for each key of each query, for the keys of a batch
+/// (its padding), and for what all heads share.
+TEST_F(AttentionKernel, AddsAMask) {
+  for (const Shape &s :
+       {Shape{2, 3, 128, 128, 64}, {1, 2, 33, 65, 17}, {2, 2, 300, 1100, 16}})
+    for (at::IntArrayRef shape : std::vector<std::vector<int64_t>>{
+             {s.batch, s.heads, s.queries, s.keys},
+             {s.batch, 1, 1, s.keys},
+             {1, 1, s.queries, s.keys},
+             {1, s.heads, 1, s.keys}}) {
+      std::vector<Tensor> in = operands(s);
+      Tensor mask = at::randn(shape);
+      mask.masked_fill_(at::rand(shape) < 0.4, -INFINITY);
+      mask.select(3, 7).fill_(0.5); // each query sees one
+      ASSERT_TRUE(attentionPays(in[0], in[1], in[2], mask));
+      expectClose(run(in, false, 0.2f, mask), defined(in, false, 0.2f, mask));
+      expectClose(run(in, true, 0.2f, mask.clamp_min(-1)),
+                  defined(in, true, 0.2f, mask.clamp_min(-1)));
+    }
+}
+
+TEST_F(AttentionKernel, GivesZerosWhereAllIsMasked) {
+  std::vector<Tensor> in = operands({1, 2, 70, 600, 16});
+  Tensor mask = at::zeros({1, 1, 70, 600});
+  mask.select(2, 3).fill_(-INFINITY);
+  std::vector<Tensor> found = run(in, false, 1, mask);
+  EXPECT_TRUE(found[0].select(2, 3).eq(0).all().item<bool>());
+  EXPECT_TRUE(found[2].select(2, 3).eq(0).all().item<bool>());
+  for (const Tensor &one : found)
+    EXPECT_TRUE(one.isfinite().all().item<bool>());
 }
 
 /// Scores of which most have no weight, the largest of them far behind.
@@ -138,6 +172,12 @@ TEST(Attention, LeavesOtherOperandsToATen) {
   EXPECT_FALSE(attentionPays(x, x, x.slice(3, 0, 31)));
   EXPECT_FALSE(attentionPays(x.transpose(2, 3), x, x));
   EXPECT_FALSE(attentionPays(x.slice(2, 0, 1).expand_as(x), x, x));
+  for (at::IntArrayRef shape : std::vector<std::vector<int64_t>>{
+           {64, 64}, {2, 4, 64, 1}, {2, 3, 64, 64}, {2, 4, 60, 64}})
+    EXPECT_FALSE(attentionPays(x, x, x, at::zeros(shape)));
+  EXPECT_FALSE(attentionPays(x, x, x, at::zeros({1, 1, 1, 64}, at::kDouble)));
+  EXPECT_FALSE(
+      attentionPays(x, x, x, at::zeros({64, 64}).t().expand({1, 1, 64, 64})));
   EXPECT_FALSE(
       attentionPays(x.to(at::kDouble), x.to(at::kDouble), x.to(at::kDouble)));
 }

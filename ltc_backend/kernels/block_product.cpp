@@ -32,6 +32,7 @@ struct Block {
   const float *a;
   int64_t aStride;
   const float *b;
+  bool accumulate;
   float *c;
   int64_t cStride;
   const float *soon; ///< a line of each row, `soonStride` apart
@@ -44,8 +45,9 @@ template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Block &at) {
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v)
-      sum[r][v] =
-          *reinterpret_cast<const InMemory *>(at.c + r * at.cStride + v * kLane);
+      sum[r][v] = at.accumulate ? *reinterpret_cast<const InMemory *>(
+                                      at.c + r * at.cStride + v * kLane)
+                                : Vector{};
   const float *a = at.a, *b = at.b, *soon = at.soon;
 #pragma GCC unroll 1
   for (int64_t k = 0; k < at.depth; ++k) {
@@ -81,7 +83,8 @@ template <int vectors> void multiplyTile(int64_t rows, const Block &at) {
 
 void multiplyByColumns(int64_t rows, int64_t cols, int64_t depth,
                        const float *a, int64_t aStride, const float *b,
-                       float *c, int64_t cStride, const SoonRead &soon) {
+                       bool accumulate, float *c, int64_t cStride,
+                       const SoonRead &soon) {
   using Tiles = void (*)(int64_t, const Block &);
   constexpr Tiles byVectors[] = {multiplyTile<1>, multiplyTile<2>,
                                  multiplyTile<3>, multiplyTile<4>};
@@ -95,6 +98,7 @@ void multiplyByColumns(int64_t rows, int64_t cols, int64_t depth,
              a + row,
              aStride,
              b,
+             accumulate,
              c + row * cStride,
              cStride,
              fetches ? soon.data + i * kLane : b,
@@ -105,7 +109,7 @@ void multiplyByColumns(int64_t rows, int64_t cols, int64_t depth,
     }
     // A vector would reach past the end of a row.
     alignas(64) float sums[kTileRows * kBlockCols];
-    for (int64_t r = 0; r < count; ++r)
+    for (int64_t r = 0; accumulate && r < count; ++r)
       std::memcpy(sums + r * kBlockCols, at.c + r * cStride,
                   cols * sizeof(float));
     float *out = std::exchange(at.c, sums);

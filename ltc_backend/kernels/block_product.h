@@ -20,12 +20,13 @@ struct SoonRead {
   int64_t stride, lines;
 };
 
-/// c += a b for a block that lies by columns, a(r, k) = a[k * aStride + r], as
-/// the left side of a weight's gradient does; oneDNN's kernel wants it turned
-/// over. `b` is a panel, `c` has `cols` <= kBlockCols columns. Brings `soon`
-/// near meanwhile. On the calling thread; for AVX-512.
+/// c = a b, or c += it, for a block that lies by columns, a(r, k) = a[k *
+/// aStride + r], as the left side of a weight's gradient does; oneDNN's kernel
+/// wants it turned over. `b` is a panel, `c` has `cols` <= kBlockCols columns.
+/// Brings `soon` near meanwhile. On the calling thread; for AVX-512.
 void multiplyByColumns(int64_t rows, int64_t cols, int64_t depth,
                        const float *a, int64_t aStride, const float *b,
-                       float *c, int64_t cStride, const SoonRead &soon);
+                       bool accumulate, float *c, int64_t cStride,
+                       const SoonRead &soon);
 
 } // namespace ltc::backend

@@ -124,10 +124,6 @@ private:
     float *left = scratch.reserve(kRows * kDepth);
     GemmOperand byColumns{a.data, a.cols, a.rows, a.colStride, a.rowStride};
     pack(byColumns, firstInner, row, innerSize, rows, left, kRows);
-    if (!accumulates && firstInner == 0)
-      for (int64_t r = row, col = column(begin); r < row + rows; ++r)
-        std::fill_n(c + r * cStride + col,
-                    column(end - 1) + panelWidth(end - 1) - col, 0.0f);
     for (int64_t p = begin; p < end; ++p)
       for (int64_t k = 0; k < innerSize; k += kColumnDepth) {
         // The next block; to prefetch beyond the last column does no harm.
@@ -135,7 +131,8 @@ private:
             a.data + row + kRows + (firstInner + k) * a.colStride;
         backend::multiplyByColumns(
             rows, panelWidth(p), std::min(kColumnDepth, innerSize - k),
-            left + k * kRows, kRows, panel(p) + k * kCols, out(row, p), cStride,
+            left + k * kRows, kRows, panel(p) + k * kCols,
+            accumulates || firstInner + k != 0, out(row, p), cStride,
             {next, a.colStride, goesOn && p + 1 == end ? kRows / 16 : 0});
       }
   }

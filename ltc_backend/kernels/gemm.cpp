@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "gemm.h"
 
+#include "block_product.h"
 #include "for_ranges.h"
 #include "pack.h"
 #include "scratch.h"
@@ -21,6 +22,10 @@ namespace {
 // A block of `a` (64 x 1024 floats) and a panel of `b` (1024 x 64) share a
 // 1 MiB second-level cache; all panels of a pass are at most 8 MiB.
 constexpr int64_t kRows = 64, kCols = 64, kDepth = 1024, kPass = 2048;
+/// Of a block of `a` that lies by columns, what the first-level cache can hold
+/// of it while a panel passes.
+constexpr int64_t kColumnDepth = 256;
+static_assert(kCols == kBlockCols);
 /// Of the rows of `a` that are turned over whole.
 constexpr int64_t kLongest = 16 * kDepth;
 
@@ -83,35 +88,58 @@ private:
            panel(p), kCols);
   }
 
+  /// A block's tasks at once: it is copied for all of them.
   void multiplyTasks(int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      int64_t group = task % groups;
-      multiply(task / groups, group * panels / groups,
-               (group + 1) * panels / groups);
+    for (int64_t task = begin, next; task < end; task = next) {
+      int64_t block = task / groups, first = block * groups;
+      next = std::min(end, first + groups);
+      multiply(block, (task - first) * panels / groups,
+               (next - first) * panels / groups, next < end);
     }
   }
 
-  void multiply(int64_t block, int64_t begin, int64_t end) {
+  void multiply(int64_t block, int64_t begin, int64_t end, bool goesOn) {
     int64_t row = block * kRows, rows = std::min(kRows, a.rows - row);
+    if (a.colStride == 1)
+      multiplyByRows(row, rows, begin, end);
+    else
+      multiplyByColumns(row, rows, begin, end, goesOn);
+    // What the addend is added to is still in the cache.
+    if (!accumulates && firstInner + innerSize == a.cols)
+      for (int64_t p = begin; p < end; ++p)
+        add(addend, row, column(p), rows, panelWidth(p), out(row, p), cStride);
+  }
+
+  void multiplyByRows(int64_t row, int64_t rows, int64_t begin, int64_t end) {
     const float *left = a.data + row * a.rowStride + firstInner;
-    int64_t stride = a.rowStride;
-    if (a.colStride != 1) {
-      static thread_local Scratch scratch;
-      float *copy = scratch.reserve(kRows * kDepth);
-      pack(a, row, firstInner, rows, innerSize, copy, innerSize);
-      left = copy;
-      stride = innerSize;
-    }
-    for (int64_t p = begin; p < end; ++p) {
-      int64_t col = firstCol + p * kCols, width = panelWidth(p);
-      float *out = c + row * cStride + col;
-      at::native::cpublas::brgemm(rows, width, innerSize, stride, kCols,
-                                  cStride, accumulates || firstInner != 0, left,
-                                  panel(p), out);
-      // The block is still in the first-level cache.
-      if (!accumulates && firstInner + innerSize == a.cols)
-        add(addend, row, col, rows, width, out, cStride);
-    }
+    for (int64_t p = begin; p < end; ++p)
+      at::native::cpublas::brgemm(rows, panelWidth(p), innerSize, a.rowStride,
+                                  kCols, cStride, accumulates || firstInner,
+                                  left, panel(p), out(row, p));
+  }
+
+  void multiplyByColumns(int64_t row, int64_t rows, int64_t begin, int64_t end,
+                         bool goesOn) {
+    static thread_local Scratch scratch;
+    float *left = scratch.reserve(kRows * kDepth);
+    GemmOperand byColumns{a.data, a.cols, a.rows, a.colStride, a.rowStride};
+    pack(byColumns, firstInner, row, innerSize, rows, left, kRows);
+    for (int64_t p = begin; p < end; ++p)
+      for (int64_t k = 0; k < innerSize; k += kColumnDepth) {
+        // The next block; to prefetch beyond the last column does no harm.
+        const float *next =
+            a.data + row + kRows + (firstInner + k) * a.colStride;
+        backend::multiplyByColumns(
+            rows, panelWidth(p), std::min(kColumnDepth, innerSize - k),
+            left + k * kRows, kRows, panel(p) + k * kCols,
+            accumulates || firstInner + k != 0, out(row, p), cStride,
+            {next, a.colStride, goesOn && p + 1 == end ? kRows / 16 : 0});
+      }
+  }
+
+  int64_t column(int64_t panel) const { return firstCol + panel * kCols; }
+  float *out(int64_t row, int64_t panel) const {
+    return c + row * cStride + column(panel);
   }
 
   const GemmOperand &a, &b, &addend;

@@ -13,22 +13,32 @@ namespace ltc::backend {
 /// Whether this processor has the two kernels below.
 bool hasLstmLayer();
 
-/// One direction of one layer: times T, batch B, hidden units H, all float32 on
-/// the CPU. `projected` (T, B, 4H) is what the input and the biases add to the
-/// gates; `hx`, `cx` (B, H) the states before the first time; `weight` (4H, H)
-/// what the output before adds. Writes `output` and `cells` (T, B, H), and
-/// `gates` (T, B, 4H) after their functions. With `reverse`, time runs down.
-/// The number of threads changes no value.
-void lstmLayer(const at::Tensor &projected, const at::Tensor &hx,
-               const at::Tensor &cx, const at::Tensor &weight, bool reverse,
-               at::Tensor &output, at::Tensor &cells, at::Tensor &gates);
+/// What one direction of one layer is made from: times T, batch B, features I,
+/// hidden units H, all float32 on the CPU.
+struct LstmInputs {
+  at::Tensor input;       ///< (T, B, I)
+  at::Tensor hx, cx;      ///< (B, H), the states before the first time
+  at::Tensor inputWeight; ///< (4H, I)
+  at::Tensor weight;      ///< (4H, H), for the output before
+  at::Tensor bias;        ///< (4H)
+};
 
-/// Its gradients with respect to `projected`, `hx` and `cx`, from those with
+/// How many blocks of hidden units the gates below are kept in.
+int64_t lstmUnitBlocks(int64_t hidden);
+
+/// Writes `output` and `cells` (T, B, H), and for the backward `gates` (T,
+/// lstmUnitBlocks(H), B, 64) after their functions. With `reverse`, time runs
+/// down. The number of threads changes no value.
+void lstmLayer(const LstmInputs &from, bool reverse, at::Tensor &output,
+               at::Tensor &cells, at::Tensor &gates);
+
+/// Its gradients with respect to `cx` and to the sums of products and bias that
+/// the gates are functions of, `gradProjected` (T, B, 4H); from those with
 /// respect to `output` (T, B, H) and to the cells' last state (B, H).
 void lstmLayerBackward(const at::Tensor &gradOutput, const at::Tensor &gradCy,
                        const at::Tensor &cx, const at::Tensor &weight,
                        const at::Tensor &cells, const at::Tensor &gates,
                        bool reverse, at::Tensor &gradProjected,
-                       at::Tensor &gradHx, at::Tensor &gradCx);
+                       at::Tensor &gradCx);
 
 } // namespace ltc::backend

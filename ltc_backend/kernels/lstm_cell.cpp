@@ -25,48 +25,83 @@ static inline float hyperbolicTangent(float x) {
   return e / (e + 2);
 }
 
-LTC_FOR_EACH_CPU
-void lstmCell(const LstmCell &at, float *gates, float *__restrict cell,
-              float *__restrict output) {
-  float *__restrict in = gates, *__restrict forget = in + at.gateStride,
-                    *__restrict candidate = forget + at.gateStride,
-                    *__restrict out = candidate + at.gateStride;
-  const float *__restrict before = at.cellBefore;
-  for (int64_t i = 0; i < at.units; ++i) {
-    in[i] = sigmoid(in[i]);
-    forget[i] = sigmoid(forget[i]);
-    candidate[i] = hyperbolicTangent(candidate[i]);
-    out[i] = sigmoid(out[i]);
-    cell[i] = forget[i] * before[i] + in[i] * candidate[i];
-    output[i] = out[i] * hyperbolicTangent(cell[i]);
+/// One batch entry; inlined with a constant, `units` makes the loop a vector.
+__attribute__((always_inline)) static inline void
+apply(int64_t units, const float *__restrict before,
+      const float *__restrict products, const float *__restrict bias,
+      float *__restrict gates, float *__restrict cell,
+      float *__restrict output) {
+  LTC_NO_OVERLAP
+  for (int64_t i = 0; i < units; ++i) {
+    auto sum = [&](int64_t gate) {
+      int64_t place = gate * kLstmUnits + i;
+      return products[place] + bias[place];
+    };
+    float in = sigmoid(sum(0)), forget = sigmoid(sum(1));
+    float candidate = hyperbolicTangent(sum(2)), out = sigmoid(sum(3));
+    gates[i] = in;
+    gates[kLstmUnits + i] = forget;
+    gates[2 * kLstmUnits + i] = candidate;
+    gates[3 * kLstmUnits + i] = out;
+    cell[i] = forget * before[i] + in * candidate;
+    output[i] = out * hyperbolicTangent(cell[i]);
   }
 }
 
 LTC_FOR_EACH_CPU
-void lstmCellBackward(const LstmCell &at, const float *gates,
-                      const float *__restrict cell,
-                      const float *__restrict gradOutput,
-                      const float *__restrict gradLater,
-                      float *__restrict gradCell, float *gradGates) {
-  const float *in = gates, *forget = in + at.gateStride,
-              *candidate = forget + at.gateStride,
-              *out = candidate + at.gateStride;
-  const float *__restrict before = at.cellBefore;
-  float *gradIn = gradGates, *gradForget = gradIn + at.gateStride,
-        *gradCandidate = gradForget + at.gateStride,
-        *gradOut = gradCandidate + at.gateStride;
+void lstmCell(const LstmCell &at, const float *products, const float *bias,
+              float *gates, float *cell, float *output) {
+  for (int64_t r = 0; r < at.rows; ++r) {
+    int64_t place = r * at.stride, gatesPlace = r * kLstmGates;
+    auto run = [&](int64_t units) __attribute__((always_inline)) {
+      apply(units, at.before + place, products + gatesPlace, bias,
+            gates + gatesPlace, cell + place, output + place);
+    };
+    if (at.units == kLstmUnits)
+      run(kLstmUnits);
+    else
+      run(at.units);
+  }
+}
+
+/// As apply().
+__attribute__((always_inline)) static inline void
+applyBackward(int64_t units, const float *__restrict before,
+              const float *__restrict gates, const float *__restrict cell,
+              const float *__restrict gradOutput,
+              const float *__restrict gradLater, float *__restrict gradCell,
+              float *__restrict gradGates, int64_t gateStride) {
   LTC_NO_OVERLAP
-  for (int64_t i = 0; i < at.units; ++i) {
-    float admitted = in[i], kept = forget[i];
-    float proposed = candidate[i], shown = out[i];
+  for (int64_t i = 0; i < units; ++i) {
+    float admitted = gates[i], kept = gates[kLstmUnits + i];
+    float proposed = gates[2 * kLstmUnits + i];
+    float shown = gates[3 * kLstmUnits + i];
     float bent = hyperbolicTangent(cell[i]);
     float state = gradOutput[i] + gradLater[i];
     float grad = gradCell[i] + state * shown * (1 - bent * bent);
-    gradOut[i] = state * bent * shown * (1 - shown);
-    gradIn[i] = grad * proposed * admitted * (1 - admitted);
-    gradForget[i] = grad * before[i] * kept * (1 - kept);
-    gradCandidate[i] = grad * admitted * (1 - proposed * proposed);
+    gradGates[i] = grad * proposed * admitted * (1 - admitted);
+    gradGates[gateStride + i] = grad * before[i] * kept * (1 - kept);
+    gradGates[2 * gateStride + i] = grad * admitted * (1 - proposed * proposed);
+    gradGates[3 * gateStride + i] = state * bent * shown * (1 - shown);
     gradCell[i] = grad * kept;
+  }
+}
+
+LTC_FOR_EACH_CPU
+void lstmCellBackward(const LstmCell &at, const float *gates, const float *cell,
+                      const LstmCellGrads &grads) {
+  for (int64_t r = 0; r < at.rows; ++r) {
+    int64_t place = r * at.stride;
+    auto run = [&](int64_t units) __attribute__((always_inline)) {
+      applyBackward(units, at.before + place, gates + r * kLstmGates,
+                    cell + place, grads.output + place,
+                    grads.later + r * grads.laterStride, grads.cell + place,
+                    grads.gates + r * 4 * grads.gateStride, grads.gateStride);
+    };
+    if (at.units == kLstmUnits)
+      run(kLstmUnits);
+    else
+      run(at.units);
   }
 }
 

@@ -10,23 +10,37 @@
 
 namespace ltc::backend {
 
-/// Some hidden units of one batch entry at one time. Gates stand in PyTorch's
-/// order: input, forget, cell, output, `gateStride` floats apart.
+/// Hidden units that are worked on together, and the floats that their gates
+/// take: one gate's after the other, in PyTorch's order (input, forget, cell,
+/// output). What stands in places for more units than there are is no number
+/// that anyone reads.
+inline constexpr int64_t kLstmUnits = 16, kLstmGates = 4 * kLstmUnits;
+
+/// `units` <= kLstmUnits of some batch entries at one time. Gates of one entry
+/// stand kLstmGates floats from those of the one before, all else `stride`.
 struct LstmCell {
-  int64_t units, gateStride;
-  const float *cellBefore; ///< the cell's state before this time
+  int64_t rows, units, stride;
+  const float *before; ///< the cell's state before this time
 };
 
-/// Applies the gates, each its function in place, and writes the cell's state
-/// and the output.
-void lstmCell(const LstmCell &at, float *gates, float *cell, float *output);
+/// Makes the gates of what the products gave and the bias (of kLstmGates), and
+/// of them the cell's state and the output. No two overlap.
+void lstmCell(const LstmCell &at, const float *products, const float *bias,
+              float *gates, float *cell, float *output);
 
-/// Gradients of one application. `gradOutput` and `gradLater` are with respect
-/// to the output, by what reads it and by the next time; `gradCell` to the
-/// state after it on entry and before it on return; `gradGates`, laid out as
-/// the gates, to what the gates were made from. No two overlap.
+/// With respect to the output, by what reads it (with LstmCell's stride) and by
+/// the next time (`laterStride`); to the state after this time on entry and
+/// before it on return; to what the gates were made of, `gateStride` floats
+/// from one gate of an entry to the next and four times that between entries.
+struct LstmCellGrads {
+  const float *output, *later;
+  int64_t laterStride;
+  float *cell, *gates;
+  int64_t gateStride;
+};
+
+/// Gradients of one application. No two overlap.
 void lstmCellBackward(const LstmCell &at, const float *gates, const float *cell,
-                      const float *gradOutput, const float *gradLater,
-                      float *gradCell, float *gradGates);
+                      const LstmCellGrads &grads);
 
 } // namespace ltc::backend

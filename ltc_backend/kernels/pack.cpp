@@ -38,12 +38,14 @@ bool PackedMatrix::isSupported() {
 #endif
 }
 
-PackedMatrix::PackedMatrix(const GemmOperand &from)
-    : inner(from.rows), cols(from.cols), data(panels() * kCols * inner) {
+PackedMatrix::PackedMatrix(const GemmOperand &from, int64_t groups)
+    : inner(from.rows), groups(groups), cols(from.cols / groups),
+      data(panels() * kCols * inner) {
   forRanges(panels(), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p)
-      pack(from, 0, p * kCols, inner, panelWidth(p),
-           data.data() + p * kCols * inner, kCols);
+      for (int64_t group = 0; group < groups; ++group)
+        pack(from, 0, group * cols + p * groupCols(), inner, panelWidth(p),
+             data.data() + p * kCols * inner + group * groupCols(), kCols);
   });
 }
 
@@ -54,8 +56,8 @@ void PackedMatrix::multiply(int64_t panel, const float *a, int64_t rows,
       64; // a block of `a` stays in the second-level cache
   for (int64_t row = 0; row < rows; row += kRows)
     at::native::cpublas::brgemm(
-        std::min(kRows, rows - row), panelWidth(panel), inner, aStride, kCols,
-        cStride, accumulate, a + row * aStride,
+        std::min(kRows, rows - row), groups > 1 ? kCols : panelWidth(panel),
+        inner, aStride, kCols, cStride, accumulate, a + row * aStride,
         data.data() + panel * kCols * inner, c + row * cStride);
 }
 

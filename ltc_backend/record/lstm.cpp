@@ -7,8 +7,8 @@
 //
 // Eager CPU runs a layer of an LSTM by one oneDNN primitive; the composite
 // kernel for other devices takes a dozen ops a time. Here, too, a direction of
-// a layer is one call, between products that cover all times: of the input with
-// its weight before it, and for the weights' gradients behind it.
+// a layer is one call; products that cover all times give the gradients of the
+// weights and the input behind it.
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/lstm.h"
@@ -27,6 +27,7 @@ using at::Tensor;
 using at::TensorList;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
 namespace {
@@ -58,55 +59,58 @@ c10::FunctionSchema schemaOf(const char *name, Names tensors, Names results,
           std::move(returns)};
 }
 
-Three emptyForward(const Tensor &projected, const Tensor &hx, const Tensor &cx,
-                   const Tensor &weight, bool reverse) {
-  auto states = projected.new_empty(
-      {projected.size(0), projected.size(1), projected.size(2) / 4});
-  return {states, at::empty_like(states), at::empty_like(projected)};
+Three emptyForward(const Tensor &input, const Tensor &hx, const Tensor &cx,
+                   const Tensor &inputWeight, const Tensor &weight,
+                   const Tensor &bias, bool reverse) {
+  int64_t times = input.size(0), batch = input.size(1), hidden = hx.size(1);
+  auto states = input.new_empty({times, batch, hidden});
+  return {states, at::empty_like(states),
+          input.new_empty({times, lstmUnitBlocks(hidden), batch, 64})};
 }
 
-Three emptyBackward(const Tensor &gradOutput, const Tensor &gradCy,
-                    const Tensor &cx, const Tensor &weight, const Tensor &cells,
-                    const Tensor &gates, bool reverse) {
-  return {at::empty(gates.sizes(), gates.options()),
-          at::empty(cx.sizes(), cx.options()),
+Two emptyBackward(const Tensor &gradOutput, const Tensor &gradCy,
+                  const Tensor &cx, const Tensor &weight, const Tensor &cells,
+                  const Tensor &gates, bool reverse) {
+  return {cells.new_empty({cells.size(0), cells.size(1), 4 * cells.size(2)}),
           at::empty(cx.sizes(), cx.options())};
 }
 
 std::tuple<Tensor &, Tensor &, Tensor &>
-forwardOut(const Tensor &projected, const Tensor &hx, const Tensor &cx,
-           const Tensor &weight, bool reverse, Tensor &output, Tensor &cells,
-           Tensor &gates) {
-  lstmLayer(projected, hx, cx, weight, reverse, output, cells, gates);
+forwardOut(const Tensor &input, const Tensor &hx, const Tensor &cx,
+           const Tensor &inputWeight, const Tensor &weight, const Tensor &bias,
+           bool reverse, Tensor &output, Tensor &cells, Tensor &gates) {
+  lstmLayer({input, hx, cx, inputWeight, weight, bias}, reverse, output, cells,
+            gates);
   return {output, cells, gates};
 }
 
-std::tuple<Tensor &, Tensor &, Tensor &>
+std::tuple<Tensor &, Tensor &>
 backwardOut(const Tensor &gradOutput, const Tensor &gradCy, const Tensor &cx,
             const Tensor &weight, const Tensor &cells, const Tensor &gates,
-            bool reverse, Tensor &gradProjected, Tensor &gradHx,
-            Tensor &gradCx) {
+            bool reverse, Tensor &gradProjected, Tensor &gradCx) {
   lstmLayerBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse,
-                    gradProjected, gradHx, gradCx);
-  return {gradProjected, gradHx, gradCx};
+                    gradProjected, gradCx);
+  return {gradProjected, gradCx};
 }
 
-Three forwardOnCpu(const Tensor &projected, const Tensor &hx, const Tensor &cx,
-                   const Tensor &weight, bool reverse) {
-  auto made = emptyForward(projected, hx, cx, weight, reverse);
+Three forwardOnCpu(const Tensor &input, const Tensor &hx, const Tensor &cx,
+                   const Tensor &inputWeight, const Tensor &weight,
+                   const Tensor &bias, bool reverse) {
+  auto made = emptyForward(input, hx, cx, inputWeight, weight, bias, reverse);
   auto &[output, cells, gates] = made;
-  lstmLayer(projected, hx, cx, weight, reverse, output, cells, gates);
+  lstmLayer({input, hx, cx, inputWeight, weight, bias}, reverse, output, cells,
+            gates);
   return made;
 }
 
-Three backwardOnCpu(const Tensor &gradOutput, const Tensor &gradCy,
-                    const Tensor &cx, const Tensor &weight, const Tensor &cells,
-                    const Tensor &gates, bool reverse) {
+Two backwardOnCpu(const Tensor &gradOutput, const Tensor &gradCy,
+                  const Tensor &cx, const Tensor &weight, const Tensor &cells,
+                  const Tensor &gates, bool reverse) {
   auto made =
       emptyBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse);
-  auto &[gradProjected, gradHx, gradCx] = made;
+  auto &[gradProjected, gradCx] = made;
   lstmLayerBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse,
-                    gradProjected, gradHx, gradCx);
+                    gradProjected, gradCx);
   return made;
 }
 
@@ -147,8 +151,9 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
                                bool reverse) {
     static auto op = handleOf<decltype(forwardOnCpu)>("ltc::lstm_layer");
     at::AutoDispatchBelowADInplaceOrView below;
-    Tensor projected = at::linear(input, inputWeight, bias);
-    auto [output, cells, gates] = op.call(projected, hx, cx, weight, reverse);
+    auto [output, cells, gates] = op.call(
+        input, hx, cx, inputWeight, weight,
+        bias ? *bias : at::zeros({weight.size(0)}, weight.options()), reverse);
     context->saved_data["reverse"] = reverse;
     context->save_for_backward({input, hx, cx, inputWeight, weight,
                                 bias.value_or(Tensor()), output, cells, gates});
@@ -166,12 +171,14 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
                  &inputWeight = saved[3], &weight = saved[4], &bias = saved[5],
                  &output = saved[6], &cells = saved[7], &gates = saved[8];
     bool reverse = context->saved_data["reverse"].toBool();
-    auto [projected, gradHx, gradCx] =
+    auto [projected, gradCx] =
         op.call(grads[0], grads[1], cx, weight, cells, gates, reverse);
     Tensor flat = projected.flatten(0, 1), first = hx.unsqueeze(0);
-    variable_list result{{}, gradHx, gradCx, {}, {}, {}, {}};
+    variable_list result{{}, {}, gradCx, {}, {}, {}, {}};
     if (context->needs_input_grad(0))
       result[0] = flat.mm(inputWeight).view(input.sizes());
+    if (context->needs_input_grad(1))
+      result[1] = projected.select(0, reverse ? -1 : 0).mm(weight);
     if (context->needs_input_grad(3))
       result[3] = flat.t().mm(input.flatten(0, 1));
     if (context->needs_input_grad(4)) {
@@ -304,12 +311,13 @@ void registerLstm() {
   auto *schemas = new torch::Library(torch::Library::FRAGMENT, "ltc",
                                      std::nullopt, __FILE__, __LINE__);
   for (bool isOut : {false, true}) {
-    schemas->def(schemaOf("lstm_layer", {"projected", "hx", "cx", "weight"},
-                          {"output", "cells", "gates"}, isOut));
+    schemas->def(schemaOf(
+        "lstm_layer", {"input", "hx", "cx", "input_weight", "weight", "bias"},
+        {"output", "cells", "gates"}, isOut));
     schemas->def(
         schemaOf("lstm_layer_backward",
                  {"grad_output", "grad_cy", "cx", "weight", "cells", "gates"},
-                 {"grad_projected", "grad_hx", "grad_cx"}, isOut));
+                 {"grad_projected", "grad_cx"}, isOut));
   }
   torch::Library *cpu = makeLibrary("ltc", DispatchKey::CPU);
   cpu->impl("lstm_layer", forwardOnCpu);

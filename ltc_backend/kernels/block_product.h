@@ -1,0 +1,32 @@
+//===- block_product.h - A block times a panel, both by depth ---*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+
+namespace ltc::backend {
+
+/// Columns of a panel: its rows stand this many floats apart.
+inline constexpr int64_t kBlockCols = 64;
+
+/// Floats that are read soon: `lines` cache lines of each of so many rows as
+/// the product is deep.
+struct SoonRead {
+  const float *data;
+  int64_t stride, lines;
+};
+
+/// c = a b, or c += it, for a block that lies by columns, a(r, k) = a[k *
+/// aStride + r], as the left side of a weight's gradient does; oneDNN's kernel
+/// wants it turned over. `b` is a panel, `c` has `cols` <= kBlockCols columns.
+/// Brings `soon` near meanwhile. On the calling thread; for AVX-512.
+void multiplyByColumns(int64_t rows, int64_t cols, int64_t depth,
+                       const float *a, int64_t aStride, const float *b,
+                       bool accumulate, float *c, int64_t cStride,
+                       const SoonRead &soon);
+
+} // namespace ltc::backend

@@ -10,11 +10,16 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_key.h"
 #include "ltc_backend/record/recorder.h"
-
-#include <ATen/FunctionalTensorWrapper.h>
+#include "ltc_backend/record/wrapper.h"
 
 namespace ltc::backend {
 using c10::IValue;
+
+void CallReader::readValue(const Operand &value) {
+  lazyTensors.emplace_back(operands.size(), nullptr);
+  operands.push_back(value);
+  addTag(hasher, KeyTag::Tensor);
+}
 
 CallReader::CallReader(const OpInfo &info, c10::ArrayRef<IValue> arguments)
     : info(info) {
@@ -26,7 +31,9 @@ CallReader::CallReader(const OpInfo &info, c10::ArrayRef<IValue> arguments)
 
 Hash128 CallReader::readValues() {
   for (auto [position, data] : lazyTensors) {
-    const Operand &operand = operands[position] = valueOf(*data);
+    if (data)
+      operands[position] = valueOf(*data);
+    const Operand &operand = operands[position];
     hasher.add(operand.ltc().result(operand.index).hash);
   }
   // What has no dtype of its own, or takes an integer to a real, has this one.
@@ -74,13 +81,6 @@ void CallReader::checkDevices() const {
          info.name, sourceOf(currentSource()),
          isLazy(elsewhere) ? "move one of them with .to(...)"
                            : "move it with .to('lazy') first"});
-}
-
-/// Several threads may read what one has written, as in eager.
-static void settle(at::FunctionalTensorWrapper &wrapper) {
-  static auto *mutex = new std::recursive_mutex;
-  std::lock_guard lock(*mutex);
-  wrapper.sync_();
 }
 
 void CallReader::readTensor(const IValue &value, bool comesAlong) {

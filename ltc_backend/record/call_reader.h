@@ -30,6 +30,15 @@ public:
     size_t i = 1;
     (readUnboxed(i++, rest), ...);
   }
+  /// The same of a value on the device, which is row-major, and attributes.
+  template <typename... Args>
+  CallReader(const OpInfo &info, const Operand &self, int64_t device,
+             const Args &...rest)
+      : device(device), info(info) {
+    readValue(self);
+    size_t i = 1;
+    (readUnboxed(i++, rest), ...);
+  }
   /// Raises if the tensors are on several devices; to be called before what
   /// follows, but for allFunctional().
   void checkDevices() const;
@@ -57,7 +66,7 @@ private:
   template <typename T> void readUnboxed(size_t index, const T &value) {
     if constexpr (std::is_same_v<T, at::Tensor>)
       readTensor(value);
-    else if constexpr (std::is_same_v<T, at::IntArrayRef>)
+    else if constexpr (std::is_convertible_v<T, at::IntArrayRef>)
       readIntegers(value);
     else
       read(info.arguments[index], value);
@@ -66,6 +75,7 @@ private:
   void readTensor(const c10::IValue &value, bool comesAlong = false);
   void readTensor(const at::Tensor &tensor, bool comesAlong = false);
   void readLazy(torch::lazy::LTCTensorImpl &impl);
+  void readValue(const Operand &value);
   void readNumber(const c10::IValue &value);
   void readWrappedNumber(const at::Tensor &number);
   void readIntegers(at::IntArrayRef values);
@@ -75,6 +85,7 @@ private:
   Hasher hasher;
   size_t wrappers = 0;
   at::Tensor elsewhere; ///< the first one that is on another device
+  /// By position; null for one whose operand is there from the start.
   c10::SmallVector<std::pair<uint32_t, TensorData *>, 4> lazyTensors;
   c10::SmallVector<std::pair<size_t, at::Tensor>, 1> hostTensors;
 };

@@ -1,4 +1,4 @@
-//===- record/direct_view.h - Views met before, without detours -*- C++ -*-===//
+//===- record/direct_view.h - The commonest views, no detours ---*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -11,6 +11,7 @@
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/overlap.h"
 #include "ltc_backend/record/unboxed.h"
+#include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/write_check.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
@@ -29,7 +30,7 @@ using c10::IValue;
 at::Tensor inner(const at::Tensor &tensor) {
   if (!tensor.defined() || !functional::isFunctionalTensor(tensor))
     return tensor;
-  functional::sync(tensor);
+  settle(tensor);
   return functional::from_functional_tensor(tensor);
 }
 
@@ -105,14 +106,15 @@ private:
       torch::jit::drop(*stack, arguments - 1);
       return;
     }
-    if (result.strides() != self.strides())
+    if (isView || result.strides() != self.strides())
       setLayout(*result.unsafeGetTensorImpl(), self.sizes(), layoutOf(self));
     LayoutKeeper base;
     if (isView)
       base.add(self);
     functional::replace_(self, result);
     functional::commit_update(self);
-    functional::sync(self);
+    // The view itself is taken again when it is read, if ever.
+    storageOf(self).apply_updates();
     base.restore();
     torch::jit::drop(*stack, arguments);
     stack->emplace_back(std::move(self));

@@ -53,6 +53,8 @@ struct InferenceViewKernel final : c10::OperatorKernel {
 
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    // PyTorch's views do not sync what they are taken of.
+    settle(torch::jit::peek(*stack, 0, arguments).toTensor());
     if (!c10::InferenceMode::is_enabled() || !keys.has(DispatchKey::Lazy) ||
         torch::jit::peek(*stack, 0, arguments).toTensor().is_inference())
       return callStock(stock, op, keys, *stack);

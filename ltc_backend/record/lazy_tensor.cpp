@@ -86,10 +86,12 @@ PendingList &pendingList(int64_t device) {
 
 LTCTensorImpl *lazyImpl(const at::Tensor &tensor) {
   c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
-  if (impl->key_set().has(c10::DispatchKey::Functionalize))
-    impl = static_cast<at::FunctionalTensorWrapper *>(impl)
-               ->value()
-               .unsafeGetTensorImpl();
+  if (impl->key_set().has(c10::DispatchKey::Functionalize)) {
+    auto *wrapper = static_cast<at::FunctionalTensorWrapper *>(impl);
+    if (isNotTaken(*wrapper))
+      settle(*wrapper);
+    impl = wrapper->value().unsafeGetTensorImpl();
+  }
   if (!impl->key_set().has(c10::DispatchKey::Lazy))
     return nullptr;
   return dynamic_cast<LTCTensorImpl *>(impl);
@@ -150,6 +152,15 @@ at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device,
       std::make_shared<TensorData>(torch::lazy::BackendDataPtr(data),
                                    backendDevice(device)),
       shape.sizes(), layout);
+}
+
+at::Tensor makeTensor(const Operand &value, int64_t device,
+                      const Layout &layout) {
+  if (value.ltc().isData)
+    return makeTensor(static_cast<const DataNode &>(*value.node).data, device,
+                      layout);
+  return makeTensor(std::static_pointer_cast<OpNode>(value.node), value.index,
+                    layout);
 }
 
 at::Tensor wrap(const at::Tensor &bare) {

@@ -56,7 +56,8 @@ struct PendingList {
 PendingList &pendingList(int64_t device);
 
 /// The LTC tensor inside, through a functional wrapper if there is one; null
-/// if `tensor` is undefined or not lazy. Does not sync the wrapper.
+/// if `tensor` is undefined or not lazy. Takes a view that has not been taken,
+/// and does not sync the wrapper otherwise.
 torch::lazy::LTCTensorImpl *lazyImpl(const at::Tensor &tensor);
 inline bool isLazy(const at::Tensor &tensor) { return lazyImpl(tensor); }
 TensorDataPtr tensorData(const at::Tensor &lazy);
@@ -72,6 +73,8 @@ at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
 at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index,
                       const Layout &layout);
 at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device,
+                      const Layout &layout = {});
+at::Tensor makeTensor(const Operand &value, int64_t device,
                       const Layout &layout = {});
 /// Wraps for functionalisation when called from outside it.
 at::Tensor wrap(const at::Tensor &bare);

@@ -169,6 +169,7 @@ struct AsStridedKernel final : c10::OperatorKernel {
                 arguments[3].toInt());
       if (!coversItsStorage(self))
         arguments[0] = storageView(self);
+      settle(arguments[0].toTensor());
     }
     stock.callBoxed(op, keys, stack);
   }

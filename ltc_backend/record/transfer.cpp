@@ -102,13 +102,7 @@ static Tensor lay(const Tensor &rowMajor, const Layout &layout) {
 /// another name for it.
 static Tensor sameValue(const Tensor &lazy, const Layout &layout) {
   TensorDataPtr data = tensorData(lazy);
-  Operand value = operandOf(data);
-  int64_t device = deviceOf(*data);
-  if (value.ltc().isData)
-    return makeTensor(static_cast<const DataNode &>(*value.node).data, device,
-                      layout);
-  return makeTensor(std::static_pointer_cast<OpNode>(value.node), value.index,
-                    layout);
+  return makeTensor(operandOf(data), deviceOf(*data), layout);
 }
 
 static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,

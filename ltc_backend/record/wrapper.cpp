@@ -7,9 +7,10 @@
 #include "ltc_backend/record/wrapper.h"
 
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recycled.h"
+
+#include <c10/core/WrapDimMinimal.h>
 
 #include <span>
 
@@ -34,15 +35,13 @@ public:
     take(other, version);
   }
 
-  /// Makes this view of `base` one of the base's present value.
-  void catchUp(const FunctionalTensorWrapper &base,
-               const std::shared_ptr<OwnViewMeta> &meta) {
-    meta->taken = value();
-    take(base, version_counter());
-    mutate_view_meta(meta);
-    // By now: several threads may ask. take() left the base's.
-    own();
-    storage_offset_ = value().storage_offset();
+  /// Makes this a view that has not been taken.
+  void show(const Geometry &geometry) {
+    setNotTaken(*this);
+    set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
+    // The placeholder's is everybody's. Autograd gives views their base's, and
+    // would copy a tensor that came with one.
+    set_version_counter(c10::VariableVersion(/*version=*/0));
   }
 
   at::IntArrayRef sizes_custom() const override {
@@ -51,19 +50,33 @@ public:
   at::IntArrayRef strides_custom() const override {
     return own().strides_arrayref();
   }
+  int64_t dim_custom() const override { return int64_t(own().size()); }
+  int64_t numel_custom() const override { return own(), numel_; }
+  c10::SymBool
+  sym_is_contiguous_custom(at::MemoryFormat format) const override {
+    return own(), is_contiguous_default(format);
+  }
   c10::SymIntArrayRef sym_sizes_custom() const override {
     return c10::fromIntArrayRefKnownNonNegative(sizes_custom());
   }
+  c10::SymInt sym_size_custom(int64_t dim) const override {
+    return sizes_custom()[c10::maybe_wrap_dim(dim, dim_custom())];
+  }
   c10::SymIntArrayRef sym_strides_custom() const override {
     return c10::fromIntArrayRefKnownNonNegative(strides_custom());
+  }
+  c10::SymInt sym_storage_offset_custom() const override {
+    return own(), storage_offset_;
   }
 
   c10::intrusive_ptr<c10::TensorImpl>
   shallow_copy_and_detach(const VariableVersion &version,
                           bool allowChange) const override {
-    if (key_set().has(c10::DispatchKey::Python))
+    if (key_set().has(c10::DispatchKey::Python)) {
+      settle(*const_cast<Wrapper *>(this));
       return FunctionalTensorWrapper::shallow_copy_and_detach(version,
                                                               allowChange);
+    }
     return c10::make_intrusive<Wrapper>(*this, version);
   }
   c10::intrusive_ptr<c10::TensorImpl>
@@ -97,6 +110,8 @@ private:
 
   /// The value's sizes and strides, in memory of this tensor's own.
   const c10::impl::SizesAndStrides &own() const {
+    if (isNotTaken(*this))
+      return sizes_and_strides_;
     const c10::TensorImpl &inside = *value().unsafeGetTensorImpl();
     at::IntArrayRef sizes = inside.sizes(), strides = inside.strides();
     if (sizes_and_strides_.sizes_arrayref() != sizes ||
@@ -112,12 +127,16 @@ at::Tensor makeWrapper(const at::Tensor &bare) {
   return at::detail::make_tensor<Wrapper>(bare);
 }
 
-at::Tensor makeView(const at::Tensor &bare, const at::Tensor &self,
+at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
                     const std::shared_ptr<OwnViewMeta> &meta) {
   auto *base = functional::impl::unsafeGetFunctionalWrapper(self);
-  auto view = c10::make_intrusive<Wrapper>(bare, base, meta);
-  if (!view->is_up_to_date())
-    view->catchUp(*base, meta);
+  const at::Tensor &inside = base->value();
+  const at::Tensor &nothing =
+      placeholder(inside.scalar_type(), inside.device().index());
+  if (nothing.key_set() != inside.key_set())
+    return {};
+  auto view = c10::make_intrusive<Wrapper>(nothing, base, meta);
+  view->show(geometry);
   return at::Tensor(std::move(view));
 }
 

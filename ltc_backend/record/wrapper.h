@@ -9,10 +9,14 @@
 // later read exchanges for another one if the storage was written to. Kernels
 // of several ops hold on to the sizes of their arguments, as they may in eager:
 // there they stay where they are for as long as the tensor lives. So do these
-// wrappers' own. Any thread, as far as PyTorch's tensors allow.
+// wrappers' own, and a view has them before it has a value. Any thread, as far
+// as PyTorch's tensors allow.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
+
+#include "ltc_backend/record/late_view.h"
+#include "ltc_backend/record/view_geometry.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/stack.h>
@@ -20,31 +24,13 @@
 
 namespace ltc::backend {
 
-/// What functionalisation keeps of a view that is taken here.
-struct OwnViewMeta : at::functionalization::ViewMeta {
-  explicit OwnViewMeta(size_t index, bool hasInverse = true)
-      : ViewMeta(/*has_symbolic_inputs=*/false, /*is_multi_output=*/false,
-                 /*is_as_strided=*/false, int64_t(index)),
-        hasInverse(hasInverse) {}
-  at::Tensor forward(const at::Tensor &base) final {
-    return taken.defined() ? std::exchange(taken, {}) : take(base);
-  }
-
-  at::Tensor taken;      ///< what forward() returns the next time, if defined
-  const bool hasInverse; ///< whether reverse() is right (see overlap.h)
-
-protected:
-  /// Takes the view, bare, of a bare tensor.
-  virtual at::Tensor take(const at::Tensor &base) = 0;
-};
-
 /// Wraps a bare lazy tensor.
 at::Tensor makeWrapper(const at::Tensor &bare);
 
-/// Wraps a view of the functional tensor `self`, which is up to date. PyTorch
-/// takes one of a storage that was ever written to for out of date at once, and
-/// takes it again when it is read; this one is not.
-at::Tensor makeView(const at::Tensor &bare, const at::Tensor &self,
+/// A view of the functional tensor `self`, of which nothing is recorded before
+/// its value is asked for: many views are only there to take another one of.
+/// Undefined if self is no ordinary tensor.
+at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
                     const std::shared_ptr<OwnViewMeta> &meta);
 
 /// Another tensor of the same storage, which shows of it what `self` does.

@@ -38,7 +38,7 @@ def trained(device, sizes, **form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("sizes", [(6, 3), (1, 1), (4, 70)])
+@pytest.mark.parametrize("sizes", [(6, 3), (1, 1), (4, 70), (25, 3)])
 def test_results_and_gradients(form, sizes):
     stride, wanted = trained("cpu", sizes, **FORMS[form])
     found_stride, found = trained("lazy", sizes, **FORMS[form])

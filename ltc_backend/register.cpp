@@ -20,6 +20,7 @@
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/direct_view.h"
 #include "ltc_backend/record/dispatch_mode.h"
+#include "ltc_backend/record/fake_quantize.h"
 #include "ltc_backend/record/group_norm.h"
 #include "ltc_backend/record/in_place.h"
 #include "ltc_backend/record/inference_mode.h"
@@ -168,6 +169,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerGroupNorm(*aten);
   registerAttention();
   registerLstm();
+  registerFakeQuantize();
   aten->impl("native_batch_norm",
              CppFunction::makeFromBoxedFunction<&batchNorm>());
   registerWrappers(*functionalize);

@@ -19,6 +19,19 @@ static bool isPerChannel(const std::optional<Tensor> &tensor, int64_t size) {
          (tensor->dim() == 1 && tensor->numel() == size);
 }
 
+/// PyTorch's formula for the gradient asks if the input is on the CPU before it
+/// keeps its layout.
+static Tensor keepGradientsLayout(const Tensor &input,
+                                  at::MemoryFormat format) {
+  Tensor laid = input.contiguous(format);
+  if (!at::GradMode::is_enabled() || !laid.requires_grad())
+    return laid;
+  laid = laid.view(laid.sizes()); // the hook is not to be on the user's tensor
+  laid.register_hook(
+      [format](const Tensor &gradient) { return gradient.contiguous(format); });
+  return laid;
+}
+
 static Tensor groupNorm(const Tensor &input, int64_t groups,
                         const std::optional<Tensor> &weight,
                         const std::optional<Tensor> &bias, double eps,
@@ -33,9 +46,9 @@ static Tensor groupNorm(const Tensor &input, int64_t groups,
     return at::native::group_norm(input, groups, weight, bias, eps, cudnn);
   int64_t batch = input.size(0), channels = input.size(1);
   int64_t positions = c10::multiply_integers(input.sizes().slice(2));
-  return std::get<0>(at::native_group_norm(input.contiguous(format), weight,
-                                           bias, batch, channels, positions,
-                                           groups, eps));
+  return std::get<0>(at::native_group_norm(keepGradientsLayout(input, format),
+                                           weight, bias, batch, channels,
+                                           positions, groups, eps));
 }
 
 void registerGroupNorm(torch::Library &library) {

@@ -298,9 +298,11 @@ struct LimitFinder {
 };
 } // namespace
 
-/// Ops that make as many elements, or take as many steps, as a number says.
+/// Ops that make as many elements, or take as many steps, as a number says, and
+/// one that converts another number if they are few.
 static bool counts(const OpInfo &info) {
   return info.name.starts_with("aten::arange") ||
+         info.name.starts_with("aten::logspace") ||
          info.name.starts_with("aten::range") ||
          info.name.find("_polynomial_") != info.name.npos;
 }

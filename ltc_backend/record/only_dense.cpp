@@ -37,6 +37,15 @@ static void refuseQuantized(const c10::OperatorHandle &op,
          "x.cpu() before it, or fake_quantize_per_tensor_affine");
 }
 
+/// Its meta kernel knows no sparse result.
+static void recordDenseBackward(const c10::OperatorHandle &op,
+                                torch::jit::Stack *stack) {
+  size_t arguments = op.schema().arguments().size();
+  if (torch::jit::peek(*stack, /*sparse*/ 9, arguments).toBool())
+    refuseSparse(op, stack);
+  record(opInfo(op), *stack);
+}
+
 void registerRefusals() {
   auto fallBack = [](DispatchKey key, CppFunction kernel) {
     makeLibrary("_", key)->fallback(std::move(kernel));
@@ -57,6 +66,12 @@ void registerRefusals() {
         "quantize_per_tensor.tensors", "quantize_per_tensor_dynamic",
         "quantize_per_channel"})
     aten->impl(name, CppFunction::makeFromBoxedFunction<&refuseQuantized>());
+  aten->impl("_embedding_bag_backward",
+             CppFunction::makeFromBoxedFunction<&recordDenseBackward>());
+  // torch.smm of a sparse CPU tensor and a lazy one, which is only functional.
+  makeLibrary("aten", DispatchKey::Functionalize)
+      ->impl("sspaddmm.out",
+             CppFunction::makeFromBoxedFunction<&refuseSparse>());
 }
 
 } // namespace ltc::backend

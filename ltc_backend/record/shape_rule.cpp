@@ -15,6 +15,7 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -58,6 +59,28 @@ static bool hasMisleadingMeta(const OpInfo &info) {
 static bool isPowerOfBool(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   return info.name == "aten::pow.Tensor_Scalar" && arguments[1].isBool() &&
          arguments[0].toTensor().scalar_type() == at::kBool;
+}
+
+/// Where eager counts steps in doubles, or has no kernel for the dtype.
+static bool countsUnlikeMeta(const OpInfo &info,
+                             c10::ArrayRef<IValue> arguments) {
+  bool isRange = info.name.starts_with("aten::arange") ||
+                 info.name.starts_with("aten::range");
+  if (!isRange && !info.name.starts_with("aten::linspace") &&
+      !info.name.starts_with("aten::logspace"))
+    return false;
+  constexpr double exact = 1LL << 31;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (info.arguments[i].name == "dtype" && arguments[i].isInt()) {
+      auto dtype = at::ScalarType(arguments[i].toInt());
+      if (dtype == at::kBool || at::isComplexType(dtype))
+        return true;
+    }
+    if (isRange && arguments[i].isScalar() && !arguments[i].isBool() &&
+        !(std::abs(arguments[i].toScalar().toDouble()) < exact))
+      return true;
+  }
+  return false;
 }
 
 /// True for what a meta kernel says when it cannot know a shape without values.
@@ -172,6 +195,55 @@ static bool isStrided(const IValue &value) {
   return value.isList() && std::ranges::any_of(value.toListRef(), isStrided);
 }
 
+/// Ops whose results the CPU's kernels lay out in their own way if an argument
+/// is strided: then they are asked.
+static bool hasMisleadingStrides(const OpInfo &info) {
+  static const auto *names = new std::set<std::string>{
+      "aten::_batch_norm_with_update_functional_backward",
+      "aten::_fft_c2r",
+      "aten::_fft_r2c",
+      "aten::batch_norm_backward",
+      "aten::channel_shuffle",
+      "aten::copysign.Tensor",
+      "aten::div.Tensor_mode",
+      "aten::floor_divide",
+      "aten::heaviside",
+      "aten::huber_loss_backward",
+      "aten::linalg_householder_product",
+      "aten::logaddexp",
+      "aten::logaddexp2",
+      "aten::logical_and",
+      "aten::logical_or",
+      "aten::logical_xor",
+      "aten::max_unpool2d",
+      "aten::max_unpool3d",
+      "aten::mse_loss_backward",
+      "aten::native_batch_norm_backward",
+      "aten::native_channel_shuffle",
+      "aten::native_dropout_backward",
+      "aten::native_layer_norm_backward",
+      "aten::nll_loss2d_backward",
+      "aten::nll_loss_backward",
+      "aten::ormqr",
+      "aten::pixel_shuffle",
+      "aten::pixel_unshuffle",
+      "aten::replication_pad1d",
+      "aten::replication_pad2d",
+      "aten::replication_pad2d_backward",
+      "aten::replication_pad3d",
+      "aten::smooth_l1_loss_backward"};
+  return names->count(info.name);
+}
+
+/// The one convolution that is row-major whatever it is given.
+static bool isTransposedVolume(const OpInfo &info,
+                               c10::ArrayRef<IValue> arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (info.arguments[i].name == "transposed")
+      return arguments[i].toBool() && arguments[1].toTensor().dim() == 5;
+  return false;
+}
+
 /// Ops whose meta kernels leave strides to the device, with the arguments by
 /// which the CPU's kernels choose channels_last for their results.
 static void takeChannelsLast(const OpInfo &info,
@@ -183,7 +255,7 @@ static void takeChannelsLast(const OpInfo &info,
       {"aten::native_group_norm", {0}},
       {"aten::native_group_norm_backward", {1}}};
   auto found = ops->find(info.name);
-  if (found == ops->end())
+  if (found == ops->end() || isTransposedVolume(info, arguments))
     return;
   auto format = at::MemoryFormat::Contiguous;
   for (size_t argument : found->second)
@@ -226,8 +298,10 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   bool wantsBins = info.name == "aten::histogram.bins_tensor" ||
                    info.name == "aten::_histogramdd_from_bin_tensors";
   bool wantsRank = info.name == "aten::linalg_lstsq";
-  bool misleads = wantsBins || wantsRank || hasMisleadingMeta(info) ||
-                  isPowerOfBool(info, arguments);
+  bool misleads =
+      wantsBins || wantsRank || hasMisleadingMeta(info) ||
+      isPowerOfBool(info, arguments) || countsUnlikeMeta(info, arguments) ||
+      (hasMisleadingStrides(info) && std::ranges::any_of(arguments, isStrided));
   if (hasResidualsByRank(info, arguments)) {
     reason = "has residuals only if the rank is full";
     return false;

@@ -202,12 +202,18 @@ struct ViewCopyKernel final : c10::OperatorKernel {
   void operator()(const c10::OperatorHandle &, DispatchKeySet,
                   torch::jit::Stack *stack) {
     auto arguments = torch::jit::last(*stack, info.arguments.size()).vec();
+    size_t below = stack->size() - arguments.size();
     try {
       info.view->callBoxed(stack);
     } catch (const std::exception &) {
       // The kernel of the copy may have words of its own.
       callOnStandIns(info.handle, replaceAll(arguments, onCpuFlat));
-      throw;
+      if (info.name != "aten::view_copy")
+        throw;
+      // What view() refuses because of strides, its copy does not.
+      stack->resize(below);
+      stack->emplace_back(
+          arguments[0].toTensor().reshape(arguments[1].toIntVector()));
     }
     c10::IValue &view = stack->back();
     view = mapTensors(view, [](const Tensor &tensor) {

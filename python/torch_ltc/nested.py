@@ -78,7 +78,7 @@ def _attend_by_ops(query, key, value, attn_mask, dropout_p, is_causal, options):
 
 
 def _sequences(jagged):
-    """Return each sequence of (batch, heads, jagged, width) as (heads, length, width)."""
+    """Return each sequence, (heads, length, width), of a batch with heads."""
     lengths = jagged.offsets().diff().tolist()
     return [
         part.transpose(0, 1) for part in jagged.transpose(1, 2).values().split(lengths)

@@ -156,3 +156,28 @@ def test_a_refused_write_writes_nothing(view):
         view(x)[view(x) > 1] = 300
     assert x.tolist() == [0, 1, 2, 3]
     assert y.tolist() == [1, 2, 3, 4]
+
+
+RANGES = {
+    "steps that doubles count": lambda **o: torch.arange(-(2**63), -(2**63) + 5, **o),
+    "by what a double rounds": lambda **o: torch.arange(
+        256, 45035996273705221, 9007199254740993, **o
+    ),
+    "wrapped": lambda **o: torch.arange(300, 0, -100, **o),
+    "one": lambda **o: torch.logspace(-5, 7, 1, base=2.0, **o),
+    "line": lambda **o: torch.linspace(-3, 2, 6, **o),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_ranges_are_eagers(name):
+    def made(device, dtype):
+        try:
+            x = RANGES[name](dtype=dtype, device=device).cpu()
+        except Exception as error:
+            return type(error), str(error).splitlines()[0]
+        return x.shape, x.double().tolist()
+
+    types = (torch.float32, torch.float64, torch.int64, torch.int8, torch.bool)
+    for dtype in types:
+        assert made("lazy", dtype) == made("cpu", dtype), dtype

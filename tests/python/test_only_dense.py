@@ -18,6 +18,14 @@ OURS = {
     "sparse_coo": lambda x: torch.sparse_coo_tensor(indices(x), x[0, :2], (2, 2)),
     "sparse.mm": lambda x: torch.sparse.mm(CPU.to_sparse(), x.t()),
     "sparse to": lambda x: CPU.to_sparse().to(x.device),
+    "smm": lambda x: torch.smm(CPU.to_sparse(), x.t()),
+    "sparse gradient": lambda x: (
+        torch.nn.functional.embedding_bag(
+            indices(x), x.clone().requires_grad_(), sparse=True, mode="sum"
+        )
+        .sum()
+        .backward()
+    ),
     "nested": lambda x: torch.nested.nested_tensor([x, x[:1]]),
     "nested to": lambda x: torch.nested.nested_tensor([CPU, CPU[:1]]).to(x.device),
     "quantize": lambda x: torch.quantize_per_tensor(x, 0.1, 10, torch.quint8),
@@ -101,6 +109,30 @@ def test_fake_quantization_stays_in_the_graph(counts):
     for a, b in zip(run(CPU.to("lazy")), run(CPU), strict=True):
         torch.testing.assert_close(a, b)
     assert counts.fallbacks() == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_quantization_aware_training():
+    ao = torch.ao.quantization
+
+    def run(device):
+        torch.manual_seed(0)
+        conv, norm = torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4)
+        layers = [conv, norm, torch.nn.ReLU(), torch.nn.Flatten()]
+        model = torch.nn.Sequential(*layers, torch.nn.Linear(16, 2))
+        ao.fuse_modules_qat(model, ["0", "1", "2"], inplace=True)
+        model.qconfig = ao.get_default_qat_qconfig("x86")
+        ao.prepare_qat(model, inplace=True)
+        model.to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(3):
+            model(torch.randn(4, 1, 4, 4).to(device)).square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        state = [v for v in model.state_dict().values() if isinstance(v, torch.Tensor)]
+        return [v.cpu() for v in state]
+
+    torch.testing.assert_close(run("lazy"), run("cpu"), rtol=1e-4, atol=1e-5)
 
 
 def test_writes_by_a_mask_stay_in_the_graph(counts):

@@ -255,6 +255,48 @@ def test_conjugates_are_strided_right_or_not_at_all():
         z.conj()[1:].as_strided((2,), (1,), 1)
 
 
+def pooled(x):
+    return functional.max_pool2d(x, 2, return_indices=True)
+
+
+TRAINED = {
+    "batch_norm": lambda x: functional.batch_norm(x, None, None, training=True),
+    "group_norm": lambda x: functional.group_norm(x, 2),
+    "layer_norm": lambda x: functional.layer_norm(x, x.shape[2:]),
+    "conv_transpose2d": lambda x: functional.conv_transpose2d(x, x.detach()[:, :3]),
+    "conv_transpose3d": lambda x: functional.conv_transpose3d(
+        x[..., None], x.detach()[:, :3, :, :, None]
+    ),
+    "max_unpool2d": lambda x: functional.max_unpool2d(*pooled(x), 2),
+    "pixel_shuffle": lambda x: functional.pixel_shuffle(x, 2),
+    "channel_shuffle": lambda x: functional.channel_shuffle(x, 2),
+    "replication_pad2d": lambda x: functional.pad(x, (1, 1, 1, 1), "replicate"),
+    "mse_loss": lambda x: functional.mse_loss(x, x.detach().cos()),
+    "smooth_l1_loss": lambda x: functional.smooth_l1_loss(x, x.detach().cos()),
+    "div": lambda x: torch.div(x, torch.tensor(2.0), rounding_mode="floor"),
+    "logaddexp": lambda x: torch.logaddexp(x, x[0]),
+    "rfft2": lambda x: torch.fft.rfft2(x).abs(),
+    "irfft": lambda x: torch.fft.irfft(x),
+    "view_copy": lambda x: torch.view_copy(x, (4, -1)),
+}
+
+
+@pytest.mark.parametrize("layout", ["channels_last", "t", "permute"])
+@pytest.mark.parametrize("op", TRAINED)
+def test_layout_of_results_and_gradients(op, layout):
+    def program(device):
+        x = VIEWS[layout](numbers("cpu", 4, 4, 4, 4).sin())
+        x = x.reshape(4, 4, 4, 4) if x.dim() == 2 else x
+        x = _on_lazy(x) if device == "lazy" else x
+        x.requires_grad_()
+        y = TRAINED[op](x)
+        if not y.requires_grad:
+            return _strides(y)
+        return _strides([y, torch.autograd.grad(y.sum(), x)])
+
+    assert program("lazy") == program("cpu")
+
+
 def test_gradient_of_as_strided():
     def program(device):
         x = numbers(device, 3, 4).t().requires_grad_()

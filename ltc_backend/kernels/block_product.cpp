@@ -1,4 +1,4 @@
-//===- block_product.cpp - A block times a panel, both by depth -----------===//
+//===- block_product.cpp - A block of rows times a panel ------------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,8 +29,7 @@ using InMemory __attribute__((vector_size(64), aligned(4), may_alias)) = float;
 
 struct Block {
   int64_t depth;
-  const float *a;
-  int64_t aStride;
+  BlockLeft a;
   const float *b;
   bool accumulate;
   float *c;
@@ -48,7 +47,8 @@ template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Block &at) {
       sum[r][v] = at.accumulate ? *reinterpret_cast<const InMemory *>(
                                       at.c + r * at.cStride + v * kLane)
                                 : Vector{};
-  const float *a = at.a, *b = at.b, *soon = at.soon;
+  const float *a = at.a.data, *b = at.b, *soon = at.soon;
+  const int64_t stride = at.a.rowStride;
 #pragma GCC unroll 1
   for (int64_t k = 0; k < at.depth; ++k) {
     __builtin_prefetch(soon, /*rw=*/0, /*locality=*/2);
@@ -56,8 +56,9 @@ template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Block &at) {
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v)
-        sum[r][v] += a[r] * *reinterpret_cast<const InMemory *>(b + v * kLane);
-    a += at.aStride;
+        sum[r][v] +=
+            a[r * stride] * *reinterpret_cast<const InMemory *>(b + v * kLane);
+    a += at.a.depthStride;
     b += kBlockCols;
     soon += at.soonStride;
   }
@@ -81,10 +82,9 @@ template <int vectors> void multiplyTile(int64_t rows, const Block &at) {
 
 } // namespace
 
-void multiplyByColumns(int64_t rows, int64_t cols, int64_t depth,
-                       const float *a, int64_t aStride, const float *b,
-                       bool accumulate, float *c, int64_t cStride,
-                       const SoonRead &soon) {
+void multiplyBlock(int64_t rows, int64_t cols, int64_t depth,
+                   const BlockLeft &a, const float *b, bool accumulate,
+                   float *c, int64_t cStride, const SoonRead &soon) {
   using Tiles = void (*)(int64_t, const Block &);
   constexpr Tiles byVectors[] = {multiplyTile<1>, multiplyTile<2>,
                                  multiplyTile<3>, multiplyTile<4>};
@@ -95,8 +95,7 @@ void multiplyByColumns(int64_t rows, int64_t cols, int64_t depth,
     int64_t row = i * rows / tiles, count = (i + 1) * rows / tiles - row;
     bool fetches = i < soon.lines;
     Block at{depth,
-             a + row,
-             aStride,
+             {a.data + row * a.rowStride, a.rowStride, a.depthStride},
              b,
              accumulate,
              c + row * cStride,

@@ -1,4 +1,4 @@
-//===- block_product.h - A block times a panel, both by depth ---*- C++ -*-===//
+//===- block_product.h - A block of rows times a panel ----------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,13 +20,18 @@ struct SoonRead {
   int64_t stride, lines;
 };
 
-/// c = a b, or c += it, for a block that lies by columns, a(r, k) = a[k *
-/// aStride + r], as the left side of a weight's gradient does; oneDNN's kernel
-/// wants it turned over. `b` is a panel, `c` has `cols` <= kBlockCols columns.
-/// Brings `soon` near meanwhile. On the calling thread; for AVX-512.
-void multiplyByColumns(int64_t rows, int64_t cols, int64_t depth,
-                       const float *a, int64_t aStride, const float *b,
-                       bool accumulate, float *c, int64_t cStride,
-                       const SoonRead &soon);
+/// Element (r, k) at data[r * rowStride + k * depthStride].
+struct BlockLeft {
+  const float *data;
+  int64_t rowStride, depthStride;
+};
+
+/// c = a b, or c += it; a weight's gradient has its left side by columns, which
+/// oneDNN's kernel wants turned over. `b` is a panel, `c` has `cols` <=
+/// kBlockCols columns. Brings `soon` near meanwhile. On the calling thread; for
+/// AVX-512.
+void multiplyBlock(int64_t rows, int64_t cols, int64_t depth,
+                   const BlockLeft &a, const float *b, bool accumulate,
+                   float *c, int64_t cStride, const SoonRead &soon);
 
 } // namespace ltc::backend

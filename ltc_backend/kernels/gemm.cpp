@@ -129,9 +129,9 @@ private:
         // The next block; to prefetch beyond the last column does no harm.
         const float *next =
             a.data + row + kRows + (firstInner + k) * a.colStride;
-        backend::multiplyByColumns(
+        multiplyBlock(
             rows, panelWidth(p), std::min(kColumnDepth, innerSize - k),
-            left + k * kRows, kRows, panel(p) + k * kCols,
+            {left + k * kRows, 1, kRows}, panel(p) + k * kCols,
             accumulates || firstInner + k != 0, out(row, p), cStride,
             {next, a.colStride, goesOn && p + 1 == end ? kRows / 16 : 0});
       }

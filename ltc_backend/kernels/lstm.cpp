@@ -31,6 +31,7 @@ static_assert(PackedMatrix::kCols == kLstmGates);
 /// Batch entries of a tile: more tiles than panels alone give many threads
 /// work, and the gates of one stay in the cache.
 constexpr int64_t kRows = 32;
+constexpr int64_t kLine = 16; ///< floats of a cache line
 
 /// The sizes of a layer, and the order in which it meets its times.
 struct Layer {
@@ -132,12 +133,13 @@ private:
         (layer.reverse ? times - 1 - place : place) * layer.batch * kLstmGates;
     const float *state =
         i == 0 ? hx + at.row * h : layer.row(output, i - 1, at.row, h);
-    weight.multiply(at.panel, state, at.rows, h, true, made, kLstmGates);
+    float *to = layer.gates(gates, i, at.panel, at.row);
+    weight.multiply(at.panel, state, at.rows, h, true, made, kLstmGates,
+                    {to, kLine, 1});
     const float *before =
         i == 0 ? cx + at.row * h : layer.row(cells, i - 1, at.row, h);
     lstmCell({at.rows, at.units, h, before + at.col}, made,
-             bias.data() + at.panel * kLstmGates,
-             layer.gates(gates, i, at.panel, at.row),
+             bias.data() + at.panel * kLstmGates, to,
              layer.row(cells, i, at.row, h) + at.col,
              layer.row(output, i, at.row, h) + at.col);
   }
@@ -176,8 +178,10 @@ private:
     // Of the state after this time, by the next one.
     alignas(64) float gradState[kRows * PackedMatrix::kCols];
     if (i + 1 < layer.times)
-      weight.multiply(at.panel, layer.row(gradProjected, i + 1, at.row, width),
-                      at.rows, width, false, gradState, PackedMatrix::kCols);
+      weight.multiply(
+          at.panel, layer.row(gradProjected, i + 1, at.row, width), at.rows,
+          width, false, gradState, PackedMatrix::kCols,
+          {layer.gates(gates, i, at.col / kLstmUnits, at.row), kLine, 1});
     else
       std::memset(gradState, 0, sizeof(gradState));
     const float *before =

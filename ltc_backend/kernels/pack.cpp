@@ -8,7 +8,6 @@
 
 #include "for_ranges.h"
 
-#include <ATen/native/CPUBlas.h>
 #include <fbgemm/Utils.h>
 
 #include <cstring>
@@ -51,14 +50,10 @@ PackedMatrix::PackedMatrix(const GemmOperand &from, int64_t groups)
 
 void PackedMatrix::multiply(int64_t panel, const float *a, int64_t rows,
                             int64_t aStride, bool accumulate, float *c,
-                            int64_t cStride) const {
-  constexpr int64_t kRows =
-      64; // a block of `a` stays in the second-level cache
-  for (int64_t row = 0; row < rows; row += kRows)
-    at::native::cpublas::brgemm(
-        std::min(kRows, rows - row), groups > 1 ? kCols : panelWidth(panel),
-        inner, aStride, kCols, cStride, accumulate, a + row * aStride,
-        data.data() + panel * kCols * inner, c + row * cStride);
+                            int64_t cStride, const SoonRead &soon) const {
+  multiplyBlock(rows, groups > 1 ? kCols : panelWidth(panel), inner,
+                {a, aStride, 1}, data.data() + panel * kCols * inner,
+                accumulate, c, cStride, soon);
 }
 
 } // namespace ltc::backend

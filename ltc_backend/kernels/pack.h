@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "block_product.h"
 #include "gemm.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ void pack(const GemmOperand &from, int64_t row, int64_t col, int64_t rows,
 /// columns of each, side by side, and zeros where there are no more.
 class PackedMatrix {
 public:
-  static constexpr int64_t kCols = 64;
+  static constexpr int64_t kCols = kBlockCols;
 
   /// Whether this processor can multiply by one.
   LTC_API static bool isSupported();
@@ -38,9 +39,10 @@ public:
   int64_t panels() const { return (cols + groupCols() - 1) / groupCols(); }
   /// c = a times a panel, or c += it; `a` has as many rows as `c` and the inner
   /// dimension as columns, `c` all columns of the panel, or those of the only
-  /// group. On the calling thread.
+  /// group. Brings `soon` near meanwhile. On the calling thread.
   void multiply(int64_t panel, const float *a, int64_t rows, int64_t aStride,
-                bool accumulate, float *c, int64_t cStride) const;
+                bool accumulate, float *c, int64_t cStride,
+                const SoonRead &soon = {}) const;
 
 private:
   int64_t inner, groups;

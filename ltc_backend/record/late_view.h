@@ -7,10 +7,10 @@
 //
 // Many views are only there to take another one of, or are never read. A view
 // that is born has its sizes and strides (wrapper.h) and the views that lead to
-// it from its storage's base; nodes, and a value, it gets when one is asked for.
-// Till then it has none of the base's, so that nothing keeps that alive after a
-// write. PyTorch takes it for one that is out of date: whoever syncs it before
-// reading, as all must, gets the value.
+// it from its storage's base; nodes, and a value, it gets when one is asked
+// for. Till then it has none of the base's, so that nothing keeps that alive
+// after a write. PyTorch takes it for one that is out of date: whoever syncs it
+// before reading, as all must, gets the value.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -17,15 +17,20 @@ namespace ltc::backend {
 namespace functional = at::functionalization;
 using at::FunctionalTensorWrapper;
 
-/// PyTorch's number of the storage's value that a wrapper has taken, which no
-/// public function sets.
-template <auto Member> struct Generation {
+/// Members of PyTorch's wrapper that no public function sets: the number of the
+/// storage's value that it has taken, and, sizes left alone, that value.
+template <auto Generation, auto Value> struct Members {
   friend size_t &generationOf(FunctionalTensorWrapper &wrapper) {
-    return wrapper.*Member;
+    return wrapper.*Generation;
+  }
+  friend at::Tensor &insideOf(FunctionalTensorWrapper &wrapper) {
+    return wrapper.*Value;
   }
 };
 size_t &generationOf(FunctionalTensorWrapper &wrapper);
-template struct Generation<&FunctionalTensorWrapper::generation_>;
+at::Tensor &insideOf(FunctionalTensorWrapper &wrapper);
+template struct Members<&FunctionalTensorWrapper::generation_,
+                        &FunctionalTensorWrapper::value_>;
 /// Of a view that has not been taken. No storage is written to that often.
 static constexpr size_t kNotTaken = SIZE_MAX;
 
@@ -74,7 +79,9 @@ static at::Tensor take(FunctionalTensorWrapper &view, const at::Tensor &base) {
   std::unique_lock lock(list.mutex);
   taking.value = valueOf(*data);
   for (const auto &meta : view.view_metas()) {
-    auto *own = dynamic_cast<OwnViewMeta *>(meta.get());
+    auto *own = meta->out_index == OwnViewMeta::kOwn
+                    ? static_cast<OwnViewMeta *>(meta.get())
+                    : nullptr;
     while (!own || !own->takeKnown(taking)) {
       lock.unlock();
       if (!own || !own->learn(taking))
@@ -85,10 +92,8 @@ static at::Tensor take(FunctionalTensorWrapper &view, const at::Tensor &base) {
   TensorDataPtr taken =
       addTensor(list, std::static_pointer_cast<OpNode>(taking.value.node), 0);
   lock.unlock();
-  at::Tensor bare = makeTensor(std::move(taken), view.sizes(), {});
-  bare.unsafeGetTensorImpl()->set_sizes_and_strides(
-      view.sizes(), view.strides(), view.storage_offset());
-  return bare;
+  return makeTensor(std::move(taken), view.sizes(), view.strides(),
+                    view.storage_offset());
 }
 
 void settle(FunctionalTensorWrapper &wrapper) {
@@ -100,11 +105,12 @@ void settle(FunctionalTensorWrapper &wrapper) {
     return wrapper.sync_();
   auto &storage = static_cast<functional::FunctionalStorageImpl &>(
       *wrapper.unsafe_storage().unsafeGetStorageImpl());
-  storage.apply_updates();
+  if (storage.generation() > 0)
+    storage.apply_updates();
   at::Tensor value = take(wrapper, storage.base());
   if (!value.defined())
     return wrapper.sync_();
-  wrapper.replace_(value, /*from_lazy_regenerate=*/true);
+  insideOf(wrapper) = std::move(value);
   std::atomic_ref(generationOf(wrapper))
       .store(storage.generation(), std::memory_order_release);
 }

@@ -7,10 +7,10 @@
 //
 // Many views are only there to take another one of, or are never read. A view
 // that is born has its sizes and strides (wrapper.h) and the views that lead to
-// it from its storage's base; nodes, and a value, it gets when one is asked for.
-// Till then it has none of the base's, so that nothing keeps that alive after a
-// write. PyTorch takes it for one that is out of date: whoever syncs it before
-// reading, as all must, gets the value.
+// it from its storage's base; nodes, and a value, it gets when one is asked
+// for. Till then it has none of the base's, so that nothing keeps that alive
+// after a write. PyTorch takes it for one that is out of date: whoever syncs it
+// before reading, as all must, gets the value.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -33,7 +33,11 @@ struct Taking {
 /// What functionalisation keeps of a view that is taken here.
 struct OwnViewMeta : at::functionalization::ViewMeta {
   explicit OwnViewMeta(bool hasInverse)
-      : ViewMeta(/*has_symbolic_inputs=*/false), hasInverse(hasInverse) {}
+      : ViewMeta(/*has_symbolic_inputs=*/false, /*is_multi_output=*/false,
+                 /*is_as_strided=*/false, kOwn),
+        hasInverse(hasInverse) {}
+  /// By this out_index they are told from PyTorch's, which count from 0.
+  static constexpr int64_t kOwn = -1;
 
   /// Goes from the value to the view of it. False, and nothing is done, if no
   /// such call has been met. With the list's lock.

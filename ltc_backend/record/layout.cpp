@@ -43,13 +43,18 @@ Layout layoutOfCopy(const at::Tensor &source,
 
 void setLayout(c10::TensorImpl &bare, at::IntArrayRef sizes,
                const Layout &layout) {
+  if (!layout.strides.empty())
+    return setLayout(bare, sizes, layout.strides, layout.offset);
+  bare.set_custom_sizes_strides(c10::TensorImpl::SizesStridesPolicy::Default);
+  bare.set_sizes_contiguous(sizes);
+  bare.set_storage_offset(layout.offset);
+}
+
+void setLayout(c10::TensorImpl &bare, at::IntArrayRef sizes,
+               at::IntArrayRef strides, int64_t offset) {
   // Otherwise LTCTensorImpl makes strides up from the sizes when asked.
   bare.set_custom_sizes_strides(c10::TensorImpl::SizesStridesPolicy::Default);
-  if (layout.strides.empty())
-    bare.set_sizes_contiguous(sizes);
-  else
-    bare.set_sizes_and_strides(sizes, layout.strides);
-  bare.set_storage_offset(layout.offset);
+  bare.set_sizes_and_strides(sizes, strides, offset);
 }
 
 at::Tensor metaLike(const at::Tensor &tensor) {

@@ -34,6 +34,8 @@ bool isRowMajor(at::IntArrayRef sizes, at::IntArrayRef strides);
 /// Makes a bare lazy tensor report these. Its memory stays as it is.
 void setLayout(c10::TensorImpl &bare, at::IntArrayRef sizes,
                const Layout &layout);
+void setLayout(c10::TensorImpl &bare, at::IntArrayRef sizes,
+               at::IntArrayRef strides, int64_t offset);
 
 /// A meta tensor of the same dtype, sizes and strides.
 at::Tensor metaLike(const at::Tensor &tensor);

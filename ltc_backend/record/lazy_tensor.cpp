@@ -113,13 +113,25 @@ struct Carrier final : LazyTensor {
 };
 } // namespace
 
-at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
-                      const Layout &layout) {
+static at::Tensor makeWithoutSizes(TensorDataPtr data) {
   at::Tensor tensor(
       c10::make_intrusive<LTCTensorImpl>(Carrier(std::move(data))));
-  setLayout(*tensor.unsafeGetTensorImpl(), sizes, layout);
   // There is none, which PyTorch's own code would take for one at null.
   tensor.unsafeGetTensorImpl()->set_storage_access_should_throw();
+  return tensor;
+}
+
+at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
+                      const Layout &layout) {
+  at::Tensor tensor = makeWithoutSizes(std::move(data));
+  setLayout(*tensor.unsafeGetTensorImpl(), sizes, layout);
+  return tensor;
+}
+
+at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
+                      at::IntArrayRef strides, int64_t offset) {
+  at::Tensor tensor = makeWithoutSizes(std::move(data));
+  setLayout(*tensor.unsafeGetTensorImpl(), sizes, strides, offset);
   return tensor;
 }
 

@@ -70,6 +70,8 @@ TensorDataPtr addTensor(PendingList &list, std::shared_ptr<OpNode> node,
 /// A new bare (not functional) tensor for a result, or for device data.
 at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
                       const Layout &layout);
+at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
+                      at::IntArrayRef strides, int64_t offset);
 at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index,
                       const Layout &layout);
 at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device,

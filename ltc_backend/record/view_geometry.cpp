@@ -180,8 +180,7 @@ bool Geometry::diagonal(int64_t shift, int64_t first, int64_t second) {
   int64_t stride = strides[first] + strides[second];
   // Of an empty one PyTorch leaves the offset where it is.
   if (size > 0)
-    offset +=
-        shift >= 0 ? shift * strides[second] : -shift * strides[first];
+    offset += shift >= 0 ? shift * strides[second] : -shift * strides[first];
   erase(std::max(first, second));
   erase(std::min(first, second));
   sizes.push_back(std::max<int64_t>(size, 0));

@@ -22,7 +22,8 @@ struct ViewOp {
       : view(c10::Dispatcher::singleton().findSchemaOrThrow(
             (std::string("aten::") + name).c_str(), overload)),
         info(opInfo(find("_copy", overload).value())),
-        stock(view.getComputedKernelForDispatchKey(c10::DispatchKey::Functionalize)),
+        stock(view.getComputedKernelForDispatchKey(
+            c10::DispatchKey::Functionalize)),
         isView(view.schema().name() == "aten::view"),
         repeats(view.schema().name() == "aten::expand" ||
                 view.schema().name() == "aten::unfold") {
@@ -103,7 +104,8 @@ template <typename... Attributes> struct DirectViewMeta final : OwnViewMeta {
     op.stock.callBoxed(op.view, stack[0].toTensor().key_set(), &stack);
     at::Tensor view = stack.back().toTensor();
     const auto &metas =
-        at::functionalization::impl::unsafeGetFunctionalWrapper(view)->view_metas();
+        at::functionalization::impl::unsafeGetFunctionalWrapper(view)
+            ->view_metas();
     return metas.back()->reverse(base, mutated);
   }
 
@@ -124,7 +126,9 @@ private:
         },
         attributes);
   }
-  template <typename T> static c10::IValue boxed(const T &value) { return value; }
+  template <typename T> static c10::IValue boxed(const T &value) {
+    return value;
+  }
   static c10::IValue boxed(const Integers &values) {
     return at::IntArrayRef(values);
   }

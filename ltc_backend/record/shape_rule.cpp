@@ -51,7 +51,9 @@ static bool hasMisleadingMeta(const OpInfo &info) {
       "aten::multilabel_margin_loss_backward",
       "aten::multilabel_margin_loss_forward",
       "aten::native_batch_norm",
-      "aten::native_layer_norm"};
+      "aten::native_layer_norm",
+      "aten::pixel_shuffle",
+      "aten::pixel_unshuffle"};
   return names->count(info.name);
 }
 
@@ -225,8 +227,6 @@ static bool hasMisleadingStrides(const OpInfo &info) {
       "aten::nll_loss2d_backward",
       "aten::nll_loss_backward",
       "aten::ormqr",
-      "aten::pixel_shuffle",
-      "aten::pixel_unshuffle",
       "aten::replication_pad1d",
       "aten::replication_pad2d",
       "aten::replication_pad2d_backward",
@@ -267,6 +267,20 @@ static void takeChannelsLast(const OpInfo &info,
       result = result.toTensor().contiguous(format);
 }
 
+/// On ones: zeros may not be divided by. What the kernel refuses of them leaves
+/// the results as they are.
+static void takeStridesOfCpu(const OpInfo &info,
+                             c10::ArrayRef<IValue> arguments,
+                             torch::jit::Stack &results) {
+  torch::jit::Stack stack = replaceAll(arguments, onCpuOnes);
+  std::string reason;
+  try {
+    if (runMeta(info.handle, stack, reason))
+      results = std::move(stack);
+  } catch (const std::exception &) {
+  }
+}
+
 /// Whether the rank, which values decide, decides if there are residuals.
 static bool hasResidualsByRank(const OpInfo &info,
                                c10::ArrayRef<IValue> arguments) {
@@ -298,10 +312,9 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   bool wantsBins = info.name == "aten::histogram.bins_tensor" ||
                    info.name == "aten::_histogramdd_from_bin_tensors";
   bool wantsRank = info.name == "aten::linalg_lstsq";
-  bool misleads =
-      wantsBins || wantsRank || hasMisleadingMeta(info) ||
-      isPowerOfBool(info, arguments) || countsUnlikeMeta(info, arguments) ||
-      (hasMisleadingStrides(info) && std::ranges::any_of(arguments, isStrided));
+  bool misleads = wantsBins || wantsRank || hasMisleadingMeta(info) ||
+                  isPowerOfBool(info, arguments) ||
+                  countsUnlikeMeta(info, arguments);
   if (hasResidualsByRank(info, arguments)) {
     reason = "has residuals only if the rank is full";
     return false;
@@ -315,6 +328,8 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
     if (!runMeta(info.view.value_or(info.handle), stack, reason))
       return false;
     takeChannelsLast(info, arguments, stack);
+    if (hasMisleadingStrides(info) && std::ranges::any_of(arguments, isStrided))
+      takeStridesOfCpu(info, arguments, stack);
     isInferred = true;
   } catch (const std::exception &) {
     if (misleads)

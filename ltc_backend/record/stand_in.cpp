@@ -30,6 +30,11 @@ const StandIn onCpu = {c10::kCPU, [](const at::Tensor &like) {
                                                   like.scalar_type())
                              .zero_();
                        }};
+const StandIn onCpuOnes = {
+    c10::kCPU, [](const at::Tensor &like) {
+      return at::empty_strided(like.sizes(), like.strides(), like.scalar_type())
+          .fill_(1);
+    }};
 const StandIn onCpuRising = {
     c10::kCPU, [](const at::Tensor &like) {
       return at::arange(like.numel(), like.scalar_type()).view(like.sizes());

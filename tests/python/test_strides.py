@@ -297,6 +297,22 @@ def test_layout_of_results_and_gradients(op, layout):
     assert program("lazy") == program("cpu")
 
 
+def test_division_of_strided_integers():
+    def program(device):
+        x = torch.arange(1, 13, device=device).view(3, 4).t()
+        return torch.floor_divide(x, x.flip(0)), torch.unravel_index(x, (5, 3))
+
+    same(program)
+
+
+def test_empty_images_are_not_shuffled():
+    x = torch.empty(0, 1, 6, 6)
+    assert (
+        functional.pixel_unshuffle(x.to("lazy"), 3).cpu().shape
+        == functional.pixel_unshuffle(x, 3).shape
+    )
+
+
 def test_gradient_of_as_strided():
     def program(device):
         x = numbers(device, 3, 4).t().requires_grad_()

@@ -284,12 +284,19 @@ void Collector::chooseDonations() {
   }
 }
 
+/// Fewer pieces are parts of a model, such as a cache and what is new.
+constexpr size_t kSample = 4;
+
+static bool joinsSample(const OpNode &node) {
+  return node.call->op->joins && node.inputs.size() >= kSample;
+}
+
 bool Collector::joinsInputs() const {
   const ValueId *operand = result.operands.data();
   for (const OpNode *node : result.nodes) {
     auto own = std::span(operand, node->inputs.size());
     operand += own.size();
-    if (node->call->op->joins && std::ranges::any_of(own, [&](ValueId value) {
+    if (joinsSample(*node) && std::ranges::any_of(own, [&](ValueId value) {
           return value < result.inputs.size();
         }))
       return true;
@@ -298,7 +305,7 @@ bool Collector::joinsInputs() const {
 }
 
 /// Which tensors a sample of many repeats, or shares with other ops, must not
-/// make another graph: each piece of a concatenation is an input of its own.
+/// make another graph: each piece of it is an input of its own.
 void Collector::separatePieces() {
   std::vector<ValueId> fresh(result.operands.size(), kNoValue);
   // A donated input stays one: its readers must be seen to come before.
@@ -315,7 +322,7 @@ void Collector::separatePieces() {
       ValueId old = result.operands[position];
       if (old >= inputs.size())
         continue;
-      bool isPiece = node->call->op->joins && !donated[old];
+      bool isPiece = joinsSample(*node) && !donated[old];
       if (isPiece || shared[old] == kNoValue) {
         fresh[position] = ValueId(result.inputs.size());
         result.inputs.push_back(inputs[old]);

@@ -24,8 +24,6 @@ class Model(NamedTuple):
     batch: Callable[[], dict[str, torch.Tensor]]
     loss: Callable[[nn.Module, dict[str, torch.Tensor]], torch.Tensor]
     generates: bool = False
-    # Values that a step needs while it goes on; each ends a graph.
-    reads: int = 0
     # Ops of the step whose result shapes depend on values.
     fallbacks: frozenset[str] = frozenset()
 

@@ -33,6 +33,20 @@ TIMM = {
     "timm regnet": row("regnetx_002"),
     "timm densenet": row("densenet121", block_config=(2, 2), growth_rate=8),
     "timm vit": row("test_vit", img_size=32, patch_size=8, drop_rate=0.1),
+    "timm vit, patches dropped": row(
+        "test_vit", img_size=32, patch_size=8, patch_drop_rate=0.25
+    ),
+    "timm deit": row(
+        "deit_tiny_patch16_224",
+        img_size=32,
+        patch_size=8,
+        embed_dim=32,
+        depth=2,
+        num_heads=4,
+    ),
+    "timm edgenext": row("edgenext_xx_small", size=64),
+    "timm fastvit": row("fastvit_t8", size=64),
+    "timm maxvit": row("maxvit_rmlp_pico_rw_256", size=64, img_size=64),
     "timm swin": row(
         "swin_tiny_patch4_window7_224",
         img_size=32,

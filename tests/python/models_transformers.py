@@ -1,6 +1,6 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The table of Hugging Face transformers' models."""
+"""The table of Hugging Face transformers' models of text and of sounds."""
 
 import torch
 from model_rows import (
@@ -10,7 +10,6 @@ from model_rows import (
     VOCABULARY,
     Model,
     classes,
-    images,
     package,
     padding_mask,
     tokens,
@@ -39,7 +38,22 @@ GPT = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
-TINY_IMAGE = TINY | {"image_size": 32, "patch_size": 8}
+TRANSLATOR = {
+    "vocab_size": VOCABULARY,
+    "d_model": 32,
+    "max_position_embeddings": 64,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 2,
+    "forced_eos_token_id": None,
+}
 
 WAVES = TINY | {
     "conv_dim": [16, 16],
@@ -89,6 +103,11 @@ def classified_tokens():
     return {"input_ids": tokens(), "labels": torch.randint(0, CLASSES, (BATCH, LENGTH))}
 
 
+def classified_places():
+    corner = torch.randint(0, 64, (BATCH, LENGTH, 1))
+    return classified_tokens() | {"bbox": corner.expand(-1, -1, 4).contiguous()}
+
+
 def answered_text():
     return {
         "input_ids": tokens(),
@@ -99,14 +118,6 @@ def answered_text():
 
 def translated_text():
     return {"input_ids": tokens(), "labels": tokens(6)}
-
-
-def classified_images():
-    return {"pixel_values": images(), "labels": classes()}
-
-
-def captioned_images():
-    return {"input_ids": tokens(), "pixel_values": images(), "return_loss": True}
 
 
 def classified_sounds():
@@ -155,6 +166,17 @@ TRANSFORMERS = {
     ),
     "mpnet": row("MPNetForMaskedLM", text, TINY),
     "fnet": row("FNetForMaskedLM", text, TINY),
+    "bigbird": row(
+        "BigBirdForSequenceClassification",
+        lambda: {"input_ids": tokens(32), "labels": classes()},
+        TINY
+        | {"attention_type": "block_sparse", "block_size": 4, "num_random_blocks": 1},
+    ),
+    "layoutlm": row(
+        "LayoutLMForTokenClassification",
+        classified_places,
+        TINY | {"max_2d_position_embeddings": 64},
+    ),
     "xlnet": row(
         "XLNetForSequenceClassification",
         classified_text,
@@ -174,8 +196,50 @@ TRANSFORMERS = {
     "gemma": causal("Gemma2ForCausalLM", GROUPED | {"head_dim": 8}),
     "phi": causal("PhiForCausalLM", GROUPED),
     "falcon": causal("FalconForCausalLM", TINY),
+    "qwen2": causal("Qwen2ForCausalLM", GROUPED),
+    "qwen2 moe": causal(
+        "Qwen2MoeForCausalLM",
+        GROUPED
+        | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
+        | {"shared_expert_intermediate_size": 24},
+    ),
+    "phi3": causal("Phi3ForCausalLM", GROUPED),
+    "olmo2": causal("Olmo2ForCausalLM", GROUPED),
+    "gemma3": causal(
+        "Gemma3ForCausalLM",
+        GROUPED
+        | {"head_dim": 8, "sliding_window": 6}
+        | {"layer_types": ["sliding_attention", "full_attention"]},
+    ),
+    "gpt_neo": causal(
+        "GPTNeoForCausalLM",
+        TINY
+        | {"num_layers": 2, "num_heads": 4, "window_size": 6}
+        | {"attention_types": [[["global", "local"], 1]]},
+    ),
     "mixtral": causal("MixtralForCausalLM", GROUPED | {"num_local_experts": 4}),
     "mamba": causal("MambaForCausalLM", TINY | {"state_size": 8, "time_step_rank": 4}),
+    "falcon_mamba": causal(
+        "FalconMambaForCausalLM", TINY | {"state_size": 8, "time_step_rank": 4}
+    ),
+    "mamba2": causal(
+        "Mamba2ForCausalLM",
+        TINY
+        | {"state_size": 8, "num_heads": 8, "head_dim": 8, "n_groups": 1}
+        | {"chunk_size": 4},
+    ),
+    "jamba": causal(
+        "JambaForCausalLM",
+        GROUPED
+        | {"num_experts": 2, "expert_layer_period": 2, "expert_layer_offset": 1}
+        | {"attn_layer_period": 2, "attn_layer_offset": 1, "mamba_d_state": 8}
+        | {"mamba_dt_rank": 4, "use_mamba_kernels": False},
+    ),
+    "rwkv": causal(
+        "RwkvForCausalLM",
+        {"vocab_size": VOCABULARY, "context_length": 32, "hidden_size": 32}
+        | {"num_hidden_layers": 2, "attention_hidden_size": 32},
+    ),
     # Text to text
     "t5": causal(
         "T5ForConditionalGeneration",
@@ -184,48 +248,16 @@ TRANSFORMERS = {
         | {"tie_word_embeddings": False},
         translated_text,
     ),
-    "bart": causal(
-        "BartForConditionalGeneration",
-        {"vocab_size": VOCABULARY, "d_model": 32, "max_position_embeddings": 64}
-        | {"encoder_layers": 2, "decoder_layers": 2}
-        | {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
-        | {"encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
-        | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-        | {"decoder_start_token_id": 2, "forced_eos_token_id": None},
+    "bart": causal("BartForConditionalGeneration", TRANSLATOR, translated_text),
+    "pegasus": causal("PegasusForConditionalGeneration", TRANSLATOR, translated_text),
+    "marian": causal(
+        "MarianMTModel",
+        TRANSLATOR | {"decoder_vocab_size": VOCABULARY},
         translated_text,
-    ),
-    # Images
-    "vit": row("ViTForImageClassification", classified_images, TINY_IMAGE),
-    "deit": row("DeiTForImageClassification", classified_images, TINY_IMAGE),
-    "dinov2": row("Dinov2ForImageClassification", classified_images, TINY_IMAGE),
-    "swin": row(
-        "SwinForImageClassification",
-        classified_images,
-        {"image_size": 32, "patch_size": 4, "embed_dim": 16, "depths": [2, 2]}
-        | {"num_heads": [2, 4], "window_size": 4, "num_labels": CLASSES},
-    ),
-    "segformer": row(
-        "SegformerForImageClassification",
-        classified_images,
-        {"hidden_sizes": [8, 16], "depths": [1, 1], "sr_ratios": [2, 1]}
-        | {"num_encoder_blocks": 2, "num_attention_heads": [1, 2]}
-        | {"strides": [4, 2], "patch_sizes": [7, 3], "mlp_ratios": [2, 2]}
-        | {"num_labels": CLASSES},
-    ),
-    "mobilevit": row(
-        "MobileViTForImageClassification",
-        classified_images,
-        {"image_size": 32, "patch_size": 1, "hidden_sizes": [16, 16, 16]}
-        | {"neck_hidden_sizes": [8, 8, 8, 8, 8, 8, 16], "num_attention_heads": 2}
-        | {"num_labels": CLASSES},
-    ),
-    "clip": row(
-        "CLIPModel",
-        captioned_images,
-        {"text_config": TINY, "vision_config": TINY_IMAGE, "projection_dim": 16},
     ),
     # Sounds
     "wav2vec2": row("Wav2Vec2ForSequenceClassification", classified_sounds, WAVES),
+    "hubert": row("HubertForSequenceClassification", classified_sounds, WAVES),
     "wav2vec2 ctc": row(
         "Wav2Vec2ForCTC",
         spoken_text,

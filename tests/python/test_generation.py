@@ -62,6 +62,10 @@ def test_greedy_tokens_agree_with_eager(name, counts):
         ("gpt2", {"do_sample": True, "top_k": 10, "top_p": 0.9}),
         ("t5", {"do_sample": True, "temperature": 2.0}),
         ("llama", {"num_beams": 2}),
+        ("gpt2", {"num_beams": 3, "num_return_sequences": 2}),
+        ("mamba", {"num_beams": 2}),
+        ("llama", {"cache_implementation": "static"}),
+        ("llama", {"do_sample": True, "min_p": 0.05, "no_repeat_ngram_size": 2}),
         ("bloom", {"use_cache": False}),
     ],
 )

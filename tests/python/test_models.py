@@ -8,8 +8,10 @@ from model_rows import Model, move
 from models_timm import TIMM
 from models_torch_nn import TORCH_NN
 from models_transformers import TRANSFORMERS
+from models_vision import VISION
 
-MODELS = TRANSFORMERS | TIMM | TORCH_NN
+THIRD_PARTY = TRANSFORMERS | VISION | TIMM
+MODELS = THIRD_PARTY | TORCH_NN
 STEPS = 5
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("third_party")]
@@ -49,8 +51,8 @@ def test_trains_as_eager(name, counts):
     torch.testing.assert_close(losses, expected, rtol=1e-5, atol=1e-7)
     assert (expected[1:] != expected[0]).all()  # something is learnt
     # The first step is one graph, those with optimizer state are another.
-    assert counts["execute.launches"] == STEPS * (1 + row.reads)
-    assert counts["codegen.graphs"] <= 2 + row.reads
+    assert counts["execute.launches"] == STEPS
+    assert counts["codegen.graphs"] <= 2
     fallen = {name.removeprefix("record.fallback.") for name in counts.fallbacks()}
     assert fallen == row.fallbacks
     torch.testing.assert_close(
@@ -62,9 +64,5 @@ def test_trains_as_eager(name, counts):
 
 
 def test_there_are_25_third_party_classes():
-    kinds = {type(row.make()) for row in (TRANSFORMERS | TIMM).values()}
+    kinds = {type(row.make()) for row in THIRD_PARTY.values()}
     assert len(kinds) >= 25
-
-
-def test_no_model_needs_more_than_three_graphs():
-    assert {name for name, row in MODELS.items() if 2 + row.reads > 3} == set()

@@ -35,7 +35,7 @@ def test_what_a_sample_repeats_makes_no_other_graph(join, counts):
     assert counts["codegen.graphs"] <= 2
 
 
-@pytest.mark.parametrize("pieces", ["ab", "aa", "aba"])
+@pytest.mark.parametrize("pieces", ["aa", "aba", "abab", "aaaa"])
 def test_pieces_that_are_overwritten(pieces, counts):
     """What a step updates is read first, by the concatenation and by others."""
 

@@ -66,7 +66,9 @@ private:
   template <typename T> void readUnboxed(size_t index, const T &value) {
     if constexpr (std::is_same_v<T, at::Tensor>)
       readTensor(value);
-    else if constexpr (std::is_convertible_v<T, at::IntArrayRef>)
+    // An integer is converted too: to an array of one.
+    else if constexpr (std::is_convertible_v<T, at::IntArrayRef> &&
+                       !std::is_arithmetic_v<T>)
       readIntegers(value);
     else
       read(info.arguments[index], value);

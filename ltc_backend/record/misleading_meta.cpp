@@ -125,9 +125,8 @@ static bool isTransposedVolume(const OpInfo &info,
   return false;
 }
 
-void takeChannelsLast(const OpInfo &info,
-                             c10::ArrayRef<IValue> arguments,
-                             torch::jit::Stack &results) {
+void takeChannelsLast(const OpInfo &info, c10::ArrayRef<IValue> arguments,
+                      torch::jit::Stack &results) {
   // With the arguments by which the CPU's kernels choose.
   static const auto *ops = new std::map<std::string, std::vector<size_t>>{
       {"aten::convolution", {0, 1}},

@@ -29,8 +29,7 @@ bool hasMisleadingStrides(const OpInfo &info);
 
 /// Gives results of the few ops whose meta kernels leave strides to the device
 /// the memory format that the CPU's kernels choose.
-void takeChannelsLast(const OpInfo &info,
-                      c10::ArrayRef<c10::IValue> arguments,
+void takeChannelsLast(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments,
                       torch::jit::Stack &results);
 
 } // namespace ltc::backend

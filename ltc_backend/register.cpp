@@ -28,7 +28,6 @@
 #include "ltc_backend/record/linalg_check.h"
 #include "ltc_backend/record/lstm.h"
 #include "ltc_backend/record/only_dense.h"
-#include "ltc_backend/record/optimizer_state.h"
 #include "ltc_backend/record/out_twin.h"
 #include "ltc_backend/record/overlap.h"
 #include "ltc_backend/record/questions.h"
@@ -175,7 +174,6 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerWrappers(*functionalize);
   registerRefusals();
   registerRecorder(*aten, *functionalize);
-  registerOptimizerState(*functionalize);
   // A key has one fallback at a time. By now, no op that can be the first on
   // the device in another thread is without a kernel of its own.
   if (dropFallback) {

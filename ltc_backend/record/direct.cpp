@@ -8,10 +8,10 @@
 
 #include "ltc_backend/backend.h"
 #include "ltc_backend/record/call_reader.h"
-#include "ltc_backend/record/custom_op.h"
-#include "ltc_backend/record/keep_layout.h"
+#include "ltc_backend/record/ops/custom_op.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/unboxed.h"
+#include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <ATen/FunctionalTensorWrapper.h>

@@ -14,7 +14,7 @@
 
 #include "ltc/graph.h"
 #include "ltc_backend/graph/device_data.h"
-#include "ltc_backend/record/layout.h"
+#include "ltc_backend/record/views/layout.h"
 
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/lazy/core/ir.h>

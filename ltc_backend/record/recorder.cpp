@@ -16,8 +16,8 @@
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
-#include "ltc_backend/record/custom_op.h"
-#include "ltc_backend/record/number_limits.h"
+#include "ltc_backend/record/checks/number_limits.h"
+#include "ltc_backend/record/ops/custom_op.h"
 #include "ltc_backend/record/recycled.h"
 
 namespace ltc::backend {

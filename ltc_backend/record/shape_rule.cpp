@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/convert.h"
+#include "ltc_backend/record/checks/misleading_meta.h"
+#include "ltc_backend/record/checks/number_limits.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/misleading_meta.h"
-#include "ltc_backend/record/number_limits.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 

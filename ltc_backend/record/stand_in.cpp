@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/stand_in.h"
 
-#include "ltc_backend/record/keep_layout.h"
+#include "ltc_backend/record/views/keep_layout.h"
 
-#include "ltc_backend/record/layout.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/views/layout.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>

@@ -15,8 +15,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/late_view.h"
-#include "ltc_backend/record/view_geometry.h"
+#include "ltc_backend/record/views/late_view.h"
+#include "ltc_backend/record/views/view_geometry.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/stack.h>

@@ -21,10 +21,10 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/autocast.h"
-#include "ltc_backend/record/custom_op.h"
 #include "ltc_backend/record/lowering.h"
-#include "ltc_backend/record/strided_view.h"
+#include "ltc_backend/record/ops/autocast.h"
+#include "ltc_backend/record/ops/custom_op.h"
+#include "ltc_backend/record/views/strided_view.h"
 #include "ltc_backend/register.h"
 
 #include <torch/csrc/Exceptions.h>

@@ -1,0 +1,149 @@
+//===- checks/misleading_meta.cpp - Where meta kernels err ----------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/checks/misleading_meta.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace ltc::backend {
+using c10::IValue;
+
+static bool isListed(const OpInfo &info) {
+  static const auto *names = new std::set<std::string>{
+      "aten::_batch_norm_with_update_functional",
+      "aten::_embedding_bag",
+      "aten::_embedding_bag_forward_only",
+      "aten::_fake_quantize_learnable_per_tensor_affine",
+      "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+      "aten::dequantize.self",
+      "aten::fake_quantize_per_channel_affine_cachemask",
+      "aten::fake_quantize_per_tensor_affine_cachemask",
+      "aten::_grouped_mm",
+      "aten::_histogramdd_bin_edges",
+      "aten::_histogramdd_from_bin_cts",
+      "aten::_native_batch_norm_legit",
+      "aten::_native_batch_norm_legit.no_stats",
+      "aten::_native_batch_norm_legit_functional",
+      "aten::_native_batch_norm_legit_no_training",
+      "aten::_native_multi_head_attention",
+      "aten::fractional_max_pool3d_backward",
+      "aten::geqrf",
+      "aten::histogram.bin_ct",
+      "aten::multi_margin_loss",
+      "aten::multi_margin_loss_backward",
+      "aten::multilabel_margin_loss_backward",
+      "aten::multilabel_margin_loss_forward",
+      "aten::native_batch_norm",
+      "aten::native_layer_norm",
+      "aten::pixel_shuffle",
+      "aten::pixel_unshuffle"};
+  return names->count(info.name);
+}
+
+/// Powers of bools: meta kernels make integers of them, as of any number.
+static bool isPowerOfBool(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  return info.name == "aten::pow.Tensor_Scalar" && arguments[1].isBool() &&
+         arguments[0].toTensor().scalar_type() == at::kBool;
+}
+
+/// Where eager counts steps in doubles, or has no kernel for the dtype.
+static bool countsUnlikeMeta(const OpInfo &info,
+                             c10::ArrayRef<IValue> arguments) {
+  bool isRange = info.name.starts_with("aten::arange") ||
+                 info.name.starts_with("aten::range");
+  if (!isRange && !info.name.starts_with("aten::linspace") &&
+      !info.name.starts_with("aten::logspace"))
+    return false;
+  constexpr double exact = 1LL << 31;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (info.arguments[i].name == "dtype" && arguments[i].isInt()) {
+      auto dtype = at::ScalarType(arguments[i].toInt());
+      if (dtype == at::kBool || at::isComplexType(dtype))
+        return true;
+    }
+    if (isRange && arguments[i].isScalar() && !arguments[i].isBool() &&
+        !(std::abs(arguments[i].toScalar().toDouble()) < exact))
+      return true;
+  }
+  return false;
+}
+
+bool hasMisleadingMeta(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  return isListed(info) || isPowerOfBool(info, arguments) ||
+         countsUnlikeMeta(info, arguments);
+}
+
+bool hasMisleadingStrides(const OpInfo &info) {
+  static const auto *names = new std::set<std::string>{
+      "aten::_batch_norm_with_update_functional_backward",
+      "aten::_fft_c2r",
+      "aten::_fft_r2c",
+      "aten::batch_norm_backward",
+      "aten::channel_shuffle",
+      "aten::copysign.Tensor",
+      "aten::div.Tensor_mode",
+      "aten::floor_divide",
+      "aten::heaviside",
+      "aten::huber_loss_backward",
+      "aten::linalg_householder_product",
+      "aten::logaddexp",
+      "aten::logaddexp2",
+      "aten::logical_and",
+      "aten::logical_or",
+      "aten::logical_xor",
+      "aten::max_unpool2d",
+      "aten::max_unpool3d",
+      "aten::mse_loss_backward",
+      "aten::native_batch_norm_backward",
+      "aten::native_channel_shuffle",
+      "aten::native_dropout_backward",
+      "aten::native_layer_norm_backward",
+      "aten::nll_loss2d_backward",
+      "aten::nll_loss_backward",
+      "aten::ormqr",
+      "aten::replication_pad1d",
+      "aten::replication_pad2d",
+      "aten::replication_pad2d_backward",
+      "aten::replication_pad3d",
+      "aten::smooth_l1_loss_backward"};
+  return names->count(info.name);
+}
+
+/// The one convolution that is row-major whatever it is given.
+static bool isTransposedVolume(const OpInfo &info,
+                               c10::ArrayRef<IValue> arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (info.arguments[i].name == "transposed")
+      return arguments[i].toBool() && arguments[1].toTensor().dim() == 5;
+  return false;
+}
+
+void takeChannelsLast(const OpInfo &info, c10::ArrayRef<IValue> arguments,
+                      torch::jit::Stack &results) {
+  // With the arguments by which the CPU's kernels choose.
+  static const auto *ops = new std::map<std::string, std::vector<size_t>>{
+      {"aten::convolution", {0, 1}},
+      {"aten::convolution_backward", {1, 2}},
+      {"aten::native_group_norm", {0}},
+      {"aten::native_group_norm_backward", {1}}};
+  auto found = ops->find(info.name);
+  if (found == ops->end() || isTransposedVolume(info, arguments))
+    return;
+  auto format = at::MemoryFormat::Contiguous;
+  for (size_t argument : found->second)
+    if (format == at::MemoryFormat::Contiguous)
+      format = arguments[argument].toTensor().suggest_memory_format();
+  int64_t dims = arguments[found->second[0]].toTensor().dim();
+  for (IValue &result : results)
+    if (result.toTensor().defined() && result.toTensor().dim() == dims)
+      result = result.toTensor().contiguous(format);
+}
+
+} // namespace ltc::backend

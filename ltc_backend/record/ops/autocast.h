@@ -1,0 +1,22 @@
+//===- ops/autocast.h - torch.autocast('lazy') ------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/types.h"
+
+namespace ltc::backend {
+
+/// Registers a casting kernel for each op that autocast casts on the CPU.
+void registerAutocast();
+
+/// Switches autocast of lazy tensors on this thread. PyTorch keeps no autocast
+/// state for lazy: ours is XLA's, its dtype and its dispatch key.
+LTC_API void setAutocastEnabled(bool enabled);
+/// Forgets the casts of parameters, at the end of the outermost region.
+LTC_API void clearAutocastCache();
+
+} // namespace ltc::backend

@@ -1,0 +1,164 @@
+//===- ops/custom_op.cpp - Ops that the user's program defines ------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/ops/custom_op.h"
+
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/lowering.h"
+#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/writes/custom_write.h"
+
+#include <map>
+#include <set>
+
+namespace ltc::backend {
+
+std::atomic<bool> customOpsWait{false};
+
+using c10::DispatchKey;
+
+bool hasFunctionalLazy(c10::ArrayRef<c10::IValue> arguments) {
+  auto isOne = [](const at::Tensor &tensor) {
+    return tensor.defined() && isFunctionalLazy(tensor);
+  };
+  return std::ranges::any_of(arguments, [&](const c10::IValue &value) {
+    if (value.isTensor())
+      return isOne(value.toTensor());
+    return value.isTensorList() &&
+           std::ranges::any_of(value.toTensorVector(), isOne);
+  });
+}
+
+namespace {
+struct CustomOpKernel final : c10::OperatorKernel {
+  explicit CustomOpKernel(const c10::OperatorHandle &op)
+      : stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    constexpr auto composite = DispatchKey::CompositeExplicitAutograd;
+    auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    if (!op.hasKernelForDispatchKey(composite) ||
+        op.hasKernelForDispatchKey(DispatchKey::Lazy) ||
+        !hasFunctionalLazy(arguments))
+      return callStock(stock, op, keys, *stack);
+    if (shapes == Shapes::Unknown)
+      shapes = hasFake(op, arguments) ? Shapes::Said : Shapes::Unsaid;
+    if (shapes == Shapes::Said)
+      return record(opInfo(op), *stack);
+    op.callBoxedForDispatchKey(composite, *stack);
+  }
+
+private:
+  /// torch.library.custom_op registers a kernel for shapes in any case, which
+  /// raises if the program has given none.
+  static bool hasFake(const c10::OperatorHandle &op,
+                      c10::ArrayRef<c10::IValue> arguments) {
+    if (!op.hasKernelForDispatchKey(DispatchKey::Meta))
+      return false;
+    try {
+      callOnStandIns(op, replaceAll(arguments, onMeta));
+      return true;
+    } catch (const std::exception &error) {
+      // What else is wrong is said again when the call is recorded.
+      return std::string_view(error.what()).find("no fake impl") ==
+             std::string_view::npos;
+    }
+  }
+
+  /// Whether the op has a kernel for shapes; each thread finds the same.
+  enum class Shapes : uint8_t { Unknown, Unsaid, Said };
+
+  c10::SafeKernelFunction stock;
+  std::atomic<Shapes> shapes{Shapes::Unknown};
+};
+
+/// Called with the dispatcher's lock held, so it can only take a note.
+class Watcher final : public c10::OpRegistrationListener {
+public:
+  void onOperatorRegistered(const c10::OperatorHandle &op) override {
+    auto space = op.operator_name().getNamespace();
+    if (!space || *space == "aten" || *space == "prim" || *space == "prims" ||
+        *space == "torch_ltc")
+      return;
+    std::lock_guard lock(mutex);
+    waiting.insert(op.operator_name());
+    customOpsWait.store(true, std::memory_order_release);
+  }
+  void onOperatorDeregistered(const c10::OperatorHandle &op) override {
+    std::lock_guard lock(mutex);
+    waiting.erase(op.operator_name());
+  }
+
+  void adopt() {
+    std::lock_guard lock(adopting);
+    while (std::optional<c10::OperatorName> name = next())
+      adopt(*name);
+  }
+
+private:
+  /// The note stays up until all have their kernels, so that no other thread
+  /// calls one that has not.
+  std::optional<c10::OperatorName> next() {
+    std::lock_guard lock(mutex);
+    if (waiting.empty()) {
+      customOpsWait.store(false, std::memory_order_release);
+      return std::nullopt;
+    }
+    return waiting.extract(waiting.begin()).value();
+  }
+
+  void adopt(const c10::OperatorName &name) {
+    // Another op may have gone by this name before.
+    kernels.erase(name);
+    forgetOpInfo(name);
+    auto &dispatcher = c10::Dispatcher::singleton();
+    auto op = dispatcher.findSchema(name);
+    if (!op)
+      return;
+    renewLowering(*op);
+    if (op->hasKernelForDispatchKey(DispatchKey::Functionalize) ||
+        op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
+      return;
+    std::optional<c10::KernelFunction> kernel = writingKernel(*op);
+    if (!kernel)
+      kernel = c10::KernelFunction::makeFromBoxedFunctor(
+          std::make_unique<CustomOpKernel>(*op));
+    kernels.emplace(
+        name, dispatcher.registerImpl(name, DispatchKey::Functionalize, *kernel,
+                                      std::nullopt, nullptr, "torch_ltc"));
+  }
+
+  struct Less {
+    bool operator()(const c10::OperatorName &a,
+                    const c10::OperatorName &b) const {
+      return std::tie(a.name, a.overload_name) <
+             std::tie(b.name, b.overload_name);
+    }
+  };
+  std::map<c10::OperatorName, c10::RegistrationHandleRAII, Less> kernels;
+  std::mutex adopting; ///< guards `kernels`; the dispatcher's comes after it
+  std::mutex mutex;    ///< guards `waiting`; the dispatcher's comes before it
+  std::set<c10::OperatorName, Less> waiting;
+};
+
+Watcher *watcher = nullptr;
+} // namespace
+
+void watchCustomOps() {
+  auto owned = std::make_unique<Watcher>();
+  watcher = owned.get();
+  static auto *registration = new c10::RegistrationHandleRAII(
+      c10::Dispatcher::singleton().addRegistrationListener(std::move(owned)));
+  (void)registration;
+  adoptCustomOps();
+}
+
+void adoptCustomOps() { watcher->adopt(); }
+
+} // namespace ltc::backend

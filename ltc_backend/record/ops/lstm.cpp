@@ -1,0 +1,337 @@
+//===- ops/lstm.cpp - LSTMs as one call a layer ---------------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Eager CPU runs a layer of an LSTM by one oneDNN primitive; the composite
+// kernel for other devices takes a dozen ops a time. Here, too, a direction of
+// a layer is one call; products that cover all times give the gradients of the
+// weights and the input behind it.
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/ops/lstm.h"
+
+#include "ltc_backend/kernels/lstm.h"
+#include "ltc_backend/library.h"
+#include "ltc_backend/record/lazy_tensor.h"
+
+#include <ATen/ATen.h>
+#include <ATen/ops/lstm_native.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace ltc::backend {
+using at::Tensor;
+using at::TensorList;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Two = std::tuple<Tensor, Tensor>;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+namespace {
+
+using Names = std::initializer_list<const char *>;
+
+/// `name(Tensor <each>..., bool reverse) -> (Tensor <result>...)`, or with
+/// `isOut` its variant that writes the results. Not from text: PyTorch's parser
+/// of schemas is TorchScript's.
+c10::FunctionSchema schemaOf(const char *name, Names tensors, Names results,
+                             bool isOut) {
+  auto tensor = c10::TensorType::get();
+  std::vector<c10::Argument> arguments, returns;
+  for (const char *one : tensors)
+    arguments.emplace_back(one, tensor);
+  arguments.emplace_back("reverse", c10::BoolType::get());
+  for (const char *one : results) {
+    std::optional<c10::AliasInfo> written;
+    std::set<std::string> set{std::string("alias::") + one};
+    if (isOut)
+      written.emplace(true, set, set);
+    if (isOut)
+      arguments.emplace_back(one, tensor, std::nullopt, std::nullopt,
+                             /*kwarg_only=*/true, written);
+    returns.emplace_back(isOut ? "" : one, tensor, std::nullopt, std::nullopt,
+                         /*kwarg_only=*/false, written);
+  }
+  return {std::string("ltc::") + name, isOut ? "out" : "", std::move(arguments),
+          std::move(returns)};
+}
+
+Three emptyForward(const Tensor &input, const Tensor &hx, const Tensor &cx,
+                   const Tensor &inputWeight, const Tensor &weight,
+                   const Tensor &bias, bool reverse) {
+  int64_t times = input.size(0), batch = input.size(1), hidden = hx.size(1);
+  auto states = input.new_empty({times, batch, hidden});
+  return {states, at::empty_like(states),
+          input.new_empty({times, lstmUnitBlocks(hidden), batch, 64})};
+}
+
+Two emptyBackward(const Tensor &gradOutput, const Tensor &gradCy,
+                  const Tensor &cx, const Tensor &weight, const Tensor &cells,
+                  const Tensor &gates, bool reverse) {
+  return {cells.new_empty({cells.size(0), cells.size(1), 4 * cells.size(2)}),
+          at::empty(cx.sizes(), cx.options())};
+}
+
+std::tuple<Tensor &, Tensor &, Tensor &>
+forwardOut(const Tensor &input, const Tensor &hx, const Tensor &cx,
+           const Tensor &inputWeight, const Tensor &weight, const Tensor &bias,
+           bool reverse, Tensor &output, Tensor &cells, Tensor &gates) {
+  lstmLayer({input, hx, cx, inputWeight, weight, bias}, reverse, output, cells,
+            gates);
+  return {output, cells, gates};
+}
+
+std::tuple<Tensor &, Tensor &>
+backwardOut(const Tensor &gradOutput, const Tensor &gradCy, const Tensor &cx,
+            const Tensor &weight, const Tensor &cells, const Tensor &gates,
+            bool reverse, Tensor &gradProjected, Tensor &gradCx) {
+  lstmLayerBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse,
+                    gradProjected, gradCx);
+  return {gradProjected, gradCx};
+}
+
+Three forwardOnCpu(const Tensor &input, const Tensor &hx, const Tensor &cx,
+                   const Tensor &inputWeight, const Tensor &weight,
+                   const Tensor &bias, bool reverse) {
+  auto made = emptyForward(input, hx, cx, inputWeight, weight, bias, reverse);
+  auto &[output, cells, gates] = made;
+  lstmLayer({input, hx, cx, inputWeight, weight, bias}, reverse, output, cells,
+            gates);
+  return made;
+}
+
+Two backwardOnCpu(const Tensor &gradOutput, const Tensor &gradCy,
+                  const Tensor &cx, const Tensor &weight, const Tensor &cells,
+                  const Tensor &gates, bool reverse) {
+  auto made =
+      emptyBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse);
+  auto &[gradProjected, gradCx] = made;
+  lstmLayerBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse,
+                    gradProjected, gradCx);
+  return made;
+}
+
+template <typename Signature> auto handleOf(const char *name) {
+  return c10::Dispatcher::singleton()
+      .findSchemaOrThrow(name, "")
+      .typed<Signature>();
+}
+
+/// One direction of one layer in ops that all differentiate and batch, none in
+/// place: (output, cy).
+variable_list recurrence(const Tensor &input, const Tensor &hx,
+                         const Tensor &cx, const Tensor &inputWeight,
+                         const Tensor &weight,
+                         const std::optional<Tensor> &bias, bool reverse) {
+  Tensor projected = at::linear(input, inputWeight, bias);
+  Tensor state = hx, cell = cx;
+  int64_t times = input.size(0);
+  std::vector<Tensor> outputs(times);
+  for (int64_t i = 0; i < times; ++i) {
+    int64_t time = reverse ? times - 1 - i : i;
+    Tensor gates = projected.select(0, time) + at::linear(state, weight);
+    auto part = gates.chunk(4, 1);
+    cell = part[1].sigmoid() * cell + part[0].sigmoid() * part[2].tanh();
+    state = part[3].sigmoid() * cell.tanh();
+    outputs[time] = state;
+  }
+  return {at::stack(outputs), cell};
+}
+
+/// One direction of one layer: (output, cy) of (input, hx, cx, w_ih, w_hh,
+/// bias, reverse).
+struct LstmLayer : torch::autograd::Function<LstmLayer> {
+  static variable_list forward(AutogradContext *context, const Tensor &input,
+                               const Tensor &hx, const Tensor &cx,
+                               const Tensor &inputWeight, const Tensor &weight,
+                               const std::optional<Tensor> &bias,
+                               bool reverse) {
+    static auto op = handleOf<decltype(forwardOnCpu)>("ltc::lstm_layer");
+    at::AutoDispatchBelowADInplaceOrView below;
+    auto [output, cells, gates] = op.call(
+        input, hx, cx, inputWeight, weight,
+        bias ? *bias : at::zeros({weight.size(0)}, weight.options()), reverse);
+    context->saved_data["reverse"] = reverse;
+    context->save_for_backward({input, hx, cx, inputWeight, weight,
+                                bias.value_or(Tensor()), output, cells, gates});
+    return {output, cells.select(0, reverse ? 0 : -1).clone()};
+  }
+
+  static variable_list backward(AutogradContext *context,
+                                const variable_list &grads) {
+    static auto op =
+        handleOf<decltype(backwardOnCpu)>("ltc::lstm_layer_backward");
+    if (at::GradMode::is_enabled())
+      return differentiable(context, grads);
+    auto saved = context->get_saved_variables();
+    const Tensor &input = saved[0], &hx = saved[1], &cx = saved[2],
+                 &inputWeight = saved[3], &weight = saved[4], &bias = saved[5],
+                 &output = saved[6], &cells = saved[7], &gates = saved[8];
+    bool reverse = context->saved_data["reverse"].toBool();
+    auto [projected, gradCx] =
+        op.call(grads[0], grads[1], cx, weight, cells, gates, reverse);
+    Tensor flat = projected.flatten(0, 1), first = hx.unsqueeze(0);
+    variable_list result{{}, {}, gradCx, {}, {}, {}, {}};
+    if (context->needs_input_grad(0))
+      result[0] = flat.mm(inputWeight).view(input.sizes());
+    if (context->needs_input_grad(1))
+      result[1] = projected.select(0, reverse ? -1 : 0).mm(weight);
+    if (context->needs_input_grad(3))
+      result[3] = flat.t().mm(input.flatten(0, 1));
+    if (context->needs_input_grad(4)) {
+      Tensor before = reverse ? at::cat({output.slice(0, 1), first})
+                              : at::cat({first, output.slice(0, 0, -1)});
+      result[4] = flat.t().mm(before.flatten(0, 1));
+    }
+    if (bias.defined() && context->needs_input_grad(5))
+      result[5] = flat.sum(0);
+    return result;
+  }
+
+private:
+  /// Once more, for gradients of gradients.
+  static variable_list differentiable(AutogradContext *context,
+                                      const variable_list &grads) {
+    auto saved = context->get_saved_variables();
+    std::optional<Tensor> bias;
+    if (saved[5].defined())
+      bias = saved[5];
+    variable_list made =
+        recurrence(saved[0], saved[1], saved[2], saved[3], saved[4], bias,
+                   context->saved_data["reverse"].toBool());
+    variable_list wanted, result(7);
+    std::vector<size_t> places;
+    for (size_t i = 0; i < 6; ++i)
+      if (saved[i].defined() && saved[i].requires_grad()) {
+        wanted.push_back(saved[i]);
+        places.push_back(i);
+      }
+    auto found = torch::autograd::grad(
+        made, wanted, grads,
+        /*retain_graph=*/true, /*create_graph=*/true, /*allow_unused=*/true);
+    for (size_t i = 0; i < places.size(); ++i)
+      result[places[i]] = found[i];
+    return result;
+  }
+};
+
+variable_list layerOf(const Tensor &input, const Tensor &hx, const Tensor &cx,
+                      const Tensor &inputWeight, const Tensor &weight,
+                      const std::optional<Tensor> &bias, bool reverse) {
+  return LstmLayer::apply(input, hx, cx, inputWeight, weight, bias, reverse);
+}
+
+/// What a layer of ours is for: tensors of one dtype, which but for ops is
+/// float32, and of one device, no projection, no error to report.
+bool isRegular(const Tensor &input, TensorList hx, TensorList params,
+               bool hasBiases, int64_t layers, int64_t directions, bool byOps) {
+  int64_t each = hasBiases ? 4 : 2;
+  at::ScalarType type = input.scalar_type();
+  bool isTyped =
+      byOps ? at::isFloatingType(type) : type == at::kFloat && hasLstmLayer();
+  if (!isTyped || input.dim() != 3 || input.numel() == 0 || layers < 1 ||
+      hx.size() != 2 || hx[0].sizes() != hx[1].sizes() || hx[0].dim() != 3 ||
+      hx[0].size(0) != layers * directions ||
+      int64_t(params.size()) != layers * directions * each)
+    return false;
+  auto fits = [&](const Tensor &tensor) {
+    return tensor.scalar_type() == type && tensor.device() == input.device();
+  };
+  return std::ranges::all_of(hx, fits) && std::ranges::all_of(params, fits);
+}
+
+/// Whether someone differentiates forward, transforms or watches: then by ops.
+bool isWatched(const Tensor &tensor) {
+  constexpr c10::DispatchKeySet keys{c10::DispatchKey::FuncTorchGradWrapper,
+                                     c10::DispatchKey::FuncTorchBatched,
+                                     c10::DispatchKey::Python};
+  return tensor.key_set().has_any(keys) || tensor._fw_grad(0).defined();
+}
+
+/// Whether the sizes of one layer's parameters go with each other.
+bool sizesAgree(const Tensor &input, const Tensor &hx, TensorList own) {
+  int64_t hidden = hx.size(-1), gates = 4 * hidden;
+  return hx.size(-2) == input.size(1) && hidden > 0 &&
+         own[0].sizes() == at::IntArrayRef{gates, input.size(2)} &&
+         own[1].sizes() == at::IntArrayRef{gates, hidden} &&
+         std::ranges::all_of(own.slice(2), [&](const Tensor &bias) {
+           return bias.sizes() == at::IntArrayRef{gates};
+         });
+}
+
+Three lstm(const Tensor &input, TensorList hx, TensorList params,
+           bool hasBiases, int64_t layers, double dropout, bool train,
+           bool bidirectional, bool batchFirst) {
+  int64_t directions = bidirectional ? 2 : 1, each = hasBiases ? 4 : 2;
+  auto composite = [&] {
+    return at::native::lstm(input, hx, params, hasBiases, layers, dropout,
+                            train, bidirectional, batchFirst);
+  };
+  if (!input.device().is_lazy())
+    return composite();
+  bool byOps = isWatched(input) || std::ranges::any_of(hx, isWatched) ||
+               std::ranges::any_of(params, isWatched);
+  if (!isRegular(input, hx, params, hasBiases, layers, directions, byOps))
+    return composite();
+  // Of dense rows, a product with a weight is one for all times.
+  Tensor x = (batchFirst ? input.transpose(0, 1) : input).contiguous();
+  std::vector<Tensor> hy, cy;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    std::vector<Tensor> outputs;
+    for (int64_t direction = 0; direction < directions; ++direction) {
+      int64_t number = layer * directions + direction;
+      TensorList own = params.slice(number * each, each);
+      if (!sizesAgree(x, hx[0], own))
+        return composite(); // which says what is wrong
+      std::optional<Tensor> bias;
+      if (hasBiases)
+        bias = own[2] + own[3];
+      bool reverse = direction == 1;
+      auto run = byOps ? recurrence : layerOf;
+      variable_list made =
+          run(x, hx[0][number], hx[1][number], own[0], own[1], bias, reverse);
+      outputs.push_back(made[0]);
+      hy.push_back(made[0].select(0, reverse ? 0 : -1));
+      cy.push_back(made[1]);
+    }
+    x = bidirectional ? at::cat(outputs, 2) : outputs[0];
+    if (dropout != 0 && train && layer + 1 < layers)
+      x = at::dropout(x, dropout, train);
+  }
+  return {batchFirst ? x.transpose(0, 1) : x, at::stack(hy), at::stack(cy)};
+}
+
+} // namespace
+
+void registerLstm() {
+  using c10::DispatchKey;
+  auto *schemas = new torch::Library(torch::Library::FRAGMENT, "ltc",
+                                     std::nullopt, __FILE__, __LINE__);
+  for (bool isOut : {false, true}) {
+    schemas->def(schemaOf(
+        "lstm_layer", {"input", "hx", "cx", "input_weight", "weight", "bias"},
+        {"output", "cells", "gates"}, isOut));
+    schemas->def(
+        schemaOf("lstm_layer_backward",
+                 {"grad_output", "grad_cy", "cx", "weight", "cells", "gates"},
+                 {"grad_projected", "grad_cx"}, isOut));
+  }
+  torch::Library *cpu = makeLibrary("ltc", DispatchKey::CPU);
+  cpu->impl("lstm_layer", forwardOnCpu);
+  cpu->impl("lstm_layer.out", forwardOut);
+  cpu->impl("lstm_layer_backward", backwardOnCpu);
+  cpu->impl("lstm_layer_backward.out", backwardOut);
+  torch::Library *meta = makeLibrary("ltc", DispatchKey::Meta);
+  meta->impl("lstm_layer", emptyForward);
+  meta->impl("lstm_layer_backward", emptyBackward);
+  // Not below functionalisation: the composite kernel writes in place. The
+  // wrappers of torch.func's transforms, of all devices, have the last key.
+  for (DispatchKey key : {DispatchKey::Functionalize, DispatchKey::AutogradLazy,
+                          DispatchKey::AutogradOther})
+    makeLibrary("aten", key)->impl("lstm.input", lstm);
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,141 @@
+//===- ops/random.cpp - Seeds and eager random numbers --------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc/settings.h"
+#include "ltc_backend/backend.h"
+#include "ltc_backend/record/call_key.h"
+#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/stand_in.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <set>
+
+namespace ltc::backend {
+using c10::IValue;
+
+static at::Generator generatorOf(c10::ArrayRef<IValue> arguments) {
+  for (const IValue &value : arguments)
+    if (value.isGenerator())
+      return value.toGenerator();
+  return at::detail::getDefaultCPUGenerator();
+}
+
+uint64_t drawSeed(c10::ArrayRef<IValue> arguments) {
+  at::Generator generator = generatorOf(arguments);
+  std::lock_guard lock(generator.mutex());
+  return at::check_generator<at::CPUGeneratorImpl>(generator)->random64() >> 1;
+}
+
+/// Ops that look only at the shape and type of `self`.
+static bool ignoresValues(const OpInfo &info) {
+  static const auto *names =
+      new std::set<std::string>{"aten::bernoulli.p",
+                                "aten::uniform",
+                                "aten::normal_functional",
+                                "aten::exponential",
+                                "aten::geometric",
+                                "aten::log_normal",
+                                "aten::cauchy",
+                                "aten::random",
+                                "aten::random.from",
+                                "aten::random.to",
+                                "aten::rand_like",
+                                "aten::randn_like",
+                                "aten::randint_like",
+                                "aten::randint_like.low_dtype"};
+  return names->count(info.name);
+}
+
+/// Numbers are drawn in the order of memory: that of the strides, without their
+/// gaps and repetitions, which is how eager lays out what it draws.
+static at::Tensor emptyOnHost(const at::Tensor &tensor) {
+  return at::empty_like(at::empty_strided(tensor.sizes(), tensor.strides(),
+                                          tensor.scalar_type()));
+}
+
+static IValue toHost(const IValue &value, bool shapeOnly) {
+  if (value.isDevice())
+    return c10::Device(c10::kCPU);
+  if (!value.isTensor() || !value.toTensor().defined() ||
+      !isLazy(value.toTensor()))
+    return value;
+  const at::Tensor &tensor = value.toTensor();
+  at::Tensor host = emptyOnHost(tensor);
+  return shapeOnly ? host.zero_() : host.copy_(toCpu(tensor));
+}
+
+static at::Tensor toLazy(const at::Tensor &host, int64_t device) {
+  return makeTensor(upload(host, device), device, layoutOf(host));
+}
+
+/// Eager CPU has no fused dropout kernel: it multiplies by a mask that holds
+/// 1 / (1 - p). The same mask and products give the same bits.
+static void dropoutEagerly(torch::jit::Stack &stack) {
+  auto arguments = torch::jit::last(stack, 3);
+  at::Tensor input = arguments[0].toTensor();
+  double p = arguments[1].toDouble();
+  int64_t device = deviceOf(*tensorData(input));
+  at::Tensor noise = emptyOnHost(input);
+  noise.bernoulli_(1 - p);
+  at::Tensor mask = noise.to(at::kBool);
+  noise.div_(1 - p);
+  at::Tensor scaled =
+      recordOne(opInfo("aten::mul", "Tensor"), {input, toLazy(noise, device)});
+  torch::jit::drop(stack, 3);
+  stack.emplace_back(wrap(scaled));
+  stack.emplace_back(wrap(toLazy(mask, device)));
+}
+
+static constexpr StandIn nothingOnCpu = {
+    c10::kCPU,
+    [](const at::Tensor &like) { return at::empty({0}, like.scalar_type()); }};
+
+void checkNumbers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  static auto *passed = new KeySet;
+  Hasher hasher;
+  hasher.add(uint64_t(reinterpret_cast<uintptr_t>(&info)));
+  bool any = false;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (info.arguments[i].lifts(arguments[i])) {
+      addAttribute(hasher.add(i), arguments[i]);
+      any = true;
+    }
+  if (!any || passed->contains(hasher.finish()))
+    return;
+  callOnStandIns(info.handle, replaceAll(arguments, nothingOnCpu));
+  passed->insert(hasher.finish());
+}
+
+bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack) {
+  if (settings().rng != "eager")
+    return false;
+  auto arguments = torch::jit::last(stack, info.arguments.size());
+  if (info.name == "aten::native_dropout") {
+    const IValue &train = arguments[2];
+    double p = arguments[1].toDouble();
+    if (p <= 0 || p >= 1 || (train.isBool() && !train.toBool()))
+      return false;
+    dropoutEagerly(stack);
+    return true;
+  }
+  int64_t device = currentDevice();
+  torch::jit::Stack host;
+  for (const IValue &value : arguments) {
+    if (value.isTensor() && isLazy(value.toTensor()))
+      device = deviceOf(*tensorData(value.toTensor()));
+    host.push_back(toHost(value, ignoresValues(info)));
+  }
+  info.handle.callBoxed(&host);
+  torch::jit::drop(stack, info.arguments.size());
+  for (IValue &value : host)
+    stack.emplace_back(wrap(toLazy(value.toTensor(), device)));
+  return true;
+}
+
+} // namespace ltc::backend

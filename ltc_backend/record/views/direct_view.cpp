@@ -1,0 +1,268 @@
+//===- views/direct_view.cpp - The commonest views, without detours -------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/views/direct_view.h"
+
+#include "ltc_backend/record/call_reader.h"
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/recycled.h"
+#include "ltc_backend/record/views/view_geometry.h"
+#include "ltc_backend/record/views/view_op.h"
+
+#include <cstring>
+
+namespace ltc::backend {
+namespace {
+using c10::DispatchKey;
+using c10::IValue;
+using c10::SymInt;
+
+template <typename T> const T &owned(const T &value) { return value; }
+Integers owned(at::IntArrayRef values) {
+  return Integers(values.begin(), values.end());
+}
+
+template <typename... Known>
+at::Tensor viewOf(const at::Tensor &self, const Geometry &geometry,
+                  const ViewOp &op, const Known &...attributes) {
+  using Meta = DirectViewMeta<std::decay_t<decltype(owned(attributes))>...>;
+  return makeView(
+      self, geometry,
+      std::allocate_shared<Meta>(Recycled<Meta>(), op, owned(attributes)...));
+}
+
+/// What a view is made of; none for a size that is a symbol.
+std::optional<int64_t> known(int64_t value) { return value; }
+std::optional<bool> known(bool value) { return value; }
+std::optional<int64_t> known(const SymInt &value) {
+  return value.maybe_as_int();
+}
+std::optional<std::optional<int64_t>>
+known(const std::optional<SymInt> &value) {
+  if (!value)
+    return std::optional<int64_t>();
+  if (auto integer = value->maybe_as_int())
+    return integer;
+  return std::nullopt;
+}
+std::optional<at::IntArrayRef> known(at::IntArrayRef values) { return values; }
+std::optional<at::IntArrayRef> known(c10::SymIntArrayRef values) {
+  return c10::asIntArrayRefSlowOpt(values);
+}
+
+/// As PyTorch takes it: what a mode of the dispatcher or inference mode has its
+/// own kernel for, and what is an error.
+IValue takeStock(const ViewOp &op, c10::DispatchKeySet keys,
+                 torch::jit::Stack stack) {
+  callStock(op.stock, op.view, keys, stack);
+  return std::move(stack.back());
+}
+
+// Never destroyed: views may outlive the library.
+const ViewOp &viewOp(const char *name, const char *overload) {
+  return *new ViewOp(name, overload);
+}
+const ViewOp &sliceOp() {
+  static const ViewOp &op = viewOp("slice", "Tensor");
+  return op;
+}
+const ViewOp &selectOp() {
+  static const ViewOp &op = viewOp("select", "int");
+  return op;
+}
+
+template <typename Kernel>
+void implement(torch::Library &library, const char *name, const char *overload,
+               Kernel kernel) {
+  std::string full = *overload ? std::string(name) + "." + overload : name;
+  library.impl(full.c_str(), torch::CppFunction(kernel));
+}
+
+/// Undefined: the long way.
+template <typename Show, typename... Known>
+at::Tensor takeDirectly(const ViewOp &op, const at::Tensor &self, Show show,
+                        const std::optional<Known> &...known) {
+  if (!op.takesDirectly(self) || !(known.has_value() && ...))
+    return {};
+  Geometry geometry(self);
+  if (!show(geometry, *known...))
+    return {};
+  return viewOf(self, geometry, op, *known...);
+}
+
+/// `show` makes of a tensor's geometry the view's.
+template <typename... Args, typename Show>
+void add(torch::Library &library, const ViewOp &op, Show show) {
+  auto kernel = [&op, show](c10::DispatchKeySet keys, const at::Tensor &self,
+                            Args... args) {
+    at::Tensor view = takeDirectly(op, self, show, known(args)...);
+    if (view.defined())
+      return view;
+    return takeStock(op, keys, {IValue(self), IValue(args)...}).toTensor();
+  };
+  const c10::FunctionSchema &schema = op.view.schema();
+  implement(library, schema.name().c_str() + strlen("aten::"),
+            schema.overload_name().c_str(), kernel);
+}
+
+using Views = std::vector<at::Tensor>;
+
+/// Consecutive slices of these lengths; none if they are not all of `self`.
+Views takeSlices(const at::Tensor &self, at::IntArrayRef lengths, int64_t dim) {
+  Views views;
+  int64_t start = 0;
+  const Geometry whole(self);
+  for (int64_t length : lengths) {
+    Geometry part = whole;
+    if (length < 0 || !part.slice(dim, start, start + length, 1))
+      return {};
+    views.push_back(viewOf(self, part, sliceOp(), dim, std::optional(start),
+                           std::optional(start + length), int64_t(1)));
+    start += length;
+    if (!views.back().defined())
+      return {};
+  }
+  return !views.empty() && start == self.size(dim) ? views : Views();
+}
+
+Views takeSlices(const at::Tensor &self, int64_t length, int64_t dim) {
+  if (length <= 0 || dim < -self.dim() || dim >= self.dim())
+    return {};
+  int64_t size = self.size(dim);
+  c10::DimVector lengths(size_t((size + length - 1) / length), length);
+  if (!lengths.empty())
+    lengths.back() = size - length * int64_t(lengths.size() - 1);
+  return takeSlices(self, lengths, dim);
+}
+
+Views takeEach(const at::Tensor &self, int64_t dim) {
+  if (dim < -self.dim() || dim >= self.dim())
+    return {};
+  Views views;
+  const Geometry whole(self);
+  for (int64_t i = 0; i < self.size(dim); ++i) {
+    Geometry part = whole;
+    part.select(dim, i);
+    views.push_back(viewOf(self, part, selectOp(), dim, i));
+    if (!views.back().defined())
+      return {};
+  }
+  return views;
+}
+
+/// For an op of several views: each is one of another op.
+template <typename... Args, typename Take>
+void addSeveral(torch::Library &library, const char *name, const char *overload,
+                Take take) {
+  const ViewOp &op = viewOp(name, overload);
+  auto kernel = [&op, take](c10::DispatchKeySet keys, const at::Tensor &self,
+                            Args... args) {
+    if (op.takesDirectly(self) && (known(args).has_value() && ...))
+      if (Views views = take(self, *known(args)...); !views.empty())
+        return views;
+    return takeStock(op, keys, {IValue(self), IValue(args)...})
+        .toTensorVector();
+  };
+  implement(library, name, overload, kernel);
+}
+
+/// t_(), set_() and their like, which change what a tensor shows, go by what is
+/// inside it and its arguments.
+struct ShowInPlaceKernel final : c10::OperatorKernel {
+  explicit ShowInPlaceKernel(const c10::OperatorHandle &op)
+      : stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    for (const IValue &value :
+         torch::jit::last(*stack, op.schema().arguments().size()))
+      forEachTensor(value, [](const at::Tensor &t) { settle(t); });
+    stock.callBoxed(op, keys, stack);
+  }
+  c10::SafeKernelFunction stock;
+};
+
+void addShowInPlace(torch::Library &library) {
+  constexpr std::string_view prefix = "aten::";
+  auto &dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
+    std::string name = c10::toString(operatorName);
+    auto op = dispatcher.findSchema(operatorName);
+    if (op && name.starts_with(prefix) &&
+        op->hasKernelForDispatchKey(DispatchKey::Functionalize) &&
+        (op->hasTag(at::Tag::inplace_view) || name.starts_with("aten::set_") ||
+         name.starts_with("aten::resize")))
+      library.impl(name.c_str() + prefix.size(),
+                   torch::CppFunction::makeFromBoxedFunctor(
+                       std::make_unique<ShowInPlaceKernel>(*op)));
+  }
+}
+
+/// PyTorch's kernel takes a view of all, which stays one: a gradient, which is
+/// detached when autograd keeps it, would be updated as a view ever after.
+void addDetach(torch::Library &library) {
+  const ViewOp &op = viewOp("detach", "");
+  auto kernel = [&op](c10::DispatchKeySet keys, const at::Tensor &self) {
+    if (op.takesDirectly(self))
+      return shareStorage(self);
+    return takeStock(op, keys, {IValue(self)}).toTensor();
+  };
+  implement(library, "detach", "", kernel);
+}
+} // namespace
+
+void registerDirectViews(torch::Library &library) {
+  // as_strided is not here: it looks at the storage (strided_view.cpp).
+  using Start = std::optional<SymInt>;
+  using Ints = at::IntArrayRef;
+  using SymInts = c10::SymIntArrayRef;
+  add<int64_t, Start, Start, SymInt>(
+      library, sliceOp(),
+      [](Geometry &g, auto... args) { return g.slice(args...); });
+  add<int64_t, SymInt>(library, selectOp(), [](Geometry &g, auto... args) {
+    return g.select(args...);
+  });
+  add<SymInts>(library, viewOp("view", ""),
+               [](Geometry &g, Ints sizes) { return g.view(sizes); });
+  add<>(library, viewOp("t", ""), [](Geometry &g) { return g.t(); });
+  add<int64_t, int64_t>(
+      library, viewOp("transpose", "int"),
+      [](Geometry &g, auto... args) { return g.transpose(args...); });
+  add<Ints>(library, viewOp("permute", ""),
+            [](Geometry &g, Ints dims) { return g.permute(dims); });
+  add<int64_t>(library, viewOp("unsqueeze", ""),
+               [](Geometry &g, int64_t dim) { return g.unsqueeze(dim); });
+  add<>(library, viewOp("squeeze", ""),
+        [](Geometry &g) { return g.squeeze(); });
+  add<int64_t>(library, viewOp("squeeze", "dim"),
+               [](Geometry &g, int64_t dim) { return g.squeeze(dim); });
+  add<Ints>(library, viewOp("squeeze", "dims"),
+            [](Geometry &g, Ints dims) { return g.squeeze(dims); });
+  add<SymInts, bool>(
+      library, viewOp("expand", ""),
+      [](Geometry &g, Ints sizes, bool) { return g.expand(sizes); });
+  add<int64_t, int64_t, int64_t>(
+      library, viewOp("unfold", ""),
+      [](Geometry &g, auto... args) { return g.unfold(args...); });
+  add<int64_t, int64_t, int64_t>(
+      library, viewOp("diagonal", ""),
+      [](Geometry &g, auto... args) { return g.diagonal(args...); });
+  addSeveral<SymInt, int64_t>(
+      library, "split", "Tensor",
+      [](const at::Tensor &self, int64_t length, int64_t dim) {
+        return takeSlices(self, length, dim);
+      });
+  addSeveral<SymInts, int64_t>(
+      library, "split_with_sizes", "",
+      [](const at::Tensor &self, Ints lengths, int64_t dim) {
+        return takeSlices(self, lengths, dim);
+      });
+  addSeveral<int64_t>(library, "unbind", "int", takeEach);
+  addDetach(library);
+  addShowInPlace(library);
+}
+
+} // namespace ltc::backend

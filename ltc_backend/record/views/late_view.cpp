@@ -1,0 +1,126 @@
+//===- views/late_view.cpp - Views taken when they are read ---------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/views/late_view.h"
+
+#include "ltc_backend/convert.h"
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <deque>
+
+namespace ltc::backend {
+namespace functional = at::functionalization;
+using at::FunctionalTensorWrapper;
+
+/// Members of PyTorch's wrapper that no public function sets: the number of the
+/// storage's value that it has taken, and, sizes left alone, that value.
+template <auto Generation, auto Value> struct Members {
+  friend size_t &generationOf(FunctionalTensorWrapper &wrapper) {
+    return wrapper.*Generation;
+  }
+  friend at::Tensor &insideOf(FunctionalTensorWrapper &wrapper) {
+    return wrapper.*Value;
+  }
+};
+size_t &generationOf(FunctionalTensorWrapper &wrapper);
+at::Tensor &insideOf(FunctionalTensorWrapper &wrapper);
+template struct Members<&FunctionalTensorWrapper::generation_,
+                        &FunctionalTensorWrapper::value_>;
+/// Of a view that has not been taken. No storage is written to that often.
+static constexpr size_t kNotTaken = SIZE_MAX;
+
+const at::Tensor &placeholder(at::ScalarType type, int64_t device) {
+  // Never destroyed: tensors may outlive static destructors.
+  using Row =
+      std::array<std::atomic<at::Tensor *>, size_t(at::ScalarType::NumOptions)>;
+  static auto *mutex = new std::mutex;
+  static auto *rows = new std::deque<Row>;
+  static std::atomic<Row *> first{nullptr};
+  if (Row *row = first.load(std::memory_order_acquire); row && device == 0)
+    if (at::Tensor *known =
+            (*row)[size_t(type)].load(std::memory_order_acquire))
+      return *known;
+  std::lock_guard lock(*mutex);
+  while (rows->size() <= size_t(device))
+    rows->emplace_back();
+  first.store(&rows->front(), std::memory_order_release);
+  std::atomic<at::Tensor *> &slot = (*rows)[device][size_t(type)];
+  if (!slot.load(std::memory_order_relaxed))
+    slot.store(
+        new at::Tensor(makeTensor(
+            upload(at::empty({0}, at::device(at::kCPU).dtype(type)), device),
+            device)),
+        std::memory_order_release);
+  return *slot.load(std::memory_order_relaxed);
+}
+
+bool isNotTaken(const FunctionalTensorWrapper &wrapper) {
+  auto &generation =
+      generationOf(const_cast<FunctionalTensorWrapper &>(wrapper));
+  return std::atomic_ref(generation).load(std::memory_order_acquire) ==
+         kNotTaken;
+}
+
+void setNotTaken(FunctionalTensorWrapper &wrapper) {
+  generationOf(wrapper) = kNotTaken;
+}
+
+/// The value of a view; undefined if one of its metas is PyTorch's own.
+static at::Tensor take(FunctionalTensorWrapper &view, const at::Tensor &base) {
+  TensorDataPtr data = tensorData(base);
+  int64_t device = deviceOf(*data);
+  PendingList &list = pendingList(device);
+  Taking taking{list, device, {}, {}};
+  std::unique_lock lock(list.mutex);
+  taking.value = valueOf(*data);
+  for (const auto &meta : view.view_metas()) {
+    auto *own = meta->out_index == OwnViewMeta::kOwn
+                    ? static_cast<OwnViewMeta *>(meta.get())
+                    : nullptr;
+    while (!own || !own->takeKnown(taking)) {
+      lock.unlock();
+      if (!own || !own->learn(taking))
+        return {};
+      lock.lock();
+    }
+  }
+  TensorDataPtr taken =
+      addTensor(list, std::static_pointer_cast<OpNode>(taking.value.node), 0);
+  lock.unlock();
+  return makeTensor(std::move(taken), view.sizes(), view.strides(),
+                    view.storage_offset());
+}
+
+void settle(FunctionalTensorWrapper &wrapper) {
+  static auto *mutex = new std::recursive_mutex;
+  std::lock_guard lock(*mutex);
+  if (wrapper.is_up_to_date())
+    return;
+  if (wrapper.isBaseTensor())
+    return wrapper.sync_();
+  auto &storage = static_cast<functional::FunctionalStorageImpl &>(
+      *wrapper.unsafe_storage().unsafeGetStorageImpl());
+  if (storage.generation() > 0)
+    storage.apply_updates();
+  at::Tensor value = take(wrapper, storage.base());
+  if (!value.defined())
+    return wrapper.sync_();
+  insideOf(wrapper) = std::move(value);
+  std::atomic_ref(generationOf(wrapper))
+      .store(storage.generation(), std::memory_order_release);
+}
+
+void settle(const at::Tensor &tensor) {
+  if (!tensor.defined() || !functional::impl::isFunctionalTensor(tensor))
+    return;
+  auto *wrapper = functional::impl::unsafeGetFunctionalWrapper(tensor);
+  if (!wrapper->is_up_to_date())
+    settle(*wrapper);
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,320 @@
+//===- views/strided_view.cpp - Views that ask about strides --------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Functionalisation applies a view to the value of its tensor, which is
+// row-major. Where the tensor reports other strides, eager would look at other
+// elements: those of the storage, which is its base.
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/views/strided_view.h"
+
+#include "ltc_backend/raise.h"
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/record/views/keep_layout.h"
+#include "ltc_backend/record/wrapper.h"
+
+#include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/InferSize.h>
+#include <ATen/TensorUtils.h>
+
+#include <numeric>
+#include <typeinfo>
+
+namespace ltc::backend {
+using at::Tensor;
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+namespace functional = at::functionalization;
+
+/// PyTorch's own kernel, which the one here stands in front of.
+static const c10::SafeKernelFunction &stockKernel(const char *name) {
+  static auto *kernels =
+      new std::unordered_map<std::string, c10::SafeKernelFunction>;
+  std::string key = name;
+  auto found = kernels->find(key);
+  if (found == kernels->end())
+    found = kernels
+                ->emplace(key, c10::Dispatcher::singleton()
+                                   .findSchemaOrThrow(name, "")
+                                   .getComputedKernelForDispatchKey(
+                                       DispatchKey::Functionalize))
+                .first;
+  return found->second;
+}
+
+namespace {
+struct ViewKernel final : c10::OperatorKernel {
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    const Tensor &self = torch::jit::peek(*stack, 0, 2).toTensor();
+    if (!self.is_contiguous())
+      check(self, torch::jit::peek(*stack, 1, 2).toIntVector());
+    stock.callBoxed(op, keys, stack);
+  }
+
+private:
+  static void check(const Tensor &self, at::IntArrayRef size) {
+    auto inferred = at::infer_size_dv(size, self.numel());
+    TORCH_CHECK(at::detail::computeStride(self.sizes(), self.strides(),
+                                          at::IntArrayRef(inferred)),
+                "view size is not compatible with input tensor's size and "
+                "stride (at least one dimension spans across two contiguous "
+                "subspaces). Use .reshape(...) instead.");
+  }
+  const c10::SafeKernelFunction &stock = stockKernel("aten::view");
+};
+} // namespace
+
+/// What each view on the way to the tensor does to elements. PyTorch does not
+/// export the classes, but their names.
+static bool anyViewIs(const Tensor &self,
+                      std::initializer_list<std::string_view> kinds) {
+  const auto &metas =
+      functional::impl::unsafeGetFunctionalWrapper(self)->view_metas();
+  return std::ranges::any_of(metas, [&](const auto &meta) {
+    const functional::ViewMeta &view = *meta;
+    std::string_view name = typeid(view).name();
+    return std::ranges::any_of(
+        kinds, [&](auto kind) { return name.find(kind) != name.npos; });
+  });
+}
+
+bool changesSigns(const Tensor &self) {
+  return anyViewIs(self, {"_conj_ViewMeta", "_neg_view_ViewMeta"});
+}
+
+bool changesElements(const Tensor &self) {
+  return changesSigns(self) ||
+         anyViewIs(self, {"view_dtype_ViewMeta", "view_as_real_ViewMeta",
+                          "view_as_complex_ViewMeta"});
+}
+
+/// The elements of `flat`, as many as there are whole ones, taken for a dtype.
+static Tensor takenFor(Tensor flat, at::ScalarType type) {
+  if (flat.scalar_type() == type)
+    return flat;
+  int64_t size = int64_t(flat.itemsize()),
+          wanted = int64_t(c10::elementSize(type));
+  int64_t bytes = flat.numel() * size / wanted * wanted;
+  return flat.slice(0, 0, bytes / size).view(type);
+}
+
+/// All of the storage under a tensor, with the dimensions in memory's order; if
+/// the tensor is of another dtype than the storage, flat and of that.
+static Tensor storageView(const Tensor &self) {
+  functional::impl::sync(self);
+  if (changesSigns(self))
+    raise({ErrorCode::Unsupported, Stage::Record,
+           "as_strided() of a view that conjugates or negates",
+           "aten::as_strided", sourceOf(currentSource()),
+           "as_strided() of the tensor it is a view of, or of x.clone()"});
+  Tensor base = makeWrapper(storageOf(self).base());
+  base.unsafeGetTensorImpl()->set_storage_keep_dtype(self.storage());
+  bool isOwn = base.scalar_type() == self.scalar_type();
+  if (isRowMajor(base.sizes(), base.strides()))
+    return isOwn ? base : takenFor(base.view(-1), self.scalar_type());
+  if (!base.is_non_overlapping_and_dense())
+    raise({ErrorCode::Unsupported, Stage::Record,
+           "as_strided() of a tensor whose storage has gaps or overlaps",
+           "aten::as_strided", sourceOf(currentSource()),
+           "as_strided() of x.contiguous()"});
+  std::vector<int64_t> order(base.dim());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater(),
+                           [&](int64_t dim) { return base.stride(dim); });
+  base = base.permute(order);
+  return isOwn ? base : takenFor(base.view(-1), self.scalar_type());
+}
+
+std::optional<Tensor> storageValues(const Tensor &self) {
+  if (!isFunctionalLazy(self))
+    return std::nullopt;
+  functional::impl::sync(self);
+  const Tensor &base = storageOf(self).base();
+  if (changesSigns(self) || base.storage_offset() != 0 ||
+      !base.is_non_overlapping_and_dense())
+    return std::nullopt;
+  Tensor values = makeWrapper(base);
+  return values.as_strided({base.numel()}, {1}, 0);
+}
+
+static size_t storageBytes(const Tensor &self) {
+  return storageOf(self).base().nbytes();
+}
+
+static bool coversItsStorage(const Tensor &self) {
+  return self.storage_offset() == 0 &&
+         isRowMajor(self.sizes(), self.strides()) &&
+         self.numel() == storageOf(self).base().numel();
+}
+
+namespace {
+struct AsStridedKernel final : c10::OperatorKernel {
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    c10::IValue *arguments = &torch::jit::peek(*stack, 0, 4);
+    Tensor self = arguments[0].toTensor();
+    if (functional::impl::isFunctionalTensor(self)) {
+      if (arguments[3].isNone())
+        arguments[3] = self.storage_offset();
+      checkFits(self, arguments[1].toIntVector(), arguments[2].toIntVector(),
+                arguments[3].toInt());
+      if (!coversItsStorage(self))
+        arguments[0] = storageView(self);
+      settle(arguments[0].toTensor());
+    }
+    stock.callBoxed(op, keys, stack);
+  }
+
+private:
+  /// In the words of the check that eager makes.
+  static void checkFits(const Tensor &self, at::IntArrayRef size,
+                        at::IntArrayRef stride, int64_t offset) {
+    if (size.size() != stride.size())
+      return; // the kernel has its own words for that
+    size_t itemsize = self.itemsize();
+    size_t wanted =
+        at::detail::computeStorageNbytes(size, stride, itemsize, offset);
+    size_t found = storageBytes(self);
+    TORCH_CHECK(c10::multiply_integers(size) == 0 || wanted <= found,
+                "setStorage: sizes ", size, ", strides ", stride,
+                ", storage offset ", offset, ", and itemsize ", itemsize,
+                " requiring a storage size of ", wanted,
+                " are out of bounds for storage of size ", found);
+  }
+  const c10::SafeKernelFunction &stock = stockKernel("aten::as_strided");
+};
+} // namespace
+
+namespace {
+/// torch.diagonal_copy and its like, called by that name: a copy of the view is
+/// row-major, whereas functionalisation means the view when it calls them.
+struct ViewCopyKernel final : c10::OperatorKernel {
+  explicit ViewCopyKernel(const OpInfo &info) : info(info) {}
+  void operator()(const c10::OperatorHandle &, DispatchKeySet,
+                  torch::jit::Stack *stack) {
+    auto arguments = torch::jit::last(*stack, info.arguments.size()).vec();
+    size_t below = stack->size() - arguments.size();
+    try {
+      info.view->callBoxed(stack);
+    } catch (const std::exception &) {
+      // The kernel of the copy may have words of its own.
+      callOnStandIns(info.handle, replaceAll(arguments, onCpuFlat));
+      if (info.name != "aten::view_copy")
+        throw;
+      // What view() refuses because of strides, its copy does not.
+      stack->resize(below);
+      stack->emplace_back(
+          arguments[0].toTensor().reshape(arguments[1].toIntVector()));
+    }
+    c10::IValue &view = stack->back();
+    view = mapTensors(view, [](const Tensor &tensor) {
+      return tensor.clone(at::MemoryFormat::Contiguous);
+    });
+  }
+  const OpInfo &info;
+};
+} // namespace
+
+/// Makes the tensor show other places of its storage, for good.
+static void showInPlace(const Tensor &self, at::IntArrayRef size,
+                        at::IntArrayRef stride, int64_t offset) {
+  at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  Tensor view = self.as_strided(size, stride, offset);
+  self.unsafeGetTensorImpl()->shallow_copy_from(view.getIntrusivePtr());
+}
+
+namespace {
+struct AsStridedInPlaceKernel final : c10::OperatorKernel {
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    c10::IValue *arguments = &torch::jit::peek(*stack, 0, 4);
+    Tensor self = arguments[0].toTensor();
+    if (!functional::impl::isFunctionalTensor(self))
+      return stock.callBoxed(op, keys, stack);
+    showInPlace(self, arguments[1].toIntVector(), arguments[2].toIntVector(),
+                arguments[3].isNone() ? self.storage_offset()
+                                      : arguments[3].toInt());
+    torch::jit::drop(*stack, 3);
+  }
+
+private:
+  const c10::SafeKernelFunction &stock = stockKernel("aten::as_strided_");
+};
+
+/// Within its storage, eager's resize_() shows other places of it; PyTorch's
+/// kernel here takes them from the value, whatever the strides.
+struct ResizeKernel final : c10::OperatorKernel {
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    c10::IValue *arguments = &torch::jit::peek(*stack, 0, 3);
+    Tensor self = arguments[0].toTensor();
+    if (!functional::impl::isFunctionalTensor(self))
+      return stock.callBoxed(op, keys, stack);
+    functional::impl::sync(self);
+    std::vector<int64_t> size = arguments[1].toIntVector();
+    if (self.sizes() == size && arguments[2].isNone())
+      return torch::jit::drop(*stack, 2);
+    int64_t wanted = self.storage_offset() + c10::multiply_integers(size);
+    if (size_t(wanted) * self.itemsize() > storageBytes(self))
+      return stock.callBoxed(op, keys, stack);
+    auto format = arguments[2].toOptional<at::MemoryFormat>().value_or(
+        at::MemoryFormat::Contiguous);
+    Tensor like =
+        at::empty(size, at::TensorOptions().device(at::kMeta), format);
+    showInPlace(self, size, like.strides(), self.storage_offset());
+    torch::jit::drop(*stack, 2);
+  }
+
+private:
+  const c10::SafeKernelFunction &stock = stockKernel("aten::resize_");
+};
+} // namespace
+
+static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
+                               at::IntArrayRef size, at::IntArrayRef stride,
+                               std::optional<int64_t> offset) {
+  Tensor whole = functional::impl::isFunctionalTensor(self)
+                     ? storageView(self).clone(at::MemoryFormat::Contiguous)
+                     : self.clone();
+  Tensor result =
+      whole.as_strided(self.sizes(), self.strides(), self.storage_offset());
+  result.as_strided(size, stride, offset.value_or(self.storage_offset()))
+      .copy_(source);
+  return result;
+}
+
+void registerStridedViews(torch::Library &library) {
+  library.impl("view", torch::CppFunction::makeFromBoxedFunctor(
+                           std::make_unique<ViewKernel>()));
+  library.impl("as_strided", torch::CppFunction::makeFromBoxedFunctor(
+                                 std::make_unique<AsStridedKernel>()));
+  library.impl("as_strided_scatter", asStridedScatter);
+  library.impl("as_strided_", torch::CppFunction::makeFromBoxedFunctor(
+                                  std::make_unique<AsStridedInPlaceKernel>()));
+  library.impl("resize_", torch::CppFunction::makeFromBoxedFunctor(
+                              std::make_unique<ResizeKernel>()));
+  constexpr std::string_view prefix = "aten::";
+  auto &dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
+    auto op = dispatcher.findSchema(operatorName);
+    if (!op || !operatorName.name.starts_with(prefix) ||
+        !operatorName.name.ends_with("_copy"))
+      continue;
+    const OpInfo &info = opInfo(*op);
+    if (info.view)
+      library.impl(c10::toString(operatorName).c_str() + prefix.size(),
+                   torch::CppFunction::makeFromBoxedFunctor(
+                       std::make_unique<ViewCopyKernel>(info)));
+  }
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,52 @@
+//===- views/view_geometry.h - What a view shows of memory ------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each function makes of the sizes and strides of a tensor those of its view,
+// in elements, as eager has them. False: the arguments are not right, or out of
+// the ordinary, and PyTorch's kernel has the words or the answer; the geometry
+// is as good as lost then.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/DimVector.h>
+
+#include <optional>
+
+namespace ltc::backend {
+
+struct Geometry {
+  explicit Geometry(const at::Tensor &tensor)
+      : sizes(tensor.sizes()), strides(tensor.strides()),
+        offset(tensor.storage_offset()) {}
+  c10::DimVector sizes, strides;
+  int64_t offset;
+
+  bool slice(int64_t dim, std::optional<int64_t> start,
+             std::optional<int64_t> end, int64_t step);
+  bool select(int64_t dim, int64_t index);
+  bool view(at::IntArrayRef wanted);
+  bool t();
+  bool transpose(int64_t first, int64_t second);
+  bool permute(at::IntArrayRef dims);
+  bool unsqueeze(int64_t dim);
+  bool squeeze();
+  bool squeeze(int64_t dim);
+  bool squeeze(at::IntArrayRef dims);
+  bool expand(at::IntArrayRef wanted);
+  bool unfold(int64_t dim, int64_t size, int64_t step);
+  bool diagonal(int64_t offset, int64_t first, int64_t second);
+
+private:
+  int64_t rank() const { return int64_t(sizes.size()); }
+  /// False for what is no dimension of the tensor.
+  bool wrap(int64_t &dim) const;
+  void erase(int64_t dim);
+};
+
+} // namespace ltc::backend

@@ -1,0 +1,155 @@
+//===- views/view_op.h - Views as the recorder keeps them -------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc_backend/record/call_reader.h"
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/views/late_view.h"
+#include "ltc_backend/record/wrapper.h"
+
+#include <c10/core/InferenceMode.h>
+
+namespace ltc::backend {
+
+/// One view op.
+struct ViewOp {
+  ViewOp(const char *name, const char *overload)
+      : view(c10::Dispatcher::singleton().findSchemaOrThrow(
+            (std::string("aten::") + name).c_str(), overload)),
+        info(opInfo(find("_copy", overload).value())),
+        stock(view.getComputedKernelForDispatchKey(
+            c10::DispatchKey::Functionalize)),
+        isView(view.schema().name() == "aten::view"),
+        repeats(view.schema().name() == "aten::expand" ||
+                view.schema().name() == "aten::unfold") {
+    if (auto op = find("_scatter", ""))
+      scatter = &opInfo(*op);
+  }
+
+  c10::OperatorHandle view;
+  const OpInfo &info; ///< of the op that copies what the view shows
+  /// The op that writes it back, where there is one.
+  const OpInfo *scatter = nullptr;
+  c10::SafeKernelFunction stock; ///< on the Functionalize key
+  bool isView;                   ///< aten::view itself
+  bool repeats;                  ///< may show a place of the base twice
+
+  /// Inference mode has a kernel of its own in front of the stock one.
+  bool takesDirectly(const at::Tensor &self) const {
+    return isFunctionalLazy(self) && isOrdinary(info) &&
+           !c10::InferenceMode::is_enabled();
+  }
+
+private:
+  std::optional<c10::OperatorHandle> find(const char *suffix,
+                                          const std::string &overload) const {
+    return c10::Dispatcher::singleton().findSchema(
+        {view.schema().name() + suffix, overload});
+  }
+};
+
+using Integers = c10::SmallVector<int64_t, 6>;
+
+/// What functionalisation keeps of a view, to take it of any value of the base,
+/// and to give the base what was written to it.
+template <typename... Attributes> struct DirectViewMeta final : OwnViewMeta {
+  explicit DirectViewMeta(const ViewOp &op, const Attributes &...attributes)
+      : OwnViewMeta(/*hasInverse=*/!op.repeats), op(op),
+        attributes(attributes...), source(currentSource()) {}
+
+  bool takeKnown(Taking &taking) override {
+    // Tensors that show the same, and views of them, share the node.
+    auto node = latest.lock();
+    if (!node || !node->pending || node->inputs[0].node != taking.value.node ||
+        node->inputs[0].index != taking.value.index) {
+      taking.held.push_back(std::move(node));
+      CallReader call = reader(taking);
+      auto shape = call.findShape();
+      if (!shape)
+        return false;
+      node = addNode(call, taking.list, std::move(shape), source);
+      latest = node;
+    }
+    taking.held.push_back(std::exchange(taking.value, {node}).node);
+    return true;
+  }
+
+  bool learn(const Taking &taking) override {
+    auto arguments = stackOf(makeTensor(taking.value, taking.device));
+    std::string reason;
+    auto shape = inferCall(op.info, arguments, reason);
+    if (!shape || shape->results.size() != 1)
+      return false;
+    op.info.rememberCall(reader(taking).readValues(), std::move(shape));
+    return true;
+  }
+
+  at::Tensor forward(const at::Tensor &base) override {
+    return call(op.info, stackOf(base));
+  }
+
+  at::Tensor reverse(const at::Tensor &base,
+                     const at::Tensor &mutated) override {
+    if (op.scatter)
+      return call(*op.scatter, stackOf(base, mutated));
+    if (op.isView)
+      return recordOne(op.info, {mutated, base.sizes()});
+    // Only PyTorch's own view of the base knows the inverse.
+    torch::jit::Stack stack = stackOf(makeWrapper(base));
+    op.stock.callBoxed(op.view, stack[0].toTensor().key_set(), &stack);
+    at::Tensor view = stack.back().toTensor();
+    const auto &metas =
+        at::functionalization::impl::unsafeGetFunctionalWrapper(view)
+            ->view_metas();
+    return metas.back()->reverse(base, mutated);
+  }
+
+private:
+  CallReader reader(const Taking &taking) const {
+    return std::apply(
+        [&](const auto &...each) {
+          return CallReader(op.info, taking.value, taking.device, each...);
+        },
+        attributes);
+  }
+
+  template <typename... Tensors>
+  torch::jit::Stack stackOf(const Tensors &...tensors) const {
+    return std::apply(
+        [&](const auto &...each) {
+          return torch::jit::Stack{c10::IValue(tensors)..., boxed(each)...};
+        },
+        attributes);
+  }
+  template <typename T> static c10::IValue boxed(const T &value) {
+    return value;
+  }
+  static c10::IValue boxed(const Integers &values) {
+    return at::IntArrayRef(values);
+  }
+
+  at::Tensor call(const OpInfo &info, torch::jit::Stack stack) const {
+    if (isLazy(stack[0].toTensor())) {
+      c10::impl::ExcludeDispatchKeyGuard bare(c10::DispatchKey::Functionalize);
+      record(info, stack);
+    } else {
+      // overlap.cpp takes views of positions, which are on the host.
+      info.handle.callBoxed(&stack);
+    }
+    return std::move(stack.back()).toTensor();
+  }
+
+  const ViewOp &op;
+  std::tuple<Attributes...> attributes;
+  SourceId source;
+  /// Of the value that was taken last, for as long as it is pending. Guarded by
+  /// the list's lock.
+  std::weak_ptr<OpNode> latest;
+};
+
+} // namespace ltc::backend

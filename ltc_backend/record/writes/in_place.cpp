@@ -1,0 +1,251 @@
+//===- writes/in_place.cpp - In-place ops, with eager's checks ------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/writes/in_place.h"
+
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/unboxed.h"
+#include "ltc_backend/record/views/keep_layout.h"
+#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/writes/overlap.h"
+#include "ltc_backend/record/writes/write_check.h"
+
+#include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/polygamma.h>
+#include <c10/core/ScalarType.h>
+
+namespace ltc::backend {
+namespace {
+namespace functional = at::functionalization::impl;
+using c10::DispatchKey;
+using c10::IValue;
+
+/// The tensor inside a functional wrapper, with all updates of its base.
+at::Tensor inner(const at::Tensor &tensor) {
+  if (!tensor.defined() || !functional::isFunctionalTensor(tensor))
+    return tensor;
+  settle(tensor);
+  return functional::from_functional_tensor(tensor);
+}
+
+/// In the words of TensorIterator, which has these two checks for eager.
+void checkFits(const at::Tensor &self, const at::Tensor &result) {
+  TORCH_CHECK(self.sizes() == result.sizes(), "output with shape ",
+              self.sizes(), " doesn't match the broadcast shape ",
+              result.sizes());
+  TORCH_CHECK(c10::canCast(result.scalar_type(), self.scalar_type()),
+              "result type ", result.scalar_type(),
+              " can't be cast to the desired output type ", self.scalar_type());
+}
+
+class InPlaceKernel final : public c10::OperatorKernel {
+public:
+  InPlaceKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin)
+      : handle(op), twin(twin), info(opInfo(twin)),
+        arguments(twin.schema().arguments().size()),
+        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)),
+        check(op) {}
+
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    auto values = torch::jit::last(*stack, arguments);
+    if (isDirect(values[0].toTensor())) {
+      CallReader call(info, values);
+      if (updateDirectly(values[0].toTensor(), call))
+        return torch::jit::drop(*stack, arguments - 1);
+    }
+    replace(keys, stack);
+  }
+
+  template <typename... Args>
+  at::Tensor &unboxed(c10::DispatchKeySet keys, at::Tensor &self,
+                      const Args &...rest) {
+    if (isDirect(self)) {
+      CallReader call(info, self, rest...);
+      if (updateDirectly(self, call))
+        return self;
+    }
+    torch::jit::Stack stack{IValue(self), IValue(rest)...};
+    replace(keys, &stack);
+    return self;
+  }
+
+private:
+  bool isDirect(const at::Tensor &self) const {
+    return isFunctionalLazy(self) && isAlone(self) && isOrdinary(info);
+  }
+
+  /// As functionalisation does it: a new tensor takes the place of the old.
+  void replace(c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+    at::Tensor self = torch::jit::peek(*stack, 0, arguments).toTensor();
+    if (self.device().type() != at::kLazy ||
+        !functional::isFunctionalTensor(self))
+      return stock.callBoxed(handle, keys, stack);
+
+    bool isView = !functional::unsafeGetFunctionalWrapper(self)->isBaseTensor();
+    check(torch::jit::last(*stack, arguments), isView);
+    if (isView && wroteToPlaces(handle, *stack)) [[unlikely]]
+      return;
+    torch::jit::Stack call;
+    call.reserve(arguments);
+    for (const IValue &value : torch::jit::last(*stack, arguments))
+      call.push_back(mapTensors(value, inner));
+    {
+      at::AutoDispatchSkipFunctionalize below;
+      twin.callBoxed(&call);
+    }
+    const at::Tensor &result = call[0].toTensor();
+    checkFits(self, result);
+    if (isDirect(self) && takeValue(self, result)) {
+      torch::jit::drop(*stack, arguments - 1);
+      return;
+    }
+    if (isView || result.strides() != self.strides())
+      setLayout(*result.unsafeGetTensorImpl(), self.sizes(), layoutOf(self));
+    LayoutKeeper base;
+    if (isView)
+      base.add(self);
+    functional::replace_(self, result);
+    functional::commit_update(self);
+    // The view itself is taken again when it is read, if ever.
+    storageOf(self).apply_updates();
+    base.restore();
+    torch::jit::drop(*stack, arguments);
+    stack->emplace_back(std::move(self));
+  }
+
+  c10::OperatorHandle handle, twin;
+  const OpInfo &info; ///< of the twin
+  size_t arguments;
+  c10::SafeKernelFunction stock;
+  WriteCheck check;
+};
+
+/// torch._foreach_add_ and its like: PyTorch's kernel, unless all tensors can
+/// be updated directly.
+class ListKernel final : public c10::OperatorKernel {
+public:
+  ListKernel(const c10::OperatorHandle &op, const OpInfo &twin)
+      : info(twin),
+        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    auto values = torch::jit::last(*stack, info.arguments.size());
+    auto isDirect = [](const IValue &self) {
+      return isFunctionalLazy(self.toTensor()) && isAlone(self.toTensor());
+    };
+    if (isOrdinary(info) &&
+        std::ranges::all_of(values[0].toListRef(), isDirect)) {
+      CallReader call(info, values);
+      if (updateDirectly(values[0].toListRef(), call))
+        return torch::jit::drop(*stack, info.arguments.size());
+    }
+    stock.callBoxed(op, keys, stack);
+  }
+
+private:
+  const OpInfo &info; ///< of the twin
+  c10::SafeKernelFunction stock;
+};
+
+/// The same arguments, and nothing is written.
+bool isTwin(const c10::FunctionSchema &twin, const c10::FunctionSchema &op) {
+  if (twin.arguments().size() != op.arguments().size() ||
+      twin.returns().size() != 1 ||
+      *twin.returns()[0].type() != *op.arguments()[0].type())
+    return false;
+  for (size_t i = 0; i < op.arguments().size(); ++i) {
+    const c10::Argument &argument = twin.arguments()[i];
+    if (argument.name() != op.arguments()[i].name() || argument.alias_info() ||
+        *argument.type() != *op.arguments()[i].type())
+      return false;
+  }
+  return true;
+}
+
+/// aten::add.Tensor for aten::add_.Tensor, aten::pow.Tensor_Scalar for
+/// aten::pow_.Scalar, aten::__lshift__.Scalar for aten::__ilshift__.Scalar.
+std::optional<c10::OperatorHandle>
+functionalTwin(const c10::OperatorHandle &op) {
+  const c10::FunctionSchema &schema = op.schema();
+  std::string name = schema.name();
+  if (name.starts_with("aten::__i"))
+    name.erase(name.find('i'), 1);
+  else if (name.ends_with('_'))
+    name.pop_back();
+  const std::string &overload = schema.overload_name();
+  for (const std::string &other :
+       {overload, "Tensor_" + overload, std::string(), std::string("Tensor")})
+    if (auto twin = c10::Dispatcher::singleton().findSchema({name, other}))
+      if (isTwin(twin->schema(), schema))
+        return twin;
+  return std::nullopt;
+}
+
+/// Self, a tensor or a list of them, and nothing else is written, and keeps its
+/// place in memory.
+bool writesSelfOnly(const c10::OperatorHandle &op) {
+  const auto &arguments = op.schema().arguments();
+  if (op.hasTag(at::Tag::inplace_view) || arguments.empty())
+    return false;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (bool(arguments[i].alias_info()) != (i == 0))
+      return false;
+  bool isTensor = arguments[0].type()->kind() == c10::TypeKind::TensorType;
+  return op.schema().returns().size() == size_t(isTensor) &&
+         arguments[0].alias_info()->isWrite();
+}
+
+} // namespace
+
+/// The one in-place op that PyTorch functionalises nowhere.
+static at::Tensor &polygammaInPlace(at::Tensor &self, int64_t n) {
+  return self.copy_(at::polygamma(n, self));
+}
+
+static void registerInPlaceOp(torch::Library &library, const char *name,
+                              const c10::OperatorHandle &op,
+                              const c10::OperatorHandle &twin) {
+  if (op.schema().returns().empty())
+    return void(library.impl(
+        name, torch::CppFunction::makeFromBoxedFunctor(
+                  std::make_unique<ListKernel>(op, opInfo(twin)))));
+  auto register_ = [&]<typename... Rest>(Takes<at::Tensor, Rest...>) {
+    auto kernel = std::make_shared<InPlaceKernel>(op, twin);
+    library.impl(name, torch::CppFunction(
+                           [kernel](c10::DispatchKeySet keys, at::Tensor &self,
+                                    Parameter<Rest>... rest) -> at::Tensor & {
+                             return kernel->unboxed(keys, self, rest...);
+                           }));
+  };
+  if (!visitArguments(op.schema(), register_))
+    library.impl(name, torch::CppFunction::makeFromBoxedFunctor(
+                           std::make_unique<InPlaceKernel>(op, twin)));
+}
+
+void registerInPlaceOps(torch::Library &library) {
+  library.impl("polygamma_", polygammaInPlace);
+  auto &dispatcher = c10::Dispatcher::singleton();
+  constexpr std::string_view prefix = "aten::";
+  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
+    std::string name = c10::toString(operatorName);
+    auto op = dispatcher.findSchema(operatorName);
+    // copy_ casts and broadcasts by itself, resize_ and set_ may change all.
+    if (!op || !name.starts_with(prefix) || name == "aten::copy_" ||
+        name.starts_with("aten::resize") || name.starts_with("aten::set_") ||
+        !op->hasKernelForDispatchKey(DispatchKey::Functionalize) ||
+        !writesSelfOnly(*op))
+      continue;
+    if (auto twin = functionalTwin(*op))
+      registerInPlaceOp(library, name.c_str() + prefix.size(), *op, *twin);
+  }
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,221 @@
+//===- writes/overlap.cpp - Writes through views that repeat their base ---===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/writes/overlap.h"
+
+#include "ltc_backend/raise.h"
+#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/views/keep_layout.h"
+#include "ltc_backend/record/views/strided_view.h"
+#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/writes/empty_list.h"
+#include "ltc_backend/record/writes/write_check.h"
+
+#include <ATen/ATen.h>
+#include <ATen/FunctionalTensorWrapper.h>
+
+#include <typeinfo>
+
+namespace ltc::backend {
+namespace functional = at::functionalization;
+using c10::IValue;
+
+/// PyTorch does not export the classes, but their names.
+static bool lacksInverse(const functional::ViewMeta &meta) {
+  if (auto *own = dynamic_cast<const OwnViewMeta *>(&meta))
+    return !own->hasInverse;
+  std::string_view name = typeid(meta).name();
+  return meta.is_as_strided ||
+         name.find("expand_ViewMeta") != std::string_view::npos ||
+         name.find("unfold_ViewMeta") != std::string_view::npos;
+}
+
+/// For each element of a functional view, its position in the base, as int64 on
+/// the CPU; undefined for views that have an inverse, which most have.
+static at::Tensor placesInBase(const at::Tensor &view) {
+  if (!view.defined() || view.device().type() != at::kLazy ||
+      !functional::impl::isFunctionalTensor(view))
+    return {};
+  const auto &metas =
+      functional::impl::unsafeGetFunctionalWrapper(view)->view_metas();
+  if (std::ranges::none_of(metas, [](auto &m) { return lacksInverse(*m); }))
+    return {};
+  if (changesElements(view))
+    raise({ErrorCode::Unsupported,
+           Stage::Record,
+           "a write through as_strided, expand or unfold and another dtype, or "
+           "a conjugate",
+           {},
+           sourceOf(currentSource()),
+           "write to x.clone(), then copy it to where it came from"});
+  at::NoGradGuard noGrad;
+  at::AutoDispatchSkipFunctionalize below;
+  const at::Tensor &base = storageOf(view).base();
+  at::Tensor places = at::arange(base.numel()).view(base.sizes());
+  for (const auto &meta : metas)
+    places = meta->forward(places);
+  return places;
+}
+
+namespace {
+/// A view without an inverse that a call writes to.
+struct Target {
+  at::Tensor view, places, copy;
+};
+using Targets = std::vector<Target>;
+} // namespace
+
+static bool isWritten(const c10::Argument &argument) {
+  return argument.alias_info() && argument.alias_info()->isWrite();
+}
+
+static Targets findTargets(const c10::FunctionSchema &schema,
+                           c10::ArrayRef<IValue> arguments) {
+  Targets targets;
+  auto add = [&](const at::Tensor &tensor) {
+    at::Tensor places = placesInBase(tensor);
+    if (places.defined()) [[unlikely]]
+      targets.push_back({tensor, places, {}});
+  };
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (isWritten(schema.arguments()[i]))
+      forEachTensor(arguments[i], add);
+  return targets;
+}
+
+static const Target *find(const Targets &targets, const at::Tensor &view) {
+  auto found = std::ranges::find_if(
+      targets, [&](const Target &t) { return t.view.is_same(view); });
+  return found == targets.end() ? nullptr : &*found;
+}
+
+/// What these leave in a place does not depend on what was there.
+static bool overwrites(const c10::FunctionSchema &schema) {
+  const std::string &name = schema.name();
+  return name == "aten::fill_" || name == "aten::zero_" ||
+         name == "aten::copy_" ||
+         std::ranges::any_of(schema.arguments(),
+                             [](auto &argument) { return argument.is_out(); });
+}
+
+static bool repeatsPlaces(const at::Tensor &places) {
+  at::Tensor sorted = std::get<0>(at::sort(places.reshape(-1)));
+  return sorted.numel() > 1 &&
+         sorted.slice(0, 1).eq(sorted.slice(0, 0, -1)).any().item<bool>();
+}
+
+/// What several writes leave in one place is anybody's guess.
+static void checkOrder(const c10::FunctionSchema &schema,
+                       const Targets &targets) {
+  if (overwrites(schema))
+    return;
+  at::NoGradGuard noGrad;
+  at::AutoDispatchSkipFunctionalize below;
+  for (const Target &target : targets)
+    TORCH_CHECK(!repeatsPlaces(target.places),
+                "unsupported operation: more than one element of the "
+                "written-to tensor refers to a single memory location. Please "
+                "clone() the tensor before performing the operation.");
+}
+
+/// Gives the view, and the base under it, the values of its copy.
+static void writeBack(const Target &target) {
+  functional::impl::sync(target.view);
+  functional::impl::sync(target.copy);
+  {
+    at::NoGradGuard noGrad;
+    at::AutoDispatchSkipFunctionalize below;
+    functional::FunctionalStorageImpl &storage = storageOf(target.view);
+    const at::Tensor &base = storage.base();
+    at::Tensor written = at::scatter(
+        at::view_copy(base, {-1}), 0,
+        target.places.reshape(-1).to(base.device()),
+        at::view_copy(functional::impl::from_functional_tensor(target.copy),
+                      {-1}));
+    at::Tensor updated = at::view_copy(written, base.sizes());
+    setLayout(*updated.unsafeGetTensorImpl(), base.sizes(), layoutOf(base));
+    storage.add_update(updated, {});
+  }
+  functional::impl::sync(target.view);
+}
+
+bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
+  const c10::FunctionSchema &schema = op.schema();
+  auto arguments = torch::jit::last(stack, schema.arguments().size());
+  Targets targets = findTargets(schema, arguments);
+  if (targets.empty())
+    return false;
+  checkOrder(schema, targets);
+  torch::jit::Stack call;
+  {
+    at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    for (Target &target : targets)
+      target.copy = target.view.clone();
+    for (const IValue &value : arguments)
+      call.push_back(mapTensors(value, [&](const at::Tensor &tensor) {
+        const Target *target = find(targets, tensor);
+        return target ? target->copy : tensor;
+      }));
+    op.callBoxed(&call);
+  }
+  for (const Target &target : targets)
+    writeBack(target);
+  torch::jit::drop(stack, schema.arguments().size());
+  for (const IValue &value : call)
+    stack.push_back(mapTensors(value, [&](const at::Tensor &tensor) {
+      for (const Target &target : targets)
+        if (target.copy.is_same(tensor))
+          return target.view;
+      return tensor;
+    }));
+  return true;
+}
+
+namespace {
+struct WriteKernel final : c10::OperatorKernel {
+  explicit WriteKernel(const c10::OperatorHandle &op)
+      : stock(op.getComputedKernelForDispatchKey(
+            c10::DispatchKey::Functionalize)),
+        check(op) {}
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    const auto &schema = op.schema().arguments();
+    check(torch::jit::last(*stack, schema.size()));
+    if (wroteBesideEmptyList(op, *stack) || wroteToPlaces(op, *stack))
+      return;
+    LayoutKeeper layouts;
+    auto arguments = torch::jit::last(*stack, schema.size());
+    for (size_t i = 0; i < schema.size(); ++i)
+      if (isWritten(schema[i]))
+        forEachTensor(arguments[i],
+                      [&](const at::Tensor &tensor) { layouts.add(tensor); });
+    callStock(stock, op, keys, *stack);
+    layouts.restore();
+  }
+  c10::SafeKernelFunction stock;
+  WriteCheck check;
+};
+} // namespace
+
+void registerWrites(torch::Library &library) {
+  auto &dispatcher = c10::Dispatcher::singleton();
+  constexpr std::string_view prefix = "aten::";
+  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
+    std::string name = c10::toString(operatorName);
+    auto op = dispatcher.findSchema(operatorName);
+    // resize_ and set_ change what the tensor is, not what it holds.
+    if (op && name.starts_with(prefix) && !name.starts_with("aten::resize") &&
+        !name.starts_with("aten::set_") && !op->hasTag(at::Tag::inplace_view) &&
+        op->hasKernelForDispatchKey(c10::DispatchKey::Functionalize) &&
+        std::ranges::any_of(op->schema().arguments(), isWritten))
+      library.impl(name.c_str() + prefix.size(),
+                   torch::CppFunction::makeFromBoxedFunctor(
+                       std::make_unique<WriteKernel>(*op)));
+  }
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,60 @@
+//===- writes/write_check.h - Eager's checks of what is written -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Eager refuses some writes that functionalisation carries out: into out= of a
+// dtype that the result does not go into, into a tensor that shows a place
+// twice, into memory that the op also reads. Each of its kernels has rules and
+// words of its own, so the kernel is asked: it runs once for each such call, on
+// CPU tensors that share memory as the lazy ones report to.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc_backend/record/call_key.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+namespace ltc::backend {
+
+struct CallShape;
+
+/// The check of one op that writes to its arguments. Any thread.
+class WriteCheck {
+public:
+  /// With `warns`, of an out= that has elements and will be resized, too.
+  explicit WriteCheck(const c10::OperatorHandle &op, bool warns = true);
+
+  /// Raises what eager raises for writing to these, if it does; to be called
+  /// before anything is written. `isView`: a written tensor may be a view.
+  void operator()(c10::ArrayRef<c10::IValue> arguments,
+                  bool isView = true) const;
+
+  using Types = std::vector<at::ScalarType>;
+
+private:
+  bool overlaps(c10::ArrayRef<c10::IValue> arguments, bool isView) const;
+  bool writesLazyOut(c10::ArrayRef<c10::IValue> arguments) const;
+  std::shared_ptr<CallShape>
+  inferTwin(c10::ArrayRef<c10::IValue> arguments) const;
+  std::vector<Types> guessTypes(c10::ArrayRef<c10::IValue> arguments) const;
+  void ask(c10::ArrayRef<c10::IValue> arguments, const Types *types) const;
+  bool runsApart(c10::ArrayRef<c10::IValue> arguments, int fill,
+                 const std::vector<Types> &guesses) const;
+  void run(c10::ArrayRef<c10::IValue> arguments, int fill,
+           const Types *types) const;
+
+  c10::OperatorHandle op;
+  bool warns;
+  std::vector<bool> written;
+  size_t inputs; ///< the arguments in front of the first out=
+  /// The op that returns what this one writes to out=.
+  std::optional<c10::OperatorHandle> twin;
+
+  mutable KeySet passed;
+};
+
+} // namespace ltc::backend

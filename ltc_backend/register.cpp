@@ -24,11 +24,13 @@
 #include "ltc_backend/record/ops/fake_quantize.h"
 #include "ltc_backend/record/ops/group_norm.h"
 #include "ltc_backend/record/ops/lstm.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/transfer.h"
 #include "ltc_backend/record/views/conjugate.h"
 #include "ltc_backend/record/views/direct_view.h"
+#include "ltc_backend/record/views/show_in_place.h"
 #include "ltc_backend/record/views/strided_view.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/bare_write.h"
@@ -48,27 +50,27 @@ using torch::CppFunction;
 /// recorded node would be wrong (detach would lose aliasing) or pointless.
 static bool staysComposite(const std::string &name) {
   static const auto *names =
-      new std::set<std::string>{"aten::detach",
-                                "aten::alias",
-                                "aten::set_data",
-                                "aten::_version",
-                                "aten::requires_grad_",
-                                "aten::retain_grad",
-                                "aten::is_pinned",
-                                "aten::_pin_memory",
-                                "aten::resize_",
-                                "aten::set_",
-                                "aten::_to_cpu",
-                                "aten::equal",
-                                "aten::new_empty",
-                                "aten::new_empty_strided",
-                                "aten::empty_like",
-                                "aten::empty.names",
-                                "aten::_nested_tensor_size",
-                                "aten::_pack_padded_sequence",
-                                "aten::set_.source_Tensor",
-                                "aten::_sparse_coo_tensor_unsafe",
-                                "aten::sparse_coo_tensor.size"};
+      new std::set<std::string>{"detach",
+                                "alias",
+                                "set_data",
+                                "_version",
+                                "requires_grad_",
+                                "retain_grad",
+                                "is_pinned",
+                                "_pin_memory",
+                                "resize_",
+                                "set_",
+                                "_to_cpu",
+                                "equal",
+                                "new_empty",
+                                "new_empty_strided",
+                                "empty_like",
+                                "empty.names",
+                                "_nested_tensor_size",
+                                "_pack_padded_sequence",
+                                "set_.source_Tensor",
+                                "_sparse_coo_tensor_unsafe",
+                                "sparse_coo_tensor.size"};
   return names->count(name);
 }
 
@@ -87,22 +89,13 @@ static bool isRecorded(const c10::OperatorHandle &op, const std::string &name) {
 
 static void registerRecorder(torch::Library &library,
                              torch::Library &functionalize) {
-  auto &dispatcher = c10::Dispatcher::singleton();
-  constexpr std::string_view prefix = "aten::";
-  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
-    std::string name = c10::toString(operatorName);
-    if (name.rfind(prefix, 0) != 0)
-      continue;
-    auto op = dispatcher.findSchema(operatorName);
-    if (!op || !isRecorded(*op, name))
-      continue;
-    library.impl(name.c_str() + prefix.size(),
-                 CppFunction::makeFromBoxedFunctor(
-                     std::make_unique<RecordKernel>(opInfo(*op))));
-    if (!op->hasKernelForDispatchKey(DispatchKey::Functionalize))
-      registerDirectKernel(functionalize, name.c_str() + prefix.size(),
-                           opInfo(*op));
-  }
+  forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
+    if (!isRecorded(op, name))
+      return;
+    implementBoxed<RecordKernel>(library, name, opInfo(op));
+    if (!op.hasKernelForDispatchKey(DispatchKey::Functionalize))
+      registerDirectKernel(functionalize, name, opInfo(op));
+  });
 }
 
 static bool hasAliases(const c10::FunctionSchema &schema) {
@@ -196,6 +189,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerForInferenceMode(*functionalize);
   registerForDispatchModes();
   registerDirectViews(*functionalize);
+  registerShowInPlace(*functionalize);
   registerAutocast();
   registerOutTwins();
   registerConjugates();

@@ -9,6 +9,7 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/ops/custom_op.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/unboxed.h"
 #include "ltc_backend/record/views/keep_layout.h"
@@ -175,11 +176,10 @@ bool takeValue(const at::Tensor &self, const at::Tensor &result) {
 }
 
 namespace {
-class DirectKernel final : public c10::OperatorKernel {
+class DirectKernel final : public OverStock {
 public:
   explicit DirectKernel(const OpInfo &info)
-      : info(info), stock(info.handle.getComputedKernelForDispatchKey(
-                        DispatchKey::Functionalize)) {}
+      : OverStock(info.handle), info(info) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -218,7 +218,6 @@ private:
   }
 
   const OpInfo &info;
-  c10::SafeKernelFunction stock;
 };
 } // namespace
 
@@ -233,8 +232,7 @@ void registerDirectKernel(torch::Library &library, const char *name,
                  }));
   };
   if (!visitArguments(info.handle.schema(), register_))
-    library.impl(name, torch::CppFunction::makeFromBoxedFunctor(
-                           std::make_unique<DirectKernel>(info)));
+    implementBoxed<DirectKernel>(library, name, info);
 }
 
 } // namespace ltc::backend

@@ -7,6 +7,7 @@
 #include "ltc_backend/record/dispatch_mode.h"
 
 #include "ltc_backend/library.h"
+#include "ltc_backend/record/over_stock.h"
 
 #include <set>
 
@@ -25,30 +26,27 @@ void callFunctionalised(const OperatorHandle &op, torch::jit::Stack *stack) {
 
 namespace {
 /// On the first key of a call that a handler is to see.
-struct ToHandler final : c10::OperatorKernel {
+struct ToHandler final : OverStock {
   explicit ToHandler(const OperatorHandle &op)
-      : stock(op.getComputedKernelForDispatchKey(
-            DispatchKey::PythonTLSSnapshot)) {}
+      : OverStock(op, DispatchKey::PythonTLSSnapshot) {}
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     if (keys.has(DispatchKey::Lazy))
       keys = keys.remove(DispatchKey::Functionalize);
     stock.callBoxed(op, keys, stack);
   }
-  c10::SafeKernelFunction stock;
 };
 
 /// On the Lazy key.
-struct FromHandler final : c10::OperatorKernel {
+struct FromHandler final : OverStock {
   explicit FromHandler(const OperatorHandle &op)
-      : stock(op.getComputedKernelForDispatchKey(DispatchKey::Lazy)) {}
+      : OverStock(op, DispatchKey::Lazy) {}
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     if (isCalledByHandler())
       return callFunctionalised(op, stack);
     stock.callBoxed(op, keys, stack);
   }
-  c10::SafeKernelFunction stock;
 };
 } // namespace
 
@@ -63,22 +61,21 @@ static bool takesTensors(const c10::FunctionSchema &schema) {
 /// its like, and PyTorch's own of views and writes, which look into a tensor's
 /// memory.
 static bool hasOtherKernel(const OperatorHandle &op, const std::string &name) {
-  static const auto *names =
-      new std::set<std::string>{"aten::empty.memory_format",
-                                "aten::empty_strided",
-                                "aten::_to_copy",
-                                "aten::copy",
-                                "aten::_local_scalar_dense",
-                                "aten::lift",
-                                "aten::lift_fresh",
-                                "aten::clone",
-                                "aten::_unsafe_view",
-                                "aten::alias_copy",
-                                "aten::detach_copy",
-                                "aten::lift_fresh_copy",
-                                "aten::equal",
-                                "aten::allclose",
-                                "aten::native_batch_norm"};
+  static const auto *names = new std::set<std::string>{"empty.memory_format",
+                                                       "empty_strided",
+                                                       "_to_copy",
+                                                       "copy",
+                                                       "_local_scalar_dense",
+                                                       "lift",
+                                                       "lift_fresh",
+                                                       "clone",
+                                                       "_unsafe_view",
+                                                       "alias_copy",
+                                                       "detach_copy",
+                                                       "lift_fresh_copy",
+                                                       "equal",
+                                                       "allclose",
+                                                       "native_batch_norm"};
   if (names->count(name))
     return true;
   return op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) &&
@@ -88,27 +85,18 @@ static bool hasOtherKernel(const OperatorHandle &op, const std::string &name) {
 }
 
 void registerForDispatchModes() {
-  constexpr std::string_view prefix = "aten::";
   torch::Library *way = makeLibrary("aten", DispatchKey::PythonTLSSnapshot);
   torch::Library *lazy = makeLibrary("aten", DispatchKey::Lazy);
-  auto &dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
-    auto op = dispatcher.findSchema(operatorName);
+  forEachAtenOp([&](const OperatorHandle &op, const char *name) {
     // Nested tensors have handlers for some that others are composed of.
-    if (!op || !operatorName.name.starts_with(prefix) ||
-        (op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
-         !op->hasKernelForDispatchKey(DispatchKey::NestedTensorCPU)))
-      continue;
-    std::string name = c10::toString(operatorName);
-    const char *plain = name.c_str() + prefix.size();
-    using torch::CppFunction;
-    if (takesTensors(op->schema()))
-      way->impl(plain, CppFunction::makeFromBoxedFunctor(
-                           std::make_unique<ToHandler>(*op)));
-    if (hasOtherKernel(*op, name))
-      lazy->impl(plain, CppFunction::makeFromBoxedFunctor(
-                            std::make_unique<FromHandler>(*op)));
-  }
+    if (op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
+        !op.hasKernelForDispatchKey(DispatchKey::NestedTensorCPU))
+      return;
+    if (takesTensors(op.schema()))
+      implementBoxed<ToHandler>(*way, name, op);
+    if (hasOtherKernel(op, name))
+      implementBoxed<FromHandler>(*lazy, name, op);
+  });
 }
 
 } // namespace ltc::backend

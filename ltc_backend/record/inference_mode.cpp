@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/inference_mode.h"
 
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <c10/core/AutogradState.h>
@@ -19,10 +20,10 @@ using c10::OperatorHandle;
 using c10::SafeKernelFunction;
 
 namespace {
-struct CompositeKernel final : c10::OperatorKernel {
+struct CompositeKernel final : OverStock {
   explicit CompositeKernel(const OperatorHandle &op)
-      : parts(op.getComputedKernelForDispatchKey(DispatchKey::Lazy)),
-        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+      : OverStock(op),
+        parts(op.getComputedKernelForDispatchKey(DispatchKey::Lazy)) {}
 
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -32,7 +33,6 @@ struct CompositeKernel final : c10::OperatorKernel {
 
 private:
   SafeKernelFunction parts;
-  SafeKernelFunction stock;
 };
 
 /// New tensors are ordinary ones, while dispatch goes on as in inference mode.
@@ -46,10 +46,9 @@ struct OrdinaryTensors {
   AutogradState previous;
 };
 
-struct InferenceViewKernel final : c10::OperatorKernel {
+struct InferenceViewKernel final : OverStock {
   explicit InferenceViewKernel(const OperatorHandle &op)
-      : arguments(op.schema().arguments().size()),
-        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+      : OverStock(op), arguments(op.schema().arguments().size()) {}
 
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -64,7 +63,6 @@ struct InferenceViewKernel final : c10::OperatorKernel {
 
 private:
   size_t arguments;
-  SafeKernelFunction stock;
 };
 } // namespace
 
@@ -81,23 +79,14 @@ static bool isComposite(const OperatorHandle &op) {
 }
 
 void registerForInferenceMode(torch::Library &library) {
-  constexpr std::string_view prefix = "aten::";
-  auto &dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
-    auto op = dispatcher.findSchema(operatorName);
-    if (!op || !operatorName.name.starts_with(prefix))
-      continue;
-    std::string name = c10::toString(operatorName).substr(prefix.size());
+  forEachAtenOp([&](const OperatorHandle &op, const char *name) {
     bool isFunctionalised =
-        op->hasKernelForDispatchKey(DispatchKey::Functionalize);
-    if (isComposite(*op) && !isFunctionalised)
-      library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(
-                                     std::make_unique<CompositeKernel>(*op)));
-    else if (isView(op->schema()) && isFunctionalised && !isComposite(*op))
-      library.impl(name.c_str(),
-                   torch::CppFunction::makeFromBoxedFunctor(
-                       std::make_unique<InferenceViewKernel>(*op)));
-  }
+        op.hasKernelForDispatchKey(DispatchKey::Functionalize);
+    if (isComposite(op) && !isFunctionalised)
+      implementBoxed<CompositeKernel>(library, name, op);
+    else if (isView(op.schema()) && isFunctionalised && !isComposite(op))
+      implementBoxed<InferenceViewKernel>(library, name, op);
+  });
 }
 
 } // namespace ltc::backend

@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recycled.h"
 
 #include <c10/core/WrapDimMinimal.h>
@@ -172,75 +173,34 @@ void callStock(const c10::SafeKernelFunction &stock,
 }
 
 namespace {
-struct WrappingKernel final : c10::OperatorKernel {
-  explicit WrappingKernel(const c10::OperatorHandle &op)
-      : stock(op.getComputedKernelForDispatchKey(
-            c10::DispatchKey::Functionalize)) {}
+struct WrappingKernel final : OverStock {
+  using OverStock::OverStock;
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     callStock(stock, op, keys, *stack);
   }
-  c10::SafeKernelFunction stock;
 };
 
 /// torch.tensor() ends with this op. PyTorch's kernel returns a view of the new
 /// tensor, of which every write would be a write to two.
-struct LiftFreshKernel final : c10::OperatorKernel {
-  explicit LiftFreshKernel(const c10::OperatorHandle &op)
-      : stock(op.getComputedKernelForDispatchKey(
-            c10::DispatchKey::Functionalize)) {}
+struct LiftFreshKernel final : OverStock {
+  using OverStock::OverStock;
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     if (!isFunctionalLazy(torch::jit::peek(*stack, 0, 1).toTensor()))
       stock.callBoxed(op, keys, stack);
   }
-  c10::SafeKernelFunction stock;
-};
-
-/// PyTorch's kernel forbids writes to what `self` was, and with it to all views
-/// of that: to x itself, after x.set_(x).
-struct SetKernel final : c10::OperatorKernel {
-  explicit SetKernel(const c10::OperatorHandle &op)
-      : stock(op.getComputedKernelForDispatchKey(
-            c10::DispatchKey::Functionalize)) {}
-  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
-                  torch::jit::Stack *stack) {
-    at::Tensor self = torch::jit::peek(*stack, 0, 2).toTensor();
-    at::Tensor source = torch::jit::peek(*stack, 1, 2).toTensor();
-    if (!isFunctionalLazy(self) || !isFunctionalLazy(source) ||
-        self.dtype() != source.dtype() || self.device() != source.device())
-      return stock.callBoxed(op, keys, stack);
-    functional::impl::sync(source);
-    self.unsafeGetTensorImpl()->shallow_copy_from(source.getIntrusivePtr());
-    torch::jit::drop(*stack, 2);
-    stack->emplace_back(std::move(self));
-  }
-  c10::SafeKernelFunction stock;
 };
 } // namespace
 
 void registerWrappers(torch::Library &library) {
-  library.impl(
-      "set_.source_Tensor",
-      torch::CppFunction::makeFromBoxedFunctor(std::make_unique<SetKernel>(
-          c10::Dispatcher::singleton().findSchemaOrThrow("aten::set_",
-                                                         "source_Tensor"))));
-  constexpr std::string_view prefix = "aten::";
-  auto &dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
-    auto op = dispatcher.findSchema(operatorName);
-    if (op && operatorName.name.starts_with(prefix) &&
-        op->hasKernelForDispatchKey(c10::DispatchKey::Lazy) &&
-        std::ranges::none_of(op->schema().arguments(),
+  forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
+    if (op.hasKernelForDispatchKey(c10::DispatchKey::Lazy) &&
+        std::ranges::none_of(op.schema().arguments(),
                              [](auto &a) { return a.alias_info(); }))
-      library.impl(c10::toString(operatorName).c_str() + prefix.size(),
-                   torch::CppFunction::makeFromBoxedFunctor(
-                       std::make_unique<WrappingKernel>(*op)));
-  }
-  library.impl("lift_fresh",
-               torch::CppFunction::makeFromBoxedFunctor(
-                   std::make_unique<LiftFreshKernel>(
-                       dispatcher.findSchemaOrThrow("aten::lift_fresh", ""))));
+      implementBoxed<WrappingKernel>(library, name, op);
+  });
+  implementBoxed<LiftFreshKernel>(library, "lift_fresh", atenOp("lift_fresh"));
 }
 
 } // namespace ltc::backend

@@ -14,6 +14,8 @@
 #include "ltc_backend/record/ops/autocast.h"
 
 #include "ltc_backend/library.h"
+#include "ltc_backend/record/over_stock.h"
+
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 
@@ -168,21 +170,12 @@ private:
 void registerAutocast() {
   makeLibrary("_", kKey)->fallback(torch::CppFunction::makeFallthrough());
   torch::Library *aten = makeLibrary("aten", kKey);
-  auto &dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName &name : dispatcher.getAllOpNames()) {
-    auto op = dispatcher.findSchema(name);
-    if (!op || !op->hasKernelForDispatchKey(DispatchKey::AutocastCPU) ||
-        !name.name.starts_with("aten::"))
-      continue;
-    std::string overload = c10::toString(name).substr(sizeof("aten::") - 1);
-    aten->impl(overload.c_str(),
-               torch::CppFunction::makeFromBoxedFunctor(
-                   std::make_unique<CastKernel>(policyOf(name.name))));
-  }
+  forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
+    if (op.hasKernelForDispatchKey(DispatchKey::AutocastCPU))
+      implementBoxed<CastKernel>(*aten, name, policyOf(op.schema().name()));
+  });
   // On the CPU, the cast is that of the oneDNN layer inside.
-  aten->impl("lstm.input",
-             torch::CppFunction::makeFromBoxedFunctor(
-                 std::make_unique<CastKernel>(Policy::LowerPrecision)));
+  implementBoxed<CastKernel>(*aten, "lstm.input", Policy::LowerPrecision);
 }
 
 void setAutocastEnabled(bool enabled) {

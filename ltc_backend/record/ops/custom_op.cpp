@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/lowering.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/wrapper.h"
@@ -35,9 +36,8 @@ bool hasFunctionalLazy(c10::ArrayRef<c10::IValue> arguments) {
 }
 
 namespace {
-struct CustomOpKernel final : c10::OperatorKernel {
-  explicit CustomOpKernel(const c10::OperatorHandle &op)
-      : stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+struct CustomOpKernel final : OverStock {
+  using OverStock::OverStock;
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -74,7 +74,6 @@ private:
   /// Whether the op has a kernel for shapes; each thread finds the same.
   enum class Shapes : uint8_t { Unknown, Unsaid, Said };
 
-  c10::SafeKernelFunction stock;
   std::atomic<Shapes> shapes{Shapes::Unknown};
 };
 

@@ -17,7 +17,6 @@
 
 namespace ltc::backend {
 namespace {
-using c10::DispatchKey;
 using c10::IValue;
 using c10::SymInt;
 
@@ -170,37 +169,6 @@ void addSeveral(torch::Library &library, const char *name, const char *overload,
   implement(library, name, overload, kernel);
 }
 
-/// t_(), set_() and their like, which change what a tensor shows, go by what is
-/// inside it and its arguments.
-struct ShowInPlaceKernel final : c10::OperatorKernel {
-  explicit ShowInPlaceKernel(const c10::OperatorHandle &op)
-      : stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
-  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
-                  torch::jit::Stack *stack) {
-    for (const IValue &value :
-         torch::jit::last(*stack, op.schema().arguments().size()))
-      forEachTensor(value, [](const at::Tensor &t) { settle(t); });
-    stock.callBoxed(op, keys, stack);
-  }
-  c10::SafeKernelFunction stock;
-};
-
-void addShowInPlace(torch::Library &library) {
-  constexpr std::string_view prefix = "aten::";
-  auto &dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
-    std::string name = c10::toString(operatorName);
-    auto op = dispatcher.findSchema(operatorName);
-    if (op && name.starts_with(prefix) &&
-        op->hasKernelForDispatchKey(DispatchKey::Functionalize) &&
-        (op->hasTag(at::Tag::inplace_view) || name.starts_with("aten::set_") ||
-         name.starts_with("aten::resize")))
-      library.impl(name.c_str() + prefix.size(),
-                   torch::CppFunction::makeFromBoxedFunctor(
-                       std::make_unique<ShowInPlaceKernel>(*op)));
-  }
-}
-
 /// PyTorch's kernel takes a view of all, which stays one: a gradient, which is
 /// detached when autograd keeps it, would be updated as a view ever after.
 void addDetach(torch::Library &library) {
@@ -262,7 +230,6 @@ void registerDirectViews(torch::Library &library) {
       });
   addSeveral<int64_t>(library, "unbind", "int", takeEach);
   addDetach(library);
-  addShowInPlace(library);
 }
 
 } // namespace ltc::backend

@@ -15,6 +15,7 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/views/keep_layout.h"
@@ -34,24 +35,9 @@ using c10::DispatchKey;
 using c10::DispatchKeySet;
 namespace functional = at::functionalization;
 
-/// PyTorch's own kernel, which the one here stands in front of.
-static const c10::SafeKernelFunction &stockKernel(const char *name) {
-  static auto *kernels =
-      new std::unordered_map<std::string, c10::SafeKernelFunction>;
-  std::string key = name;
-  auto found = kernels->find(key);
-  if (found == kernels->end())
-    found = kernels
-                ->emplace(key, c10::Dispatcher::singleton()
-                                   .findSchemaOrThrow(name, "")
-                                   .getComputedKernelForDispatchKey(
-                                       DispatchKey::Functionalize))
-                .first;
-  return found->second;
-}
-
 namespace {
-struct ViewKernel final : c10::OperatorKernel {
+struct ViewKernel final : OverStock {
+  using OverStock::OverStock;
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     const Tensor &self = torch::jit::peek(*stack, 0, 2).toTensor();
@@ -69,7 +55,6 @@ private:
                 "stride (at least one dimension spans across two contiguous "
                 "subspaces). Use .reshape(...) instead.");
   }
-  const c10::SafeKernelFunction &stock = stockKernel("aten::view");
 };
 } // namespace
 
@@ -157,7 +142,8 @@ static bool coversItsStorage(const Tensor &self) {
 }
 
 namespace {
-struct AsStridedKernel final : c10::OperatorKernel {
+struct AsStridedKernel final : OverStock {
+  using OverStock::OverStock;
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     c10::IValue *arguments = &torch::jit::peek(*stack, 0, 4);
@@ -190,7 +176,6 @@ private:
                 " requiring a storage size of ", wanted,
                 " are out of bounds for storage of size ", found);
   }
-  const c10::SafeKernelFunction &stock = stockKernel("aten::as_strided");
 };
 } // namespace
 
@@ -233,7 +218,8 @@ static void showInPlace(const Tensor &self, at::IntArrayRef size,
 }
 
 namespace {
-struct AsStridedInPlaceKernel final : c10::OperatorKernel {
+struct AsStridedInPlaceKernel final : OverStock {
+  using OverStock::OverStock;
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     c10::IValue *arguments = &torch::jit::peek(*stack, 0, 4);
@@ -245,14 +231,12 @@ struct AsStridedInPlaceKernel final : c10::OperatorKernel {
                                       : arguments[3].toInt());
     torch::jit::drop(*stack, 3);
   }
-
-private:
-  const c10::SafeKernelFunction &stock = stockKernel("aten::as_strided_");
 };
 
 /// Within its storage, eager's resize_() shows other places of it; PyTorch's
 /// kernel here takes them from the value, whatever the strides.
-struct ResizeKernel final : c10::OperatorKernel {
+struct ResizeKernel final : OverStock {
+  using OverStock::OverStock;
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     c10::IValue *arguments = &torch::jit::peek(*stack, 0, 3);
@@ -273,9 +257,6 @@ struct ResizeKernel final : c10::OperatorKernel {
     showInPlace(self, size, like.strides(), self.storage_offset());
     torch::jit::drop(*stack, 2);
   }
-
-private:
-  const c10::SafeKernelFunction &stock = stockKernel("aten::resize_");
 };
 } // namespace
 
@@ -293,28 +274,19 @@ static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
 }
 
 void registerStridedViews(torch::Library &library) {
-  library.impl("view", torch::CppFunction::makeFromBoxedFunctor(
-                           std::make_unique<ViewKernel>()));
-  library.impl("as_strided", torch::CppFunction::makeFromBoxedFunctor(
-                                 std::make_unique<AsStridedKernel>()));
+  implementBoxed<ViewKernel>(library, "view", atenOp("view"));
+  implementBoxed<AsStridedKernel>(library, "as_strided", atenOp("as_strided"));
+  implementBoxed<AsStridedInPlaceKernel>(library, "as_strided_",
+                                         atenOp("as_strided_"));
+  implementBoxed<ResizeKernel>(library, "resize_", atenOp("resize_"));
   library.impl("as_strided_scatter", asStridedScatter);
-  library.impl("as_strided_", torch::CppFunction::makeFromBoxedFunctor(
-                                  std::make_unique<AsStridedInPlaceKernel>()));
-  library.impl("resize_", torch::CppFunction::makeFromBoxedFunctor(
-                              std::make_unique<ResizeKernel>()));
-  constexpr std::string_view prefix = "aten::";
-  auto &dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
-    auto op = dispatcher.findSchema(operatorName);
-    if (!op || !operatorName.name.starts_with(prefix) ||
-        !operatorName.name.ends_with("_copy"))
-      continue;
-    const OpInfo &info = opInfo(*op);
+  forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
+    if (!op.schema().name().ends_with("_copy"))
+      return;
+    const OpInfo &info = opInfo(op);
     if (info.view)
-      library.impl(c10::toString(operatorName).c_str() + prefix.size(),
-                   torch::CppFunction::makeFromBoxedFunctor(
-                       std::make_unique<ViewCopyKernel>(info)));
-  }
+      implementBoxed<ViewCopyKernel>(library, name, info);
+  });
 }
 
 } // namespace ltc::backend

@@ -11,6 +11,7 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/ops/custom_op.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 
@@ -142,10 +143,9 @@ void refuseShared(const OperatorHandle &op, const std::vector<size_t> &written,
   }
 }
 
-struct WritingKernel final : c10::OperatorKernel {
+struct WritingKernel final : OverStock {
   WritingKernel(const OperatorHandle &op, const OpInfo &twin)
-      : twin(twin), written(writtenArguments(op.schema())),
-        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+      : OverStock(op), twin(twin), written(writtenArguments(op.schema())) {}
 
   void operator()(const OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -171,7 +171,6 @@ struct WritingKernel final : c10::OperatorKernel {
 private:
   const OpInfo &twin;
   std::vector<size_t> written;
-  c10::SafeKernelFunction stock;
 };
 } // namespace
 

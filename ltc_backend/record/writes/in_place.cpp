@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/unboxed.h"
 #include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/wrapper.h"
@@ -44,13 +45,11 @@ void checkFits(const at::Tensor &self, const at::Tensor &result) {
               " can't be cast to the desired output type ", self.scalar_type());
 }
 
-class InPlaceKernel final : public c10::OperatorKernel {
+class InPlaceKernel final : public OverStock {
 public:
   InPlaceKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin)
-      : handle(op), twin(twin), info(opInfo(twin)),
-        arguments(twin.schema().arguments().size()),
-        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)),
-        check(op) {}
+      : OverStock(op), handle(op), twin(twin), info(opInfo(twin)),
+        arguments(twin.schema().arguments().size()), check(op) {}
 
   void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -123,17 +122,15 @@ private:
   c10::OperatorHandle handle, twin;
   const OpInfo &info; ///< of the twin
   size_t arguments;
-  c10::SafeKernelFunction stock;
   WriteCheck check;
 };
 
 /// torch._foreach_add_ and its like: PyTorch's kernel, unless all tensors can
 /// be updated directly.
-class ListKernel final : public c10::OperatorKernel {
+class ListKernel final : public OverStock {
 public:
   ListKernel(const c10::OperatorHandle &op, const OpInfo &twin)
-      : info(twin),
-        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)) {}
+      : OverStock(op), info(twin) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -152,7 +149,6 @@ public:
 
 private:
   const OpInfo &info; ///< of the twin
-  c10::SafeKernelFunction stock;
 };
 
 /// The same arguments, and nothing is written.
@@ -214,9 +210,7 @@ static void registerInPlaceOp(torch::Library &library, const char *name,
                               const c10::OperatorHandle &op,
                               const c10::OperatorHandle &twin) {
   if (op.schema().returns().empty())
-    return void(library.impl(
-        name, torch::CppFunction::makeFromBoxedFunctor(
-                  std::make_unique<ListKernel>(op, opInfo(twin)))));
+    return implementBoxed<ListKernel>(library, name, op, opInfo(twin));
   auto register_ = [&]<typename... Rest>(Takes<at::Tensor, Rest...>) {
     auto kernel = std::make_shared<InPlaceKernel>(op, twin);
     library.impl(name, torch::CppFunction(
@@ -226,26 +220,21 @@ static void registerInPlaceOp(torch::Library &library, const char *name,
                            }));
   };
   if (!visitArguments(op.schema(), register_))
-    library.impl(name, torch::CppFunction::makeFromBoxedFunctor(
-                           std::make_unique<InPlaceKernel>(op, twin)));
+    implementBoxed<InPlaceKernel>(library, name, op, twin);
 }
 
 void registerInPlaceOps(torch::Library &library) {
   library.impl("polygamma_", polygammaInPlace);
-  auto &dispatcher = c10::Dispatcher::singleton();
-  constexpr std::string_view prefix = "aten::";
-  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
-    std::string name = c10::toString(operatorName);
-    auto op = dispatcher.findSchema(operatorName);
+  forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
     // copy_ casts and broadcasts by itself, resize_ and set_ may change all.
-    if (!op || !name.starts_with(prefix) || name == "aten::copy_" ||
-        name.starts_with("aten::resize") || name.starts_with("aten::set_") ||
-        !op->hasKernelForDispatchKey(DispatchKey::Functionalize) ||
-        !writesSelfOnly(*op))
-      continue;
-    if (auto twin = functionalTwin(*op))
-      registerInPlaceOp(library, name.c_str() + prefix.size(), *op, *twin);
-  }
+    if (name == "copy_" || name.starts_with("resize") ||
+        name.starts_with("set_") ||
+        !op.hasKernelForDispatchKey(DispatchKey::Functionalize) ||
+        !writesSelfOnly(op))
+      return;
+    if (auto twin = functionalTwin(op))
+      registerInPlaceOp(library, name.data(), op, *twin);
+  });
 }
 
 } // namespace ltc::backend

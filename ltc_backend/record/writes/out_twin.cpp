@@ -7,18 +7,19 @@
 #include "ltc_backend/record/writes/out_twin.h"
 
 #include "ltc_backend/library.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/writes/write_check.h"
+
 #include <ATen/native/Resize.h>
 
 namespace ltc::backend {
 namespace {
 using c10::DispatchKey;
 
-struct OutKernel final : c10::OperatorKernel {
+struct OutKernel final : OverStock {
   OutKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin,
             DispatchKey key)
-      : twin(twin), stock(op.getComputedKernelForDispatchKey(key)),
-        check(op, /*warns=*/false) {}
+      : OverStock(op, key), twin(twin), check(op, /*warns=*/false) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -41,7 +42,6 @@ struct OutKernel final : c10::OperatorKernel {
 
 private:
   c10::OperatorHandle twin;
-  c10::SafeKernelFunction stock;
   WriteCheck check;
 };
 
@@ -69,17 +69,13 @@ void registerOutTwins() {
        {DispatchKey::AutogradLazy, DispatchKey::Functionalize}) {
     torch::Library *library = makeLibrary("aten", key);
     for (const Row &row : rows) {
-      auto &dispatcher = c10::Dispatcher::singleton();
-      std::string name = std::string("aten::") + row.name;
-      auto op = dispatcher.findSchemaOrThrow(name.c_str(), row.outOverload);
+      c10::OperatorHandle op = atenOp(row.name, row.outOverload);
       if (key == DispatchKey::AutogradLazy &&
           !op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
         continue;
-      library->impl(
-          (std::string(row.name) + "." + row.outOverload).c_str(),
-          torch::CppFunction::makeFromBoxedFunctor(std::make_unique<OutKernel>(
-              op, dispatcher.findSchemaOrThrow(name.c_str(), row.overload),
-              key)));
+      std::string name = std::string(row.name) + "." + row.outOverload;
+      implementBoxed<OutKernel>(*library, name.c_str(), op,
+                                atenOp(row.name, row.overload), key);
     }
   }
 }

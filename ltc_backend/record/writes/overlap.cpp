@@ -8,6 +8,7 @@
 
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/views/strided_view.h"
@@ -176,11 +177,9 @@ bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
 }
 
 namespace {
-struct WriteKernel final : c10::OperatorKernel {
+struct WriteKernel final : OverStock {
   explicit WriteKernel(const c10::OperatorHandle &op)
-      : stock(op.getComputedKernelForDispatchKey(
-            c10::DispatchKey::Functionalize)),
-        check(op) {}
+      : OverStock(op), check(op) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     const auto &schema = op.schema().arguments();
@@ -196,26 +195,19 @@ struct WriteKernel final : c10::OperatorKernel {
     callStock(stock, op, keys, *stack);
     layouts.restore();
   }
-  c10::SafeKernelFunction stock;
   WriteCheck check;
 };
 } // namespace
 
 void registerWrites(torch::Library &library) {
-  auto &dispatcher = c10::Dispatcher::singleton();
-  constexpr std::string_view prefix = "aten::";
-  for (const c10::OperatorName &operatorName : dispatcher.getAllOpNames()) {
-    std::string name = c10::toString(operatorName);
-    auto op = dispatcher.findSchema(operatorName);
+  forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
     // resize_ and set_ change what the tensor is, not what it holds.
-    if (op && name.starts_with(prefix) && !name.starts_with("aten::resize") &&
-        !name.starts_with("aten::set_") && !op->hasTag(at::Tag::inplace_view) &&
-        op->hasKernelForDispatchKey(c10::DispatchKey::Functionalize) &&
-        std::ranges::any_of(op->schema().arguments(), isWritten))
-      library.impl(name.c_str() + prefix.size(),
-                   torch::CppFunction::makeFromBoxedFunctor(
-                       std::make_unique<WriteKernel>(*op)));
-  }
+    if (!name.starts_with("resize") && !name.starts_with("set_") &&
+        !op.hasTag(at::Tag::inplace_view) &&
+        op.hasKernelForDispatchKey(c10::DispatchKey::Functionalize) &&
+        std::ranges::any_of(op.schema().arguments(), isWritten))
+      implementBoxed<WriteKernel>(library, name.data(), op);
+  });
 }
 
 } // namespace ltc::backend

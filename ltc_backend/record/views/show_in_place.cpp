@@ -1,0 +1,58 @@
+//===- views/show_in_place.cpp - Tensors that become views ----------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/views/show_in_place.h"
+
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/wrapper.h"
+
+namespace ltc::backend {
+namespace {
+/// They go by what is inside a tensor and its arguments.
+struct ShowInPlaceKernel final : OverStock {
+  using OverStock::OverStock;
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    for (const c10::IValue &value :
+         torch::jit::last(*stack, op.schema().arguments().size()))
+      forEachTensor(value, [](const at::Tensor &t) { settle(t); });
+    stock.callBoxed(op, keys, stack);
+  }
+};
+
+/// PyTorch's kernel forbids writes to what `self` was, and with it to all views
+/// of that: to x itself, after x.set_(x).
+struct SetKernel final : OverStock {
+  using OverStock::OverStock;
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    at::Tensor self = torch::jit::peek(*stack, 0, 2).toTensor();
+    at::Tensor source = torch::jit::peek(*stack, 1, 2).toTensor();
+    if (!isFunctionalLazy(self) || !isFunctionalLazy(source) ||
+        self.dtype() != source.dtype() || self.device() != source.device())
+      return stock.callBoxed(op, keys, stack);
+    at::functionalization::impl::sync(source);
+    self.unsafeGetTensorImpl()->shallow_copy_from(source.getIntrusivePtr());
+    torch::jit::drop(*stack, 2);
+    stack->emplace_back(std::move(self));
+  }
+};
+} // namespace
+
+void registerShowInPlace(torch::Library &library) {
+  implementBoxed<SetKernel>(library, "set_.source_Tensor",
+                            atenOp("set_", "source_Tensor"));
+  forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
+    if (op.hasKernelForDispatchKey(c10::DispatchKey::Functionalize) &&
+        (op.hasTag(at::Tag::inplace_view) || name.starts_with("set_") ||
+         name.starts_with("resize")))
+      implementBoxed<ShowInPlaceKernel>(library, name.data(), op);
+  });
+}
+
+} // namespace ltc::backend

@@ -42,7 +42,7 @@ inline constexpr llvm::StringLiteral kWork = "ltc.work";
 inline constexpr llvm::StringLiteral kArena = "ltc.arena";
 } // namespace attr
 
-/// Kinds of kernels; recipes/<target>/<kind>.mlir schedules one.
+/// Kinds of kernels, each with tiles of its own (schedule.cpp).
 namespace kind {
 inline constexpr llvm::StringLiteral kPointwise = "pointwise";
 inline constexpr llvm::StringLiteral kRowReduce = "row_reduce";
@@ -59,7 +59,7 @@ void splitReductions(mlir::func::FuncOp main);
 /// equal kernels become one function.
 mlir::LogicalResult outlineKernels(mlir::ModuleOp module,
                                    const Optimizations &optimizations);
-/// Tiles each kernel by the recipe of its kind.
+/// Tiles each kernel as its kind wants.
 mlir::LogicalResult scheduleKernels(mlir::ModuleOp module);
 /// Gives every tensor of @main a place in the arena or in an argument, and
 /// turns @main and the boundaries of the kernels into memrefs. Adds arguments

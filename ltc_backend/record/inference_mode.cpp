@@ -69,6 +69,9 @@ private:
 static bool isView(const c10::FunctionSchema &schema) {
   if (schema.is_mutable() || schema.arguments().empty())
     return false;
+  // To PyTorch's functionalisation it is one, and its schema does not say so.
+  if (schema.name() == "aten::_unsafe_view")
+    return true;
   const c10::Argument &self = schema.arguments()[0];
   return self.alias_info() && self.type()->kind() == c10::TypeKind::TensorType;
 }

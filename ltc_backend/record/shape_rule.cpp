@@ -176,6 +176,8 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   bool wantsBins = info.name == "aten::histogram.bins_tensor" ||
                    info.name == "aten::_histogramdd_from_bin_tensors";
   bool wantsRank = info.name == "aten::linalg_lstsq";
+  // How much it saves goes by the strides of the weight, if it has any.
+  bool wantsRows = info.name.starts_with("aten::_embedding_bag");
   bool misleads = wantsBins || wantsRank || hasMisleadingMeta(info, arguments);
   if (hasResidualsByRank(info, arguments)) {
     reason = "has residuals only if the rank is full";
@@ -183,6 +185,7 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   }
   stack = replaceAll(arguments, wantsBins   ? onCpuRising
                                 : wantsRank ? onCpuFullRank
+                                : wantsRows ? onCpuRowMajor
                                 : misleads  ? onCpu
                                             : onMeta);
   bool isInferred = false;

@@ -30,6 +30,10 @@ const StandIn onCpu = {c10::kCPU, [](const at::Tensor &like) {
                                                   like.scalar_type())
                              .zero_();
                        }};
+const StandIn onCpuRowMajor = {c10::kCPU, [](const at::Tensor &like) {
+                                 return at::zeros(like.sizes(),
+                                                  like.scalar_type());
+                               }};
 const StandIn onCpuOnes = {
     c10::kCPU, [](const at::Tensor &like) {
       return at::empty_strided(like.sizes(), like.strides(), like.scalar_type())

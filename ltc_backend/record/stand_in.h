@@ -21,6 +21,7 @@ struct StandIn {
 };
 extern const StandIn onMeta, onMetaRowMajor;
 extern const StandIn onCpu;         ///< zeros with the strides of the tensor
+extern const StandIn onCpuRowMajor; ///< zeros
 extern const StandIn onCpuOnes;     ///< ones, laid out the same
 extern const StandIn onCpuRising;   ///< 0, 1, 2, ...
 extern const StandIn onCpuFullRank; ///< zeros, ones on the diagonal

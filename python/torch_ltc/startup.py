@@ -114,6 +114,8 @@ def start():
         from torch_ltc import errors, optimizer, patches
 
         folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
+        # Old scripts, and PyTorch's own test helpers, do not import it.
+        importlib.import_module("torch._lazy")
         _skip_reference_kernels()
         if _first_factories is not None:  # None where an earlier start failed
             for packet, overload in _FACTORIES:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-import torch._lazy  # OpInfo ends a lazy step through it when it sets a seed
 import torch_ltc
 from accuracy import Skipped, doubled, is_as_near, mismatch, tolerance
 from torch.testing._internal.common_methods_invocations import op_db
@@ -27,6 +26,7 @@ torch_ltc.settings.rng = "eager"
 
 OPS = {op.full_name: op for op in op_db}
 KINDS = ("forward", "inplace", "out", "backward")
+VIEWED = "viewed"  # forward, of views that nobody has read
 SEED = 1234
 
 
@@ -147,7 +147,31 @@ def _backward(op, sample):
     return torch.autograd.grad(results, inputs, weights, allow_unused=True)
 
 
-_RUN = {"forward": _forward, "inplace": _inplace, "out": _out, "backward": _backward}
+def _unread(tensor):
+    """Return an equal view: its base is larger, and its last dimensions turned."""
+    if tensor.dim() == 0:
+        return torch.stack([tensor, tensor])[0]
+    laid_out = tensor.mT if tensor.dim() > 1 else tensor
+    part = torch.cat([laid_out, laid_out[:1]])[: len(laid_out)]
+    return part.mT if tensor.dim() > 1 else part
+
+
+def _viewed(op, sample):
+    viewed = copy.copy(sample)
+    whole = (sample.input, sample.args, sample.kwargs)
+    viewed.input, viewed.args, viewed.kwargs = pytree.tree_map_only(
+        torch.Tensor, _unread, whole
+    )
+    return _forward(op, viewed)
+
+
+_RUN = {
+    "forward": _forward,
+    "inplace": _inplace,
+    "out": _out,
+    "backward": _backward,
+    VIEWED: _viewed,
+}
 
 
 def supports(op, kind, dtype):

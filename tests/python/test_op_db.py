@@ -85,6 +85,15 @@ def test_op_gives_what_eager_gives(name):
     assert split <= SHAPED_BY_VALUES.keys()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", parity.OPS)
+def test_op_takes_views_that_nobody_has_read(name):
+    every = [(parity.VIEWED, dtype) for dtype in (torch.float32, torch.int64)]
+    outcomes = parity.check(parity.OPS[name], every, limit=2)
+    failed = [o for o in outcomes if o.problem and not is_refused(name, o)]
+    assert not failed, "\n".join(f"{o.sample}\n    {o.problem}" for o in failed)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused_says_why(name):
     outcomes = parity.check(parity.OPS[name], [("forward", torch.float32)])

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/convert.h"
+#include "ltc_backend/record/checks/fatal_call.h"
 #include "ltc_backend/record/checks/misleading_meta.h"
 #include "ltc_backend/record/checks/number_limits.h"
 #include "ltc_backend/record/lazy_tensor.h"
@@ -244,6 +245,7 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
   }
   if (info.random)
     call->prototype.arguments.push_back({"seed", ValueId(0)});
+  refuseFatalCall(info, arguments);
   torch::jit::Stack stack;
   if (!inferResults(info, arguments, stack, reason))
     return nullptr;

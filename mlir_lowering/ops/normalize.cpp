@@ -153,24 +153,28 @@ static Values batchNormTraining(Emit &e, const OpCall &op) {
 }
 
 static Values batchNormInference(Emit &e, const OpCall &op) {
-  Value x = e.widen(op["input"]);
-  Value mean = e.widen(op["running_mean"]);
-  Value invstd = reciprocalRoot(e, e.widen(op["running_var"]), op["eps"]);
-  Values results{e.narrow(normalized(e, x, mean, invstd, op), op.result(0))};
-  for (size_t i : {1, 2}) // eager saves nothing: tensors without elements
-    results.push_back(e.full(e.shape(op.result(i)), op.result(i).dtype, 0));
+  auto empty = [&](size_t i) {
+    return e.full(e.shape(op.result(i)), op.result(i).dtype, 0);
+  };
+  auto normal = [&] {
+    Value x = e.widen(op["input"]);
+    Value mean = e.widen(op["running_mean"]);
+    Value invstd = reciprocalRoot(e, e.widen(op["running_var"]), op["eps"]);
+    return e.narrow(normalized(e, x, mean, invstd, op), op.result(0));
+  };
+  // Only of no samples at all need there be no statistics; eager saves none.
+  Values results{op.has("running_mean") ? normal() : empty(0)};
+  for (size_t i : {1, 2})
+    results.push_back(empty(i));
   for (size_t i = 3; i < op.resultCount(); ++i)
     results.push_back(
         e.narrow(op[i == 3 ? "running_mean" : "running_var"], op.result(i)));
   return results;
 }
 
-static bool isTraining(const OpCall &op) {
-  return op.flag("training", op.flag("train")) || !op.has("running_mean");
-}
-
 static Values batchNorm(Emit &e, const OpCall &op) {
-  return isTraining(op) ? batchNormTraining(e, op) : batchNormInference(e, op);
+  return op.flag("training") ? batchNormTraining(e, op)
+                             : batchNormInference(e, op);
 }
 
 static Values batchNormBackward(Emit &e, const OpCall &op) {

@@ -17,6 +17,7 @@ using c10::IValue;
 
 static bool isListed(const OpInfo &info) {
   static const auto *names = new std::set<std::string>{
+      "aten::_batch_norm_no_update",
       "aten::_batch_norm_with_update_functional",
       "aten::_embedding_bag",
       "aten::_embedding_bag_forward_only",

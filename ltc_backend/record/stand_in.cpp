@@ -15,6 +15,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/OpMathType.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/stack.h>
 
@@ -53,10 +54,24 @@ const StandIn onCpuFlat = {
     c10::kCPU, [](const at::Tensor &like) {
       return at::zeros({}, like.scalar_type()).expand(like.sizes());
     }};
-
 const StandIn onCpuFlatFloat = {
     c10::kCPU, [](const at::Tensor &like) {
       return at::zeros({}, at::kFloat).expand(like.sizes());
+    }};
+const StandIn onCpuFlatWide = {
+    c10::kCPU, [](const at::Tensor &like) {
+      at::ScalarType wide = at::toOpMathType(like.scalar_type());
+      return at::zeros({}, wide).expand(like.sizes());
+    }};
+std::vector<int64_t> smallSizes(at::IntArrayRef sizes) {
+  std::vector<int64_t> small = sizes.vec();
+  for (int64_t &size : small)
+    size = std::min<int64_t>(size, 2);
+  return small;
+}
+const StandIn onCpuSmall = {
+    c10::kCPU, [](const at::Tensor &like) {
+      return at::zeros({}, like.scalar_type()).expand(smallSizes(like.sizes()));
     }};
 
 static at::Tensor replace(const at::Tensor &tensor, const StandIn &by) {

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/checks/number_limits.h"
 
-#include "ltc_backend/record/call_key.h"
+#include "ltc_backend/record/checks/argument_kinds.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/stand_in.h"
 
@@ -99,11 +99,6 @@ void checkNumber(const NumberLimit &limit, const Operand &number) {
   convert(exact, limit);
 }
 
-static bool takesNumbers(const ArgumentInfo &argument) {
-  return argument.kind == ArgumentKind::Scalar ||
-         argument.kind == ArgumentKind::ScalarList;
-}
-
 /// Of the lists of a foreach op, element `i`, in a list of its own.
 static IValue onlyElement(const ArgumentInfo &argument, const IValue &value,
                           size_t i) {
@@ -129,29 +124,13 @@ static at::Scalar excessive(const IValue &number,
   return real < double(largest) ? int64_t(real) : largest;
 }
 
-/// Broadcast and multiplied as these, but no work.
-static std::vector<int64_t> smallSizes(std::vector<int64_t> sizes) {
-  for (int64_t &size : sizes)
-    size = std::min<int64_t>(size, 2);
-  return sizes;
-}
-static constexpr StandIn smallOnCpu = {
-    c10::kCPU, [](const at::Tensor &like) {
-      return at::zeros({}, like.scalar_type())
-          .expand(smallSizes(like.sizes().vec()));
-    }};
-
-static bool isSize(const ArgumentInfo &argument, const IValue &value) {
-  return argument.name == "size" && value.isIntList();
-}
-
 static std::optional<at::ScalarType> askKernel(const OpInfo &info,
                                                std::vector<IValue> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i)
     if (isSize(info.arguments[i], arguments[i]))
       arguments[i] = smallSizes(arguments[i].toIntVector());
   // Small ones may not fit what else there is among the arguments.
-  for (const StandIn &standIn : {smallOnCpu, onCpuFlat})
+  for (const StandIn &standIn : {onCpuSmall, onCpuFlat})
     try {
       callOnStandIns(info.handle, replaceAll(arguments, standIn));
       return std::nullopt;
@@ -182,36 +161,6 @@ askKernel(const OpInfo &info, std::vector<IValue> arguments, size_t index) {
   return types;
 }
 
-/// One element is filled by other code, which lets narrow floats pass.
-static void addKind(Hasher &hasher, const ArgumentInfo &argument,
-                    const IValue &value) {
-  bool any = false;
-  forEachTensor(value, [&](const at::Tensor &tensor) {
-    any = true;
-    if (tensor.defined())
-      addTag(hasher, KeyTag::Tensor)
-          .add(uint64_t(tensor.scalar_type()))
-          .add(tensor.dim() == 0)
-          .add(tensor.numel() == 1)
-          .add(tensor.unsafeGetTensorImpl()->is_wrapped_number());
-  });
-  if (any)
-    return;
-  const IValue &first = value.isList() && !value.toListRef().empty()
-                            ? value.toListRef()[0]
-                            : value;
-  if (takesNumbers(argument))
-    addTag(hasher, first.isInt()      ? KeyTag::Int
-                   : first.isBool()   ? KeyTag::Bool
-                   : first.isNone()   ? KeyTag::None
-                   : first.isDouble() ? KeyTag::Double
-                                      : KeyTag::Other);
-  else if (isSize(argument, value))
-    hasher.add(c10::multiply_integers(value.toIntVector()) == 1);
-  else if (argument.kind == ArgumentKind::Attribute && !value.isList())
-    addAttribute(hasher, value);
-}
-
 /// The same, remembered by what kinds of arguments there are.
 static std::vector<at::ScalarType>
 limitTypes(const OpInfo &info, const std::vector<IValue> &arguments,
@@ -219,12 +168,7 @@ limitTypes(const OpInfo &info, const std::vector<IValue> &arguments,
   static auto *mutex = new std::mutex;
   static auto *known =
       new std::unordered_map<Hash128, std::vector<at::ScalarType>>;
-  Hasher hasher;
-  hasher.add(uint64_t(reinterpret_cast<uintptr_t>(&info))).add(index);
-  hasher.add(uint64_t(c10::get_default_dtype_as_scalartype()));
-  for (size_t i = 0; i < arguments.size(); ++i)
-    addKind(hasher, info.arguments[i], arguments[i]);
-  Hash128 key = hasher.finish();
+  Hash128 key = Hasher().add(kindsOf(info, arguments)).add(index).finish();
   {
     std::lock_guard lock(*mutex);
     if (auto found = known->find(key); found != known->end())

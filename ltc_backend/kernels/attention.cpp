@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "attention.h"
 
+#include "attention_heads.h"
 #include "attention_rows.h"
 #include "for_ranges.h"
 #include "pack.h"
@@ -35,25 +36,6 @@ constexpr int64_t kRows = 32, kKeys = 512, kQueries = 256, kGradQueries = 128;
 /// Rows of a tile begin in different sets of the first-level cache.
 constexpr int64_t kStride = kKeys + kAttentionLanes,
                   kGradStride = kGradQueries + kAttentionLanes;
-
-/// The matrices of one tensor: row r of a head at row(r).
-template <typename T> struct Head {
-  T *data;
-  int64_t stride;
-
-  T *row(int64_t r) const { return data + r * stride; }
-};
-
-Head<const float> headOf(const Tensor &t, int64_t batch, int64_t head) {
-  return {t.const_data_ptr<float>() + batch * t.stride(0) + head * t.stride(1),
-          t.stride(2)};
-}
-
-Head<float> headOf(Tensor &t, int64_t batch, int64_t head) {
-  return {t.mutable_data_ptr<float>() + batch * t.stride(0) +
-              head * t.stride(1),
-          t.stride(2)};
-}
 
 /// The mask of one head: row(q)[k], or that of a query for all of them.
 Head<const float> maskOf(const Tensor &t, int64_t batch, int64_t head) {
@@ -84,10 +66,9 @@ struct Panels {
   }
 };
 
-/// `count` rows from `first`, as they are or turned over.
-GemmOperand rowsOf(Head<const float> from, int64_t first, int64_t count,
-                   int64_t width) {
-  return {from.row(first), count, width, from.stride, 1};
+/// The first `count` rows, as they are or turned over.
+GemmOperand rowsOf(Head<const float> from, int64_t count, int64_t width) {
+  return {from.data, count, width, from.stride, 1};
 }
 GemmOperand turned(const GemmOperand &from) {
   return {from.data, from.cols, from.rows, from.colStride, from.rowStride};
@@ -143,34 +124,39 @@ public:
           int64_t head, int64_t first)
       : of(of), width(of.query.size(3)), first(first),
         end(std::min(of.query.size(2), first + kQueries)),
-        query(headOf(of.query, batch, head)), key(headOf(of.key, batch, head)),
-        value(headOf(of.value, batch, head)),
-        mask(maskOf(of.mask, batch, head)), output(headOf(output, batch, head)),
+        key(of.key, batch, head), value(of.value, batch, head),
+        output(output, batch, head), mask(maskOf(of.mask, batch, head)),
         logSums(logSums.mutable_data_ptr<float>() + batch * logSums.stride(0) +
                 head * logSums.stride(1)),
         logSumStride(logSums.stride(2)) {
     static thread_local Scratch scratch;
+    HeadRows query(of.query, batch, head);
+    int64_t forQueries = query.roomFor(kQueries), forKeys = key.roomFor(kKeys);
     Room room(scratch.reserve(roomFor(width, kKeys) + roomFor(kKeys, width) +
-                              kRows * kStride));
+                              kRows * kStride + 2 * forQueries + forKeys));
     keys.data = room.take(roomFor(width, kKeys));
     values.data = room.take(roomFor(kKeys, width));
     tile = room.take(kRows * kStride);
+    queries = query.read(first, end - first, room.take(forQueries));
+    sums = this->output.begin(first, room.take(forQueries));
+    widened = room.take(forKeys);
   }
 
   void run() {
     for (int64_t from = 0, last = keysBefore(of, end); from < last;
          from += kKeys) {
       int64_t count = std::min(kKeys, last - from);
-      keys.fill(turned(rowsOf(key, from, count, width)));
-      values.fill(rowsOf(value, from, count, width));
+      keys.fill(turned(rowsOf(key.read(from, count, widened), count, width)));
+      values.fill(rowsOf(value.read(from, count, widened), count, width));
       for (int64_t row = first; row < end; row += kRows)
         weigh(row, std::min(kRows, end - row), from, count);
     }
     for (int64_t row = first; row < end; ++row) {
-      const RunningSoftmax &sums = softmax[row - first];
-      scaleRow(1 / sums.divisor(), width, output.row(row));
-      logSums[row * logSumStride] = sums.logSum();
+      const RunningSoftmax &weights = softmax[row - first];
+      scaleRow(1 / weights.divisor(), width, sums.row(row - first));
+      logSums[row * logSumStride] = weights.logSum();
     }
+    output.finish(first, end - first, sums);
   }
 
 private:
@@ -179,8 +165,9 @@ private:
     int64_t seen = std::min(count, keysBefore(of, row + rows) - from);
     if (seen <= 0)
       return;
-    multiplyColumns(query.row(row), query.stride, rows, keys, 0, seen, tile,
-                    kStride);
+    Head<const float> some{queries.row(row - first), queries.stride};
+    Head<float> sum{sums.row(row - first), sums.stride};
+    multiplyColumns(some.data, some.stride, rows, keys, 0, seen, tile, kStride);
     for (int64_t r = 0; r < rows; ++r) {
       int64_t its =
           std::clamp<int64_t>(keysBefore(of, row + r + 1) - from, 0, seen);
@@ -188,20 +175,22 @@ private:
       float earlier = weighScores(of.scale, added, its, seen,
                                   tile + r * kStride, softmax[row + r - first]);
       if (from != 0)
-        scaleRow(earlier, width, output.row(row + r));
+        scaleRow(earlier, width, sum.row(r));
     }
-    multiply(tile, kStride, rows, values, 0, seen, from != 0, output.row(row),
-             output.stride);
+    multiply(tile, kStride, rows, values, 0, seen, from != 0, sum.data,
+             sum.stride);
   }
 
   const Attention &of;
   const int64_t width, first, end;
-  const Head<const float> query, key, value, mask;
-  const Head<float> output;
+  const HeadRows key, value, output;
+  const Head<const float> mask;
   float *logSums;
   int64_t logSumStride;
+  Head<const float> queries{};
+  Head<float> sums{}; ///< of weights times values
   Panels keys{}, values{};
-  float *tile;
+  float *tile, *widened;
   std::array<RunningSoftmax, kQueries> softmax;
 };
 
@@ -211,19 +200,22 @@ public:
   Backward(const Attention &of, const Tensor &gradOutput, const Tensor &output,
            const Tensor &logSums, int64_t batch, int64_t head)
       : of(of), queries(of.query.size(2)), keys(of.key.size(2)),
-        width(of.query.size(3)), query(headOf(of.query, batch, head)),
-        key(headOf(of.key, batch, head)), value(headOf(of.value, batch, head)),
-        mask(maskOf(of.mask, batch, head)), output(headOf(output, batch, head)),
-        gradOutput(headOf(gradOutput, batch, head)),
+        width(of.query.size(3)), query(of.query, batch, head),
+        key(of.key, batch, head), value(of.value, batch, head),
+        output(output, batch, head), gradOutput(gradOutput, batch, head),
+        mask(maskOf(of.mask, batch, head)),
         logSums(logSums.const_data_ptr<float>() + batch * logSums.stride(0) +
                 head * logSums.stride(1)),
         logSumStride(logSums.stride(2)) {
     static thread_local Scratch scratch;
     int64_t byRows = roomFor(kGradQueries, width),
             byColumns = roomFor(width, kGradQueries),
-            tile = kRows * kGradStride;
+            tile = kRows * kGradStride,
+            forQueries = query.roomFor(kGradQueries),
+            forKeys = key.roomFor(kKeys), forSums = key.roomFor(keys);
     Room room(scratch.reserve(2 * byRows + 2 * byColumns + 2 * tile +
-                              roomFor(kKeys, width) + kGradQueries * kStride));
+                              roomFor(kKeys, width) + kGradQueries * kStride +
+                              2 * (forQueries + forKeys + forSums)));
     queryRows.data = room.take(byRows);
     gradRows.data = room.take(byRows);
     queryColumns.data = room.take(byColumns);
@@ -232,40 +224,56 @@ public:
     gradients = room.take(tile);
     keyRows.data = room.take(roomFor(kKeys, width));
     gradScores = room.take(kGradQueries * kStride);
+    queryRoom = room.take(forQueries);
+    outputRoom = room.take(forQueries);
+    keyRoom = room.take(forKeys);
+    valueRoom = room.take(forKeys);
+    keySumRoom = room.take(forSums);
+    valueSumRoom = room.take(forSums);
   }
 
-  void run(Head<float> gradQuery, Head<float> gradKey, Head<float> gradValue) {
+  void run(const HeadRows &gradQuery, const HeadRows &gradKey,
+           const HeadRows &gradValue) {
+    Head<float> keySums = gradKey.begin(0, keySumRoom),
+                valueSums = gradValue.begin(0, valueSumRoom);
     for (first = 0; first < queries; first += kGradQueries) {
       count = std::min(kGradQueries, queries - first);
       packQueries();
+      Head<float> querySums = gradQuery.begin(first, queryRoom);
       for (int64_t from = 0, last = keysBefore(of, first + count); from < last;
            from += kKeys) {
         int64_t some = std::min(kKeys, last - from);
+        someKeys = key.read(from, some, keyRoom);
+        someValues = value.read(from, some, valueRoom);
         for (int64_t at = from; at < from + some; at += kRows)
-          addKeys(at, std::min(kRows, from + some - at), from, gradKey,
-                  gradValue);
-        keyRows.fill(rowsOf(key, from, some, width));
-        addQueries(from, some, gradQuery);
+          addKeys(at, std::min(kRows, from + some - at), from, keySums,
+                  valueSums);
+        keyRows.fill(rowsOf(someKeys, some, width));
+        addQueries(from, some, querySums);
       }
+      gradQuery.finish(first, count, querySums);
     }
     for (int64_t k = keysBefore(of, queries); k < keys; ++k) {
-      std::fill_n(gradKey.row(k), width, 0.0f);
-      std::fill_n(gradValue.row(k), width, 0.0f);
+      std::fill_n(keySums.row(k), width, 0.0f);
+      std::fill_n(valueSums.row(k), width, 0.0f);
     }
+    gradKey.finish(0, keys, keySums);
+    gradValue.finish(0, keys, valueSums);
   }
 
 private:
   void packQueries() {
-    GemmOperand some = rowsOf(query, first, count, width),
-                grads = rowsOf(gradOutput, first, count, width);
+    GemmOperand some =
+        rowsOf(query.read(first, count, queryRoom), count, width);
     queryRows.fill(some);
-    gradRows.fill(grads);
     queryColumns.fill(turned(some));
-    gradColumns.fill(turned(grads));
+    Head<const float> grads = gradOutput.read(first, count, queryRoom),
+                      outputs = output.read(first, count, outputRoom);
+    gradRows.fill(rowsOf(grads, count, width));
+    gradColumns.fill(turned(rowsOf(grads, count, width)));
     for (int64_t i = 0; i < count; ++i) {
       chunkLogSums[i] = logSums[(first + i) * logSumStride];
-      dots[i] =
-          dotProduct(width, gradOutput.row(first + i), output.row(first + i));
+      dots[i] = dotProduct(width, grads.row(i), outputs.row(i));
     }
   }
 
@@ -275,13 +283,13 @@ private:
   }
 
   /// What the chunk of queries gives to keys and values [at, at + rows).
-  void addKeys(int64_t at, int64_t rows, int64_t from, Head<float> gradKey,
-               Head<float> gradValue) {
+  void addKeys(int64_t at, int64_t rows, int64_t from, Head<float> keySums,
+               Head<float> valueSums) {
     int64_t begin = firstFor(at), depth = count - begin;
-    multiplyColumns(key.row(at), key.stride, rows, queryColumns, begin, count,
-                    weights, kGradStride);
-    multiplyColumns(value.row(at), value.stride, rows, gradColumns, begin,
-                    count, gradients, kGradStride);
+    multiplyColumns(someKeys.row(at - from), someKeys.stride, rows,
+                    queryColumns, begin, count, weights, kGradStride);
+    multiplyColumns(someValues.row(at - from), someValues.stride, rows,
+                    gradColumns, begin, count, gradients, kGradStride);
     for (int64_t r = 0; r < rows; ++r) {
       if (mask.data)
         for (int64_t i = 0; i < count; ++i)
@@ -293,42 +301,47 @@ private:
     }
     bool adds = of.causal ? first > at - at % kGradQueries : first != 0;
     multiply(weights + begin, kGradStride, rows, gradRows, begin, depth, adds,
-             gradValue.row(at), gradValue.stride);
+             valueSums.row(at), valueSums.stride);
     multiply(gradients + begin, kGradStride, rows, queryRows, begin, depth,
-             adds, gradKey.row(at), gradKey.stride);
+             adds, keySums.row(at), keySums.stride);
     GemmOperand byQueries{gradients + begin, depth, rows, 1, kGradStride};
     pack(byQueries, 0, 0, depth, rows, gradScores + begin * kStride + at - from,
          kStride);
   }
 
   /// What keys [from, from + some) give to the chunk of queries.
-  void addQueries(int64_t from, int64_t some, Head<float> gradQuery) {
+  void addQueries(int64_t from, int64_t some, Head<float> querySums) {
     for (int64_t i = 0; i < count; i += kRows) {
-      int64_t rows = std::min(kRows, count - i), row = first + i;
-      int64_t seen = std::min(some, keysBefore(of, row + rows) - from);
+      int64_t rows = std::min(kRows, count - i);
+      int64_t seen = std::min(some, keysBefore(of, first + i + rows) - from);
       if (seen > 0)
         multiply(gradScores + i * kStride, kStride, rows, keyRows, 0, seen,
-                 from != 0, gradQuery.row(row), gradQuery.stride);
+                 from != 0, querySums.row(i), querySums.stride);
     }
   }
 
   const Attention &of;
   const int64_t queries, keys, width;
-  const Head<const float> query, key, value, mask, output, gradOutput;
+  const HeadRows query, key, value, output, gradOutput;
+  const Head<const float> mask;
   const float *logSums;
   int64_t logSumStride;
   int64_t first = 0, count = 0; ///< the chunk of queries
+  Head<const float> someKeys{}, someValues{};
   Panels queryRows{}, gradRows{}, queryColumns{}, gradColumns{}, keyRows{};
   float *weights, *gradients; ///< a tile by keys
   float *gradScores;          ///< by queries, for all keys that are packed
+  float *queryRoom, *outputRoom, *keyRoom, *valueRoom, *keySumRoom,
+      *valueSumRoom;
   std::array<float, kGradQueries + kAttentionLanes> chunkLogSums{}, dots{},
       keyMask{};
 };
 
 bool isRegular(const Tensor &t, const Tensor &like) {
-  return t.dim() == 4 && t.scalar_type() == at::kFloat && t.stride(3) == 1 &&
-         t.stride(2) >= t.size(3) && t.size(0) == like.size(0) &&
-         t.size(1) == like.size(1) && t.size(3) == like.size(3);
+  return t.dim() == 4 && t.scalar_type() == like.scalar_type() &&
+         t.stride(3) == 1 && t.stride(2) >= t.size(3) &&
+         t.size(0) == like.size(0) && t.size(1) == like.size(1) &&
+         t.size(3) == like.size(3);
 }
 
 bool isMask(const Tensor &t, const Tensor &query, const Tensor &key) {
@@ -339,7 +352,7 @@ bool isMask(const Tensor &t, const Tensor &query, const Tensor &key) {
   for (int64_t dim = 0; dim < 3; ++dim)
     if (t.dim() != 4 || (t.size(dim) != 1 && t.size(dim) != whole[dim]))
       return false;
-  return t.scalar_type() == at::kFloat && t.size(3) == whole[3] &&
+  return t.scalar_type() == query.scalar_type() && t.size(3) == whole[3] &&
          t.stride(3) == 1;
 }
 
@@ -349,11 +362,13 @@ bool attentionPays(const Tensor &query, const Tensor &key, const Tensor &value,
                    const Tensor &mask) {
   // Of shorter ones, and narrower heads, the calls are what takes the time.
   constexpr int64_t kLeast = 32, kWidest = 256;
-  return blockKernelPays() && query.dim() == 4 && isRegular(query, query) &&
-         isRegular(key, query) && isRegular(value, query) &&
-         key.size(2) == value.size(2) && query.size(2) >= kLeast &&
-         key.size(2) >= kLeast && query.size(3) >= kAttentionLanes &&
-         query.size(3) <= kWidest && isMask(mask, query, key);
+  at::ScalarType type = query.scalar_type();
+  return blockKernelPays() && (type == at::kFloat || type == at::kBFloat16) &&
+         query.dim() == 4 && isRegular(query, query) && isRegular(key, query) &&
+         isRegular(value, query) && key.size(2) == value.size(2) &&
+         query.size(2) >= kLeast && key.size(2) >= kLeast &&
+         query.size(3) >= kAttentionLanes && query.size(3) <= kWidest &&
+         isMask(mask, query, key);
 }
 
 void attention(const Attention &of, Tensor &output, Tensor &logSums) {
@@ -375,8 +390,8 @@ void attentionBackward(const Attention &of, const Tensor &gradOutput,
     for (int64_t i = begin; i < end; ++i) {
       int64_t batch = i / heads, head = i % heads;
       Backward(of, gradOutput, output, logSums, batch, head)
-          .run(headOf(gradQuery, batch, head), headOf(gradKey, batch, head),
-               headOf(gradValue, batch, head));
+          .run({gradQuery, batch, head}, {gradKey, batch, head},
+               {gradValue, batch, head});
     }
   });
 }

@@ -20,11 +20,12 @@
 namespace ltc::backend {
 
 /// What the kernels below compute: softmax(scale * query key' + mask) value.
-/// Tensors are (batch, heads, length, width), float32, on the CPU; `logSums` is
-/// (batch, heads, query length). Key and value are as long as each other, all
-/// rows as wide, and their elements next to each other. The mask, undefined if
-/// there is none, broadcasts to (batch, heads, queries, keys); its elements for
-/// one query are next to each other.
+/// Tensors are (batch, heads, length, width), all float32 or all bfloat16, on
+/// the CPU; `logSums` is (batch, heads, query length). Key and value are as
+/// long as each other, all rows as wide, and their elements next to each other.
+/// The mask, undefined if there is none, broadcasts to (batch, heads, queries,
+/// keys); its elements for one query are next to each other. It is float32, as
+/// `logSums` is.
 struct Attention {
   const at::Tensor &query, &key, &value;
   at::Tensor mask;
@@ -32,14 +33,16 @@ struct Attention {
   float scale;
 };
 
-/// Whether operands are as above, and these kernels faster than ATen's.
+/// Whether operands are as above, but for a mask of their own type, and these
+/// kernels faster than ATen's.
 LTC_API bool attentionPays(const at::Tensor &query, const at::Tensor &key,
                            const at::Tensor &value,
                            const at::Tensor &mask = {});
 
 /// Writes the output and the logarithms of the sums of e^score. Both run on
 /// ATen's threads, whose number changes no value. Scratch stays with the
-/// threads: at most 2.5 MiB each.
+/// threads: at most 2.5 MiB each, and for bfloat16 2 MiB and two floats for
+/// each element of a head's key.
 LTC_API void attention(const Attention &of, at::Tensor &output,
                        at::Tensor &logSums);
 

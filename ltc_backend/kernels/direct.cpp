@@ -119,6 +119,10 @@ std::optional<Attention> plainAttention(const Stack &a, size_t query,
     mask = mask.unsqueeze(0).unsqueeze(0);
   if (a[dropout].toDouble() != 0 || !attentionPays(q, k, v, mask))
     return std::nullopt;
+  if (mask.defined() && mask.scalar_type() != at::kFloat) {
+    prepareForAten();
+    mask = mask.to(at::kFloat);
+  }
   for (const at::Tensor &result : results)
     if (result.dim() == 4 &&
         (result.stride(3) != 1 || result.stride(2) < result.size(3)))

@@ -70,16 +70,32 @@ def test_fused_attention_is_eagers_kernel(arguments, dtype, grad, counts):
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("lengths", [(40, 40), (130, 600), (300, 70)])
-def test_long_rows_are_as_exact_as_eagers(lengths, causal):
+def test_long_rows_are_as_exact_as_eagers(lengths, dtype, causal):
     queries, keys = lengths
-    tensors = inputs((2, 2, queries, 24), (2, 2, keys, 24), (2, 2, keys, 24))
+    shapes = (2, 2, queries, 24), (2, 2, keys, 24), (2, 2, keys, 24)
+    tensors = inputs(*shapes, dtype=dtype)
     exact = attend("cpu", [t.double() for t in tensors], True, is_causal=causal)
     eager = attend("cpu", tensors, True, is_causal=causal)
     found = attend("lazy", tensors, True, is_causal=causal)
     for a, b, wanted in zip(found, eager, exact, strict=True):
+        assert a.dtype == dtype
         error, bound = ((t - wanted).abs().max() for t in (a, b))
         assert error <= 2 * bound + 1e-6 * wanted.abs().max()
+
+
+@pytest.mark.parametrize("shape", [(50, 60), (2, 1, 1, 60)])
+def test_a_mask_of_bfloat16(shape):
+    shapes = (2, 2, 50, 24), (2, 2, 60, 24), (2, 2, 60, 24), shape
+    *tensors, mask = inputs(*shapes, dtype=torch.bfloat16)
+    exact = [t.double() for t in tensors]
+    exact = attend("cpu", exact, True, attn_mask=mask.double())
+    eager = attend("cpu", tensors, True, attn_mask=mask)
+    found = attend("lazy", tensors, True, attn_mask=mask)
+    for a, b, wanted in zip(found, eager, exact, strict=True):
+        error, bound = ((t - wanted).abs().max() for t in (a, b))
+        assert error <= 2 * bound
 
 
 @pytest.mark.parametrize("grad", [False, True])

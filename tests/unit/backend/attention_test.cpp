@@ -46,7 +46,8 @@ std::vector<Tensor> run(const std::vector<Tensor> &in, bool causal, float scale,
                         const Tensor &mask = {}) {
   Attention call{in[0], in[1], in[2], mask, causal, scale};
   std::vector<Tensor> out;
-  for (const Tensor &like : {in[0], in[0].select(3, 0), in[0], in[1], in[2]})
+  for (const Tensor &like :
+       {in[0], in[0].select(3, 0).to(at::kFloat), in[0], in[1], in[2]})
     out.push_back(at::full(like.sizes(), NAN, like.options()));
   attention(call, out[0], out[1]);
   attentionBackward(call, in[3], out[0], out[1], out[2], out[3], out[4]);
@@ -75,12 +76,12 @@ std::vector<Tensor> defined(const std::vector<Tensor> &in, bool causal,
 }
 
 void expectClose(const std::vector<Tensor> &found,
-                 const std::vector<Tensor> &wanted) {
+                 const std::vector<Tensor> &wanted, double error = 1e-5) {
   for (size_t i = 0; i < wanted.size(); ++i) {
-    Tensor error = (found[i].to(at::kDouble) - wanted[i]).abs();
-    double bound = 1e-5 * wanted[i].abs().max().item<double>();
-    EXPECT_TRUE((error <= bound).all().item<bool>())
-        << "result " << i << " is off by " << error.max().item<double>();
+    Tensor off = (found[i].to(at::kDouble) - wanted[i]).abs();
+    double bound = error * wanted[i].abs().max().item<double>();
+    EXPECT_TRUE((off <= bound).all().item<bool>())
+        << "result " << i << " is off by " << off.max().item<double>();
   }
 }
 
@@ -119,6 +120,24 @@ TEST_F(AttentionKernel, AddsAMask) {
       expectClose(run(in, false, 0.2f, mask), defined(in, false, 0.2f, mask));
       expectClose(run(in, true, 0.2f, mask.clamp_min(-1)),
                   defined(in, true, 0.2f, mask.clamp_min(-1)));
+    }
+}
+
+/// More queries and keys than are widened at a time. Only results are rounded,
+/// and the output that the backward is given.
+TEST_F(AttentionKernel, SumsBfloat16InFloat) {
+  for (const Shape &shape : {Shape{2, 2, 128, 128, 64},
+                             {1, 2, 33, 65, 17},
+                             {1, 1, 300, 1100, 32},
+                             {1, 1, 600, 100, 16}})
+    for (bool causal : {false, true}) {
+      std::vector<Tensor> in = operands(shape);
+      for (Tensor &one : in)
+        one = one.to(at::kBFloat16);
+      ASSERT_TRUE(attentionPays(in[0], in[1], in[2]));
+      std::vector<Tensor> found = run(in, causal, 0.2f);
+      EXPECT_EQ(found[4].scalar_type(), at::kBFloat16);
+      expectClose(found, defined(in, causal, 0.2f), /*error=*/1.0 / 128);
     }
 }
 
@@ -180,6 +199,8 @@ TEST(Attention, LeavesOtherOperandsToATen) {
       attentionPays(x, x, x, at::zeros({64, 64}).t().expand({1, 1, 64, 64})));
   EXPECT_FALSE(
       attentionPays(x.to(at::kDouble), x.to(at::kDouble), x.to(at::kDouble)));
+  EXPECT_FALSE(attentionPays(x.to(at::kBFloat16), x, x));
+  EXPECT_FALSE(attentionPays(x, x, x, at::zeros({64, 64}, at::kBFloat16)));
 }
 
 } // namespace

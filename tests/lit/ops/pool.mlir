@@ -33,3 +33,14 @@ func.func @widened_before_its_taps(%x: tensor<2x3x8x8xbf16>) -> (tensor<2x3x4x4x
     : (tensor<2x3x8x8xbf16>) -> (tensor<2x3x4x4xbf16>, tensor<2x3x4x4xi64>)
   return %0#0, %0#1 : tensor<2x3x4x4xbf16>, tensor<2x3x4x4xi64>
 }
+
+// -----
+
+// To scatter is faster than to ask every window.
+// CHECK-LABEL: func.func @max_pool2d_with_indices_backward
+func.func @max_pool2d_with_indices_backward(%a0: tensor<2x3x3xf32>, %a1: tensor<2x6x6xf32>, %a2: tensor<2x3x3xi64>) -> (tensor<2x6x6xf32>) {
+  // CHECK: ltc.call "aten::max_pool2d_with_indices_backward"
+  %r = ltc.op "aten::max_pool2d_with_indices_backward"(grad_output = %a0, self = %a1, kernel_size = array<i64: 3, 3>, stride = array<i64: 2, 2>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, ceil_mode = true, indices = %a2) node 0
+    : (tensor<2x3x3xf32>, tensor<2x6x6xf32>, tensor<2x3x3xi64>) -> (tensor<2x6x6xf32>)
+  return %r : tensor<2x6x6xf32>
+}

@@ -40,16 +40,3 @@ func.func @max_pool2d_with_indices(%a0: tensor<2x6x6xf32>) -> (tensor<2x3x3xf32>
     : (tensor<2x6x6xf32>) -> (tensor<2x3x3xf32>, tensor<2x3x3xi64>)
   return %r#0, %r#1 : tensor<2x3x3xf32>, tensor<2x3x3xi64>
 }
-
-// CHECK-LABEL: func.func @max_pool2d_with_indices_backward(
-func.func @max_pool2d_with_indices_backward(%a0: tensor<2x3x3xf32>, %a1: tensor<2x6x6xf32>, %a2: tensor<2x3x3xi64>) -> (tensor<2x6x6xf32>) {
-  // CHECK: tensor.extract
-  // CHECK: tensor.extract
-  // CHECK: tensor.extract
-  // CHECK: tensor.extract
-  // CHECK: tensor.extract
-  // CHECK: tensor.extract
-  %r = ltc.op "aten::max_pool2d_with_indices_backward"(grad_output = %a0, self = %a1, kernel_size = array<i64: 3, 3>, stride = array<i64: 2, 2>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, ceil_mode = true, indices = %a2) node 0
-    : (tensor<2x3x3xf32>, tensor<2x6x6xf32>, tensor<2x3x3xi64>) -> (tensor<2x6x6xf32>)
-  return %r : tensor<2x6x6xf32>
-}

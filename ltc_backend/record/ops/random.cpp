@@ -13,6 +13,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ScalarOps.h>
 
 #include <set>
 
@@ -54,9 +55,9 @@ static bool ignoresValues(const OpInfo &info) {
 
 /// Numbers are drawn in the order of memory: that of the strides, without their
 /// gaps and repetitions, which is how eager lays out what it draws.
-static at::Tensor emptyOnHost(const at::Tensor &tensor) {
-  return at::empty_like(at::empty_strided(tensor.sizes(), tensor.strides(),
-                                          tensor.scalar_type()));
+static at::Tensor emptyOnHost(const at::Tensor &tensor, at::ScalarType dtype) {
+  return at::empty_like(
+      at::empty_strided(tensor.sizes(), tensor.strides(), dtype));
 }
 
 static IValue toHost(const IValue &value, bool shapeOnly) {
@@ -66,7 +67,7 @@ static IValue toHost(const IValue &value, bool shapeOnly) {
       !isLazy(value.toTensor()))
     return value;
   const at::Tensor &tensor = value.toTensor();
-  at::Tensor host = emptyOnHost(tensor);
+  at::Tensor host = emptyOnHost(tensor, tensor.scalar_type());
   return shapeOnly ? host.zero_() : host.copy_(toCpu(tensor));
 }
 
@@ -75,21 +76,26 @@ static at::Tensor toLazy(const at::Tensor &host, int64_t device) {
 }
 
 /// Eager CPU has no fused dropout kernel: it multiplies by a mask that holds
-/// 1 / (1 - p). The same mask and products give the same bits.
+/// 1 / (1 - p), rounded. The same draws and products give the same bits. Only
+/// the draws are made on the host, which would split a loop over threads.
 static void dropoutEagerly(torch::jit::Stack &stack) {
   auto arguments = torch::jit::last(stack, 3);
   at::Tensor input = arguments[0].toTensor();
   double p = arguments[1].toDouble();
-  int64_t device = deviceOf(*tensorData(input));
-  at::Tensor noise = emptyOnHost(input);
-  noise.bernoulli_(1 - p);
-  at::Tensor mask = noise.to(at::kBool);
-  noise.div_(1 - p);
+  TORCH_CHECK_NOT_IMPLEMENTED(!input.is_complex(),
+                              "\"bernoulli_scalar_cpu_\" not implemented for '",
+                              input.scalar_type(), "'");
+  at::Tensor kept = emptyOnHost(input, at::kBool).bernoulli_(1 - p);
+  at::Tensor mask = toLazy(kept, deviceOf(*tensorData(input)));
+  double scale =
+      at::ones({}, input.scalar_type()).div_(1 - p).item().toDouble();
+  const OpInfo &multiply = opInfo("aten::mul", "Tensor");
   at::Tensor scaled =
-      recordOne(opInfo("aten::mul", "Tensor"), {input, toLazy(noise, device)});
+      recordOne(multiply, {recordOne(multiply, {input, mask}),
+                           at::native::wrapped_scalar_tensor(scale)});
   torch::jit::drop(stack, 3);
   stack.emplace_back(wrap(scaled));
-  stack.emplace_back(wrap(toLazy(mask, device)));
+  stack.emplace_back(wrap(mask));
 }
 
 static constexpr StandIn nothingOnCpu = {

@@ -70,15 +70,17 @@ static bool isComputed(const OpNode &node) { return !node.computed.empty(); }
 void Collector::countReferences() {
   for (OpNode *node = list.firstNode; node; node = node->next) {
     node->live = false;
-    node->references = 0;
+    node->references = node->owners = 0;
     node->firstSlot = kNoSlot;
   }
   for (OpNode *node = list.firstNode; node; node = node->next)
     for (const Operand &operand : node->inputs)
-      if (OpNode *source = asOp(operand))
+      if (OpNode *source = asOp(operand)) {
         ++source->references;
-      else if (operand.node)
+        source->owners = operand.node.use_count();
+      } else if (operand.node) {
         static_cast<const DataNode &>(*operand.node).references = 0;
+      }
 }
 
 void Collector::addReceiver(Collection::Receiver receiver) {
@@ -96,9 +98,10 @@ void Collector::addReceiver(Collection::Receiver receiver) {
 /// Before tensors are counted: what has references then is somebody's operand.
 void Collector::findNumbers() {
   for (TensorData *tensor = list.firstTensor; tensor; tensor = tensor->next) {
-    auto &node = static_cast<const OpNode &>(*tensor->ir_value.node);
+    auto &node = static_cast<OpNode &>(*tensor->ir_value.node);
     if (node.references == 0 && isNumber(node))
       numbers.push_back(&node);
+    node.owners = tensor->ir_value.node.use_count();
   }
   std::ranges::sort(numbers);
   result.hasNumbers = !numbers.empty();
@@ -138,10 +141,8 @@ void Collector::findRoots() {
       addReceiver({std::move(alive), node, uint32_t(tensor->ir_value.index)});
   }
   // A thread that is recording right now holds a node no tensor stands for.
-  for (const auto &receiver : result.receivers)
-    ++receiver.node->references;
   for (OpNode *node = list.firstNode; node; node = node->next)
-    if (node->weak_from_this().use_count() > node->references &&
+    if ((node->owners > node->references || node->references == 0) &&
         isCollected(*node))
       if (auto alive = node->weak_from_this().lock())
         for (uint32_t i = 0; i < node->num_outputs(); ++i)

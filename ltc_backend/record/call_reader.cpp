@@ -123,8 +123,7 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
 }
 
 void CallReader::readLazy(torch::lazy::LTCTensorImpl &impl) {
-  // Every LTC tensor of this process is made by makeTensor().
-  auto &data = static_cast<TensorData &>(*impl.tensor()->data());
+  auto &data = static_cast<TensorData &>(*sharedData(impl));
   lazyTensors.emplace_back(operands.size(), &data);
   operands.emplace_back();
   addTag(hasher, KeyTag::Tensor);

@@ -101,9 +101,9 @@ static TensorData *ownData(const at::Tensor &tensor) {
   if (!impl || !isAlone(tensor) || value.use_count() != 2 ||
       !storageOf(tensor).base().is_same(value))
     return nullptr;
-  torch::lazy::LazyTensorPtr lazy = impl->tensor();
-  auto &data = static_cast<TensorData &>(*lazy->data());
-  return data.isShared || lazy->data().use_count() != 1 ? nullptr : &data;
+  const auto &shared = sharedData(*impl);
+  auto &data = static_cast<TensorData &>(*shared);
+  return data.isShared || shared.use_count() != 1 ? nullptr : &data;
 }
 
 /// Whether the results have the types of the first operands.
@@ -193,7 +193,7 @@ public:
     if (keys.has(DispatchKey::Lazy) && isOrdinary(info)) {
       CallReader call(info, arguments...);
       if (at::Tensor result = recordDirectly(call); result.defined())
-        return wrap(result);
+        return makeWrapper(result);
     }
     torch::jit::Stack stack{c10::IValue(arguments)...};
     callStock(stock, info.handle, keys, stack);

@@ -97,11 +97,23 @@ LTCTensorImpl *lazyImpl(const at::Tensor &tensor) {
   return dynamic_cast<LTCTensorImpl *>(impl);
 }
 
+/// What LTCTensorImpl::tensor() gives, without a reference to be counted.
+template <auto Tensor> struct Member {
+  friend LazyTensor &lazyTensorOf(LTCTensorImpl &impl) {
+    return *(impl.*Tensor);
+  }
+};
+LazyTensor &lazyTensorOf(LTCTensorImpl &impl);
+template struct Member<&LTCTensorImpl::tensor_>;
+
+const std::shared_ptr<LazyTensor::Data> &sharedData(LTCTensorImpl &impl) {
+  return lazyTensorOf(impl).data();
+}
+
 TensorDataPtr tensorData(const at::Tensor &lazy) {
   LTCTensorImpl *impl = lazyImpl(lazy);
   TORCH_INTERNAL_ASSERT(impl, "not a lazy tensor");
-  // Every LTC tensor of this process is made by makeTensor().
-  return std::static_pointer_cast<TensorData>(impl->tensor()->data());
+  return std::static_pointer_cast<TensorData>(sharedData(*impl));
 }
 
 int64_t deviceOf(const TensorData &data) { return data.device.ordinal(); }

@@ -60,6 +60,9 @@ PendingList &pendingList(int64_t device);
 /// and does not sync the wrapper otherwise.
 torch::lazy::LTCTensorImpl *lazyImpl(const at::Tensor &tensor);
 inline bool isLazy(const at::Tensor &tensor) { return lazyImpl(tensor); }
+/// Of a tensor that makeTensor() made, as all LTC tensors of this process are.
+const std::shared_ptr<torch::lazy::LazyTensor::Data> &
+sharedData(torch::lazy::LTCTensorImpl &impl);
 TensorDataPtr tensorData(const at::Tensor &lazy);
 int64_t deviceOf(const TensorData &data);
 const torch::lazy::BackendDevice &backendDevice(int64_t ordinal);

@@ -131,7 +131,7 @@ public:
   std::vector<std::shared_ptr<DeviceData>> computed;
   /// Scratch of the collector.
   bool live = false;
-  long references = 0;
+  long references = 0, owners = 0; ///< seen; all, as far as was seen
   ValueId firstValue = 0;
   uint32_t firstSlot = 0;
 

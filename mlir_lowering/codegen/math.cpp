@@ -28,11 +28,16 @@ using namespace mlir;
 
 namespace ltc::compiler {
 
-/// x = n ln 2 + r with |r| <= ln 2 / 2; e^x = 2^n e^r. Rounding to n by adding
+namespace {
+
+/// e^x = 2^n p
+struct ExpParts {
+  Value p, n;
+};
+
+/// x = n ln 2 + r with |r| <= ln 2 / 2; p = e^r. Rounding to n by adding
 /// 1.5 * 2^23 keeps a NaN a NaN without a conversion that has no value for it.
-Value approximateExp(Real &f, Value x, int64_t shift) {
-  x = f.select(f.greater(x, 90.0f), f.constant(90.0f), x);
-  x = f.select(f.less(x, -104.0f), f.constant(-104.0f), x);
+ExpParts splitExp(Real &f, Value x) {
   Value magic = f.constant(12582912.0f);
   Value shifted = f.add(f.mul(x, f.constant(1.44269504f)), magic);
   Value n = f.sub(shifted, magic);
@@ -41,15 +46,30 @@ Value approximateExp(Real &f, Value x, int64_t shift) {
   Value q = f.polynomial(r, {0.5f, 0.166666687f, 0.0416664518f, 0.00833286904f,
                              0.0013936141f, 0.000201265182f});
   Value p = f.add(f.add(f.mul(f.mul(r, r), q), r), f.constant(1.0f));
-  // 2^n in two halves: n reaches beyond what one exponent holds.
-  Value whole = f.subInt(f.bits(shifted), f.bits(magic));
+  return {p, f.subInt(f.bits(shifted), f.bits(magic))};
+}
+
+Value powerOfTwo(Real &f, Value n) {
+  return f.fromBits(f.shiftLeft(f.addInt(n, f.integer(127)), 23));
+}
+
+/// e^x of a NaN, or where it is a normal number.
+Value normalExp(Real &f, Value x) {
+  auto [p, n] = splitExp(f, x);
+  return f.mul(p, powerOfTwo(f, n));
+}
+
+} // namespace
+
+Value approximateExp(Real &f, Value x, int64_t shift) {
+  x = f.select(f.greater(x, 90.0f), f.constant(90.0f), x);
+  x = f.select(f.less(x, -104.0f), f.constant(-104.0f), x);
+  auto [p, n] = splitExp(f, x);
   if (shift)
-    whole = f.addInt(whole, f.integer(shift));
-  Value half = f.shiftRight(whole, 1);
-  auto power = [&](Value exponent) {
-    return f.fromBits(f.shiftLeft(f.addInt(exponent, f.integer(127)), 23));
-  };
-  return f.mul(f.mul(p, power(half)), power(f.subInt(whole, half)));
+    n = f.addInt(n, f.integer(shift));
+  // 2^n in two halves: n reaches beyond what one exponent holds.
+  Value half = f.shiftRight(n, 1);
+  return f.mul(f.mul(p, powerOfTwo(f, half)), powerOfTwo(f, f.subInt(n, half)));
 }
 
 namespace {
@@ -146,7 +166,8 @@ Value tanh(Real &f, Value x) {
                              0.0216523837f, -0.00806391705f, 0.00204336434f});
   Value small = f.add(f.mul(f.mul(s, x), q), x);
   Value t = f.abs(x);
-  Value e = exp(f, f.add(t, t));
+  Value far = f.select(f.greater(t, 10.0f), f.constant(10.0f), t);
+  Value e = normalExp(f, f.add(far, far));
   Value one = f.constant(1.0f);
   Value large = f.sub(one, f.div(f.constant(2.0f), f.add(e, one)));
   return f.withSign(f.select(f.less(t, 0.65f), small, large), x);
@@ -163,7 +184,7 @@ Value erf(Real &f, Value x) {
   Value r = f.polynomial(t, {0.000188471415f, -1.12958038f, -0.633216143f,
                              -0.108422525f, 0.0252107158f, -0.00420546671f,
                              0.000441518059f, -2.17021607e-05f});
-  Value large = f.sub(f.constant(1.0f), exp(f, r));
+  Value large = f.sub(f.constant(1.0f), normalExp(f, r));
   return f.withSign(f.select(f.less(t, 1.0f), small, large), x);
 }
 

@@ -81,7 +81,8 @@ class Worker:
         """Return the floating-point operations of a step's contractions."""
         from torch.utils.flop_counter import FlopCounterMode
 
-        with FlopCounterMode(display=False) as counter:
+        known = self.work.flop_counts
+        with FlopCounterMode(display=False, custom_mapping=known) as counter:
             self.step()
         return {"flops": counter.get_total_flops(), "bytes": self.work.traffic}
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """nn.LSTM: one op for eager, a loop of small ones for whoever takes it apart."""
 
+from math import prod
 from typing import ClassVar
 
 import torch
@@ -23,6 +24,16 @@ class Tagger(nn.Module):
         return self.head(self.lstm(x)[0])
 
 
+def layer_flops(input, input_weight, weight, *_, **__):
+    """Count both products of each time, from the operands' shapes."""
+    return 2 * prod(input[:-1]) * (prod(input_weight) + prod(weight))
+
+
+def backward_flops(input, input_weight, weight, *_, **__):
+    """Count both weights' gradients and the states'; the input needs none."""
+    return layer_flops(input, input_weight, weight) + 2 * prod((*input[:-1], *weight))
+
+
 class LstmTrain(Training):
     """AdamW, one layer."""
 
@@ -32,6 +43,10 @@ class LstmTrain(Training):
         "small": {"batch": 2, "length": 4, "hidden": 8},
     }
     targets: ClassVar[dict] = {"step_ms": 0.75}
+    flop_counts: ClassVar[dict] = {
+        torch.ops.aten.mkldnn_rnn_layer: layer_flops,
+        torch.ops.aten.mkldnn_rnn_layer_backward: backward_flops,
+    }
 
     def build(self, batch, length, hidden):
         self.model = Tagger(64, hidden, 16)

@@ -23,6 +23,8 @@ class Workload:
     random = False  # draws random numbers
     trains = False  # has an optimizer
     ops = None  # how many, where the host's time for one op is what counts
+    # Eager's op to a function of shapes, where PyTorch's counter knows none.
+    flop_counts: ClassVar[dict] = {}
     traffic = None  # bytes that a step must at least read and write
     # Quantity to the highest ratio to eager's that the project promises; cold_s
     # is a ratio to Inductor's, static one of the step time to lazy-static's,

@@ -39,29 +39,33 @@ struct Block {
 };
 
 template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Block &at) {
-  Vector sum[rows][vectors];
-#pragma GCC unroll 6
-  for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v)
-      sum[r][v] = at.accumulate ? *reinterpret_cast<const InMemory *>(
-                                      at.c + r * at.cStride + v * kLane)
-                                : Vector{};
-  const float *a = at.a.data, *b = at.b, *soon = at.soon;
+  Vector sum[rows][vectors] = {};
+  const float *b = at.b, *soon = at.soon;
   const int64_t stride = at.a.rowStride;
+  for (int64_t piece = 0; piece < at.a.pieces; ++piece) {
+    const float *a = at.a.data + piece * at.a.pieceStride;
 #pragma GCC unroll 1
-  for (int64_t k = 0; k < at.depth; ++k) {
-    __builtin_prefetch(soon, /*rw=*/0, /*locality=*/2);
+    for (int64_t k = 0; k < at.depth; ++k) {
+      __builtin_prefetch(soon, /*rw=*/0, /*locality=*/2);
+#pragma GCC unroll 6
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v)
+          sum[r][v] += a[r * stride] *
+                       *reinterpret_cast<const InMemory *>(b + v * kLane);
+      a += at.a.depthStride;
+      b += kBlockCols;
+      soon += at.soonStride;
+    }
+  }
+  // Not before: sums of fewer terms lose fewer digits.
+  if (at.accumulate)
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v)
-        sum[r][v] +=
-            a[r * stride] * *reinterpret_cast<const InMemory *>(b + v * kLane);
-    a += at.a.depthStride;
-    b += kBlockCols;
-    soon += at.soonStride;
-  }
+        sum[r][v] += *reinterpret_cast<const InMemory *>(at.c + r * at.cStride +
+                                                         v * kLane);
 #pragma GCC unroll 6
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
@@ -95,13 +99,14 @@ void multiplyBlock(int64_t rows, int64_t cols, int64_t depth,
     int64_t row = i * rows / tiles, count = (i + 1) * rows / tiles - row;
     bool fetches = i < soon.lines;
     Block at{depth,
-             {a.data + row * a.rowStride, a.rowStride, a.depthStride},
+             a,
              b,
              accumulate,
              c + row * cStride,
              cStride,
-             fetches ? soon.data + i * kLane : b,
+             fetches ? soon.data + i * soon.lineStride : b,
              fetches ? soon.stride : 0};
+    at.a.data += row * a.rowStride;
     if (cols % kLane == 0) {
       multiply(count, at);
       continue;

@@ -13,22 +13,24 @@ namespace ltc::backend {
 /// Columns of a panel: its rows stand this many floats apart.
 inline constexpr int64_t kBlockCols = 64;
 
-/// Floats that are read soon: `lines` cache lines of each of so many rows as
-/// the product is deep.
+/// Floats that are read soon: `lines` times, `lineStride` apart, one cache line
+/// at each of so many places, `stride` apart, as the product is deep.
 struct SoonRead {
   const float *data;
-  int64_t stride, lines;
+  int64_t stride, lines, lineStride = 16;
 };
 
-/// Element (r, k) at data[r * rowStride + k * depthStride].
+/// Element (r, k) at data[r * rowStride + k * depthStride], or the same of
+/// several `pieces`, each as deep as one product, one after the other.
 struct BlockLeft {
   const float *data;
-  int64_t rowStride, depthStride;
+  int64_t rowStride, depthStride, pieces = 1, pieceStride = 0;
 };
 
 /// c = a b, or c += it; a weight's gradient has its left side by columns, which
-/// oneDNN's kernel wants turned over. `b` is a panel, `c` has `cols` <=
-/// kBlockCols columns. Brings `soon` near meanwhile. On the calling thread; for
+/// oneDNN's kernel wants turned over. `a` has `depth` columns in each piece,
+/// `b` is a panel of as many rows as `a` has columns, `c` has `cols` <=
+/// kBlockCols. Brings `soon` near meanwhile. On the calling thread; for
 /// AVX-512.
 void multiplyBlock(int64_t rows, int64_t cols, int64_t depth,
                    const BlockLeft &a, const float *b, bool accumulate,

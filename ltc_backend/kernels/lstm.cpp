@@ -31,7 +31,6 @@ static_assert(PackedMatrix::kCols == kLstmGates);
 /// Batch entries of a tile: more tiles than panels alone give many threads
 /// work, and the gates of one stay in the cache.
 constexpr int64_t kRows = 32;
-constexpr int64_t kLine = 16; ///< floats of a cache line
 
 /// The sizes of a layer, and the order in which it meets its times.
 struct Layer {
@@ -46,12 +45,10 @@ struct Layer {
   T *row(T *data, int64_t i, int64_t b, int64_t width) const {
     return data + (time(i) * batch + b) * width;
   }
-  /// Of the gates: those of kLstmUnits units of all batch entries stand
-  /// together.
+  /// Of the gates: those of a block of units stand together, at all times.
   template <typename T>
-  T *gates(T *data, int64_t i, int64_t units, int64_t b) const {
-    int64_t blocks = lstmUnitBlocks(hidden);
-    return data + ((time(i) * blocks + units) * batch + b) * kLstmGates;
+  T *gates(T *data, int64_t i, int64_t block, int64_t b) const {
+    return data + ((block * times + time(i)) * batch + b) * kLstmGates;
   }
 
   const int64_t times, batch, hidden;
@@ -78,6 +75,27 @@ void forTiles(const Layer &layer, const PackedMatrix &weight,
   });
 }
 
+/// What a tile's product brings near, while it is `depth` deep, of each of
+/// `blocks` of units.
+SoonRead soonOf(const Layer &layer, const float *gates, const Tile &at,
+                int64_t blocks, int64_t depth) {
+  return {gates, std::max<int64_t>(1, at.rows * kLstmGates / depth), blocks,
+          layer.times * layer.batch * kLstmGates};
+}
+
+/// Rows of gates or their gradients, the first of whose first block is `first`,
+/// of so many places, which are pairs of a time and a batch entry.
+BlockLeft gatesByRows(const float *first, int64_t hidden, int64_t places) {
+  return {first, kLstmGates, 1, lstmUnitBlocks(hidden), places * kLstmGates};
+}
+
+/// A weight that such rows are multiplied by.
+PackedMatrix packedByUnits(const Tensor &weight) {
+  int64_t rows = weight.size(0), cols = weight.size(1);
+  return {{weight.const_data_ptr<float>(), rows, cols, cols, 1},
+          {.rows = kGates}};
+}
+
 /// A layer's weight, read by columns.
 GemmOperand turned(const Tensor &weight) {
   int64_t rows = weight.size(0), cols = weight.size(1);
@@ -96,8 +114,9 @@ public:
         output(output.mutable_data_ptr<float>()),
         cells(cells.mutable_data_ptr<float>()),
         gates(gates.mutable_data_ptr<float>()),
-        inputWeight(turned(from.inputWeight), kGates),
-        weight(turned(from.weight), kGates), bias(weight.panels() * kLstmGates),
+        inputWeight(turned(from.inputWeight), {.cols = kGates}),
+        weight(turned(from.weight), {.cols = kGates}),
+        bias(weight.panels() * kLstmGates),
         products(weight.panels() * block * layer.batch * kLstmGates) {
     const float *data = from.bias.const_data_ptr<float>();
     for (int64_t i = 0; i < kGates * layer.hidden; ++i) {
@@ -117,9 +136,9 @@ private:
   /// is read as often as this is called.
   void multiplyInput(int64_t i, int64_t times, const Tile &at, float *to) {
     int64_t first = layer.reverse ? i + times - 1 : i;
-    inputWeight.multiply(at.panel, layer.row(input, first, at.row, features),
-                         (times - 1) * layer.batch + at.rows, features, false,
-                         to, kLstmGates);
+    inputWeight.multiply(
+        at.panel, {layer.row(input, first, at.row, features), features, 1},
+        (times - 1) * layer.batch + at.rows, false, to, kLstmGates);
   }
 
   void apply(int64_t i, const Tile &at) {
@@ -134,8 +153,8 @@ private:
     const float *state =
         i == 0 ? hx + at.row * h : layer.row(output, i - 1, at.row, h);
     float *to = layer.gates(gates, i, at.panel, at.row);
-    weight.multiply(at.panel, state, at.rows, h, true, made, kLstmGates,
-                    {to, kLine, 1});
+    weight.multiply(at.panel, {state, h, 1}, at.rows, true, made, kLstmGates,
+                    soonOf(layer, to, at, 1, h));
     const float *before =
         i == 0 ? cx + at.row * h : layer.row(cells, i - 1, at.row, h);
     lstmCell({at.rows, at.units, h, before + at.col}, made,
@@ -155,16 +174,15 @@ private:
 
 class Backward {
 public:
-  Backward(const Layer &layer, const Tensor &gradOutput, const Tensor &cx,
-           const Tensor &weight, const Tensor &cells, const Tensor &gates,
-           Tensor &gradProjected, Tensor &gradCx)
-      : layer(layer), gradOutput(gradOutput.const_data_ptr<float>()),
-        cx(cx.const_data_ptr<float>()), cells(cells.const_data_ptr<float>()),
-        gates(gates.const_data_ptr<float>()),
-        gradProjected(gradProjected.mutable_data_ptr<float>()),
+  Backward(const Layer &layer, const Tensor &gates, const Tensor &cells,
+           const Tensor &cx, const Tensor &weight, const Tensor &gradOutput,
+           Tensor &gradGates, Tensor &gradCx)
+      : layer(layer), gates(gates.const_data_ptr<float>()),
+        cells(cells.const_data_ptr<float>()), cx(cx.const_data_ptr<float>()),
+        gradOutput(gradOutput.const_data_ptr<float>()),
+        gradGates(gradGates.mutable_data_ptr<float>()),
         gradCell(gradCx.mutable_data_ptr<float>()),
-        weight({weight.const_data_ptr<float>(), kGates * layer.hidden,
-                layer.hidden, layer.hidden, 1}) {}
+        weight(packedByUnits(weight)) {}
 
   /// `gradCell` holds the gradient of the last state of the cell.
   void run() {
@@ -174,33 +192,36 @@ public:
 
 private:
   void apply(int64_t i, const Tile &at) {
-    int64_t h = layer.hidden, width = kGates * h;
+    int64_t h = layer.hidden, places = layer.times * layer.batch;
     // Of the state after this time, by the next one.
     alignas(64) float gradState[kRows * PackedMatrix::kCols];
     if (i + 1 < layer.times)
       weight.multiply(
-          at.panel, layer.row(gradProjected, i + 1, at.row, width), at.rows,
-          width, false, gradState, PackedMatrix::kCols,
-          {layer.gates(gates, i, at.col / kLstmUnits, at.row), kLine, 1});
+          at.panel,
+          gatesByRows(layer.gates(gradGates, i + 1, 0, at.row), h, places),
+          at.rows, false, gradState, PackedMatrix::kCols,
+          soonOf(layer, layer.gates(gates, i, at.col / kLstmUnits, at.row), at,
+                 lstmUnitBlocks(at.units), kGates * h));
     else
       std::memset(gradState, 0, sizeof(gradState));
     const float *before =
         i == 0 ? cx + at.row * h : layer.row(cells, i - 1, at.row, h);
     for (int64_t col = at.col; col < at.col + at.units; col += kLstmUnits) {
       int64_t units = std::min(kLstmUnits, at.col + at.units - col);
+      int64_t block = col / kLstmUnits;
       lstmCellBackward({at.rows, units, h, before + col},
-                       layer.gates(gates, i, col / kLstmUnits, at.row),
+                       layer.gates(gates, i, block, at.row),
                        layer.row(cells, i, at.row, h) + col,
                        {layer.row(gradOutput, i, at.row, h) + col,
                         gradState + col - at.col, PackedMatrix::kCols,
                         gradCell + at.row * h + col,
-                        layer.row(gradProjected, i, at.row, width) + col, h});
+                        layer.gates(gradGates, i, block, at.row)});
     }
   }
 
   const Layer &layer;
-  const float *gradOutput, *cx, *cells, *gates;
-  float *gradProjected, *gradCell;
+  const float *gates, *cells, *cx, *gradOutput;
+  float *gradGates, *gradCell;
   PackedMatrix weight;
 };
 
@@ -221,15 +242,36 @@ void lstmLayer(const LstmInputs &from, bool reverse, Tensor &output,
   Forward(layer, dense, output, cells, gates).run();
 }
 
-void lstmLayerBackward(const Tensor &gradOutput, const Tensor &gradCy,
+void lstmLayerBackward(const Tensor &gates, const Tensor &cells,
                        const Tensor &cx, const Tensor &weight,
-                       const Tensor &cells, const Tensor &gates, bool reverse,
-                       Tensor &gradProjected, Tensor &gradCx) {
+                       const Tensor &gradOutput, const Tensor &gradCy,
+                       bool reverse, Tensor &gradGates, Tensor &gradCx) {
   Layer layer(cells, reverse);
   gradCx.copy_(gradCy);
-  Backward(layer, gradOutput.contiguous(), cx.contiguous(), weight.contiguous(),
-           cells.contiguous(), gates.contiguous(), gradProjected, gradCx)
+  Backward(layer, gates.contiguous(), cells.contiguous(), cx.contiguous(),
+           weight.contiguous(), gradOutput.contiguous(), gradGates, gradCx)
       .run();
+}
+
+void lstmLayerInput(const Tensor &gradGates, const Tensor &weight,
+                    Tensor &gradInput) {
+  constexpr int64_t kBlock = 64;
+  Tensor gates = gradGates.contiguous(), dense = weight.contiguous();
+  PackedMatrix packed = packedByUnits(dense);
+  const float *from = gates.const_data_ptr<float>();
+  float *to = gradInput.mutable_data_ptr<float>();
+  int64_t places = gates.size(1) * gates.size(2), width = dense.size(1);
+  int64_t blocks = (places + kBlock - 1) / kBlock;
+  forRanges(blocks * packed.panels(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t panel = i % packed.panels(), row = i / packed.panels() * kBlock;
+      packed.multiply(
+          panel,
+          gatesByRows(from + row * kLstmGates, dense.size(0) / kGates, places),
+          std::min(kBlock, places - row), false,
+          to + row * width + panel * PackedMatrix::kCols, width);
+    }
+  });
 }
 
 } // namespace ltc::backend

@@ -26,19 +26,29 @@ struct LstmInputs {
 /// How many blocks of hidden units the gates below are kept in.
 int64_t lstmUnitBlocks(int64_t hidden);
 
-/// Writes `output` and `cells` (T, B, H), and for the backward `gates` (T,
-/// lstmUnitBlocks(H), B, 64) after their functions. With `reverse`, time runs
-/// down. The number of threads changes no value.
+/// Writes `output` and `cells` (T, B, H), and for the backward `gates`
+/// (lstmUnitBlocks(H), T, B, kLstmGates) after their functions. With `reverse`,
+/// time runs down. The number of threads changes no value, here and below.
 void lstmLayer(const LstmInputs &from, bool reverse, at::Tensor &output,
                at::Tensor &cells, at::Tensor &gates);
 
 /// Its gradients with respect to `cx` and to the sums of products and bias that
-/// the gates are functions of, `gradProjected` (T, B, 4H); from those with
-/// respect to `output` (T, B, H) and to the cells' last state (B, H).
-void lstmLayerBackward(const at::Tensor &gradOutput, const at::Tensor &gradCy,
+/// the gates are functions of, `gradGates`, which may be `gates`; from those
+/// with respect to `output` (T, B, H) and to the cells' last state (B, H).
+void lstmLayerBackward(const at::Tensor &gates, const at::Tensor &cells,
                        const at::Tensor &cx, const at::Tensor &weight,
-                       const at::Tensor &cells, const at::Tensor &gates,
-                       bool reverse, at::Tensor &gradProjected,
-                       at::Tensor &gradCx);
+                       const at::Tensor &gradOutput, const at::Tensor &gradCy,
+                       bool reverse, at::Tensor &gradGates, at::Tensor &gradCx);
+
+/// From them, the gradients of a layer's weights and of its bias.
+void lstmLayerWeights(const at::Tensor &gradGates, const at::Tensor &input,
+                      const at::Tensor &hx, const at::Tensor &output,
+                      bool reverse, at::Tensor &gradInputWeight,
+                      at::Tensor &gradWeight, at::Tensor &gradBias);
+
+/// And the gradient (T, B, N) of what was multiplied by `weight` (4H, N): of
+/// the input, or of the state before a time.
+void lstmLayerInput(const at::Tensor &gradGates, const at::Tensor &weight,
+                    at::Tensor &gradInput);
 
 } // namespace ltc::backend

@@ -8,6 +8,8 @@
 
 #include "vector_functions.h"
 
+#include <algorithm>
+
 namespace ltc::backend {
 
 /// Compares so that a NaN stays one.
@@ -64,13 +66,12 @@ void lstmCell(const LstmCell &at, const float *products, const float *bias,
   }
 }
 
-/// As apply().
+/// As apply(). What the gates are read from may be where gradients are written.
 __attribute__((always_inline)) static inline void
-applyBackward(int64_t units, const float *__restrict before,
-              const float *__restrict gates, const float *__restrict cell,
-              const float *__restrict gradOutput,
+applyBackward(int64_t units, const float *__restrict before, const float *gates,
+              const float *__restrict cell, const float *__restrict gradOutput,
               const float *__restrict gradLater, float *__restrict gradCell,
-              float *__restrict gradGates, int64_t gateStride) {
+              float *gradGates) {
   LTC_NO_OVERLAP
   for (int64_t i = 0; i < units; ++i) {
     float admitted = gates[i], kept = gates[kLstmUnits + i];
@@ -80,29 +81,48 @@ applyBackward(int64_t units, const float *__restrict before,
     float state = gradOutput[i] + gradLater[i];
     float grad = gradCell[i] + state * shown * (1 - bent * bent);
     gradGates[i] = grad * proposed * admitted * (1 - admitted);
-    gradGates[gateStride + i] = grad * before[i] * kept * (1 - kept);
-    gradGates[2 * gateStride + i] = grad * admitted * (1 - proposed * proposed);
-    gradGates[3 * gateStride + i] = state * bent * shown * (1 - shown);
+    gradGates[kLstmUnits + i] = grad * before[i] * kept * (1 - kept);
+    gradGates[2 * kLstmUnits + i] = grad * admitted * (1 - proposed * proposed);
+    gradGates[3 * kLstmUnits + i] = state * bent * shown * (1 - shown);
     gradCell[i] = grad * kept;
   }
+  for (int64_t i = units; i < kLstmUnits; ++i)
+    for (int64_t gate = 0; gate < 4; ++gate)
+      gradGates[gate * kLstmUnits + i] = 0;
 }
 
 LTC_FOR_EACH_CPU
 void lstmCellBackward(const LstmCell &at, const float *gates, const float *cell,
                       const LstmCellGrads &grads) {
   for (int64_t r = 0; r < at.rows; ++r) {
-    int64_t place = r * at.stride;
+    int64_t place = r * at.stride, gatesPlace = r * kLstmGates;
     auto run = [&](int64_t units) __attribute__((always_inline)) {
-      applyBackward(units, at.before + place, gates + r * kLstmGates,
-                    cell + place, grads.output + place,
-                    grads.later + r * grads.laterStride, grads.cell + place,
-                    grads.gates + r * 4 * grads.gateStride, grads.gateStride);
+      applyBackward(units, at.before + place, gates + gatesPlace, cell + place,
+                    grads.output + place, grads.later + r * grads.laterStride,
+                    grads.cell + place, grads.gates + gatesPlace);
     };
     if (at.units == kLstmUnits)
       run(kLstmUnits);
     else
       run(at.units);
   }
+}
+
+LTC_FOR_EACH_CPU
+void addLstmGates(int64_t rows, const float *gates, float *sum) {
+  // Of few at a time, for the sake of the last digits.
+  constexpr int64_t kFew = 32;
+  float all[kLstmGates] = {};
+  for (int64_t row = 0; row < rows; row += kFew) {
+    float few[kLstmGates] = {};
+    for (int64_t r = row; r < std::min(rows, row + kFew); ++r)
+      for (int64_t i = 0; i < kLstmGates; ++i)
+        few[i] += gates[r * kLstmGates + i];
+    for (int64_t i = 0; i < kLstmGates; ++i)
+      all[i] += few[i];
+  }
+  for (int64_t i = 0; i < kLstmGates; ++i)
+    sum[i] += all[i];
 }
 
 } // namespace ltc::backend

@@ -30,17 +30,19 @@ void lstmCell(const LstmCell &at, const float *products, const float *bias,
 
 /// With respect to the output, by what reads it (with LstmCell's stride) and by
 /// the next time (`laterStride`); to the state after this time on entry and
-/// before it on return; to what the gates were made of, `gateStride` floats
-/// from one gate of an entry to the next and four times that between entries.
+/// before it on return; to what the gates were made of.
 struct LstmCellGrads {
   const float *output, *later;
   int64_t laterStride;
   float *cell, *gates;
-  int64_t gateStride;
 };
 
-/// Gradients of one application. No two overlap.
+/// Gradients of one application; those of the gates may be written over them,
+/// and are zero where there are no more units. No other two overlap.
 void lstmCellBackward(const LstmCell &at, const float *gates, const float *cell,
                       const LstmCellGrads &grads);
+
+/// Adds `rows` rows of kLstmGates floats to `sum`.
+void addLstmGates(int64_t rows, const float *gates, float *sum);
 
 } // namespace ltc::backend

@@ -37,23 +37,51 @@ bool PackedMatrix::isSupported() {
 #endif
 }
 
-PackedMatrix::PackedMatrix(const GemmOperand &from, int64_t groups)
-    : inner(from.rows), groups(groups), cols(from.cols / groups),
-      data(panels() * kCols * inner) {
+PackedMatrix::PackedMatrix(const GemmOperand &from, const Groups &groups)
+    : groups(groups), cols(from.cols / groups.cols),
+      groupRows(from.rows / groups.rows),
+      taken(groups.rows == 1 ? groupRows : kCols / groups.rows),
+      blocks((groupRows + taken - 1) / taken),
+      data(
+          std::make_unique_for_overwrite<float[]>(panels() * kCols * inner())) {
   forRanges(panels(), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p)
-      for (int64_t group = 0; group < groups; ++group)
-        pack(from, 0, group * cols + p * groupCols(), inner, panelWidth(p),
-             data.data() + p * kCols * inner + group * groupCols(), kCols);
+      packPanel(from, p);
   });
 }
 
-void PackedMatrix::multiply(int64_t panel, const float *a, int64_t rows,
-                            int64_t aStride, bool accumulate, float *c,
-                            int64_t cStride, const SoonRead &soon) const {
-  multiplyBlock(rows, groups > 1 ? kCols : panelWidth(panel), inner,
-                {a, aStride, 1}, data.data() + panel * kCols * inner,
-                accumulate, c, cStride, soon);
+void PackedMatrix::packPanel(const GemmOperand &from, int64_t panel) {
+  float *to = data.get() + panel * kCols * inner();
+  if (panelWidth(panel) < groupCols() || groupRows % taken != 0)
+    std::fill_n(to, kCols * inner(), 0.0f);
+  for (int64_t block = 0; block < blocks; ++block)
+    for (int64_t rowGroup = 0; rowGroup < groups.rows; ++rowGroup) {
+      int64_t row = block * taken, rows = std::min(taken, groupRows - row);
+      for (int64_t group = 0; group < groups.cols; ++group)
+        pack(from, rowGroup * groupRows + row,
+             group * cols + panel * groupCols(), rows, panelWidth(panel),
+             to + group * groupCols(), kCols);
+      to += taken * kCols;
+    }
+}
+
+void PackedMatrix::multiply(int64_t panel, const BlockLeft &a, int64_t rows,
+                            bool accumulate, float *c, int64_t cStride,
+                            SoonRead soon) const {
+  // Sums of fewer terms lose fewer digits.
+  constexpr int64_t kPieces = 4;
+  int64_t cols = groups.cols > 1 ? kCols : panelWidth(panel);
+  int64_t depth = inner() / a.pieces;
+  const float *b = data.get() + panel * kCols * inner();
+  for (int64_t piece = 0; piece < a.pieces; piece += kPieces) {
+    BlockLeft part = a;
+    part.data += piece * a.pieceStride;
+    part.pieces = std::min(kPieces, a.pieces - piece);
+    multiplyBlock(rows, cols, depth, part, b, accumulate || piece > 0, c,
+                  cStride, soon);
+    b += part.pieces * depth * kCols;
+    soon.data += part.pieces * depth * soon.stride;
+  }
 }
 
 } // namespace ltc::backend

@@ -51,15 +51,20 @@ static func::FuncOp kernelOf(func::CallOp call) {
       SymbolTable::lookupNearestSymbolFrom(call, call.getCalleeAttr()));
 }
 
-/// The input that a call may write its result over: what a product is added to,
-/// or of which a few elements are replaced.
-static std::optional<unsigned> overwritableInput(CallOp call) {
-  static const llvm::StringSet<> names = {
-      "aten::addmm",       "aten::index_add",     "aten::index_copy",
-      "aten::scatter.src", "aten::scatter.value", "aten::scatter_add"};
+/// The input that a call may write a result over: what a product is added to,
+/// of which a few elements are replaced, or what is read where it is written.
+static std::optional<unsigned> overwritableInput(CallOp call, OpResult result) {
+  static const llvm::StringSet<> names = {"aten::addmm",
+                                          "aten::index_add",
+                                          "aten::index_copy",
+                                          "aten::scatter.src",
+                                          "aten::scatter.value",
+                                          "aten::scatter_add",
+                                          "ltc::lstm_layer_backward"};
   bool isOne = names.contains(call.getCallee()) &&
-               call.getInputs()[0].getType() == call.getResult(0).getType() &&
-               sizesOf(call.getInputs()[0]) == sizesOf(call.getResult(0)) &&
+               result.getResultNumber() == 0 &&
+               call.getInputs()[0].getType() == result.getType() &&
+               sizesOf(call.getInputs()[0]) == sizesOf(result) &&
                call.permutationOf(0).empty();
   return isOne ? std::optional(0u) : std::nullopt;
 }
@@ -166,7 +171,7 @@ bool BufferPlan::takeOver(Value operand, OpResult result) {
 
 /// Writes a call's result over what nobody reads afterwards.
 bool BufferPlan::overwriteInput(CallOp call, OpResult result) {
-  auto base = overwritableInput(call);
+  auto base = overwritableInput(call, result);
   if (!base)
     return false;
   Value operand = call.getInputs()[*base];
@@ -201,15 +206,15 @@ bool BufferPlan::takeOffer(OpResult result) {
     auto call = dyn_cast<CallOp>(owner);
     if (last->second > position ||
         (kernel && !mayOverwrite(kernel, result, argument)) ||
-        (call && !mayOverwriteBy(call, argument)))
+        (call && !mayOverwriteBy(call, result, argument)))
       return false;
   }
   open(result, Storage::Argument, position).argument = offer->second;
   return true;
 }
 
-bool BufferPlan::mayOverwriteBy(CallOp call, Value argument) {
-  auto base = overwritableInput(call);
+bool BufferPlan::mayOverwriteBy(CallOp call, OpResult result, Value argument) {
+  auto base = overwritableInput(call, result);
   unsigned storage = storageNumber.lookup(argument);
   return base && storageNumber.lookup(call.getInputs()[*base]) == storage &&
          isOnlyInput(call, *base, storage);

@@ -55,7 +55,7 @@ private:
   bool takeOffer(mlir::OpResult result);
   bool mayOverwrite(mlir::func::CallOp call, mlir::OpResult result,
                     mlir::Value tensor);
-  bool mayOverwriteBy(CallOp call, mlir::Value argument);
+  bool mayOverwriteBy(CallOp call, mlir::OpResult result, mlir::Value argument);
   bool takeOver(mlir::Value operand, mlir::OpResult result);
   bool overwriteInput(CallOp call, mlir::OpResult result);
   bool isOnlyInput(CallOp call, unsigned input, unsigned storage);

@@ -38,7 +38,7 @@ def trained(device, sizes, **form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("sizes", [(6, 3), (1, 1), (4, 70), (25, 3)])
+@pytest.mark.parametrize("sizes", [(6, 3), (1, 1), (4, 70), (25, 3), (40, 33)])
 def test_results_and_gradients(form, sizes):
     stride, wanted = trained("cpu", sizes, **FORMS[form])
     found_stride, found = trained("lazy", sizes, **FORMS[form])
@@ -60,6 +60,7 @@ def test_a_layer_is_one_call_however_many_times():
 
     def calls(times):
         x = inputs("lazy", times, 2, 7)
+        model.zero_grad()
         torch.lazy.synchronize()
         before = torch.lazy.metrics()["execute.kernels"]
         model(x)[0].sum().backward()
@@ -76,6 +77,20 @@ def test_states_can_be_given():
         output, _ = build(device)(inputs(device, 6, 3, 7), tuple(states))
         output.sum().backward()
         found.append([output.detach().cpu(), states.grad.cpu()])
+    torch.testing.assert_close(found[1], found[0])
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_one_forward_serves_two_backwards(apart):
+    found = []
+    for device in ("cpu", "lazy"):
+        model, x = build(device, hidden_size=20), inputs(device, 6, 3, 7)
+        output, _ = model(x)
+        (first,) = torch.autograd.grad(output.sum(), x, retain_graph=True)
+        if apart and device == "lazy":
+            torch.lazy.synchronize()
+        output.square().sum().backward()
+        found.append([t.cpu() for t in (first, x.grad, model.weight_hh_l0.grad)])
     torch.testing.assert_close(found[1], found[0])
 
 

@@ -7,13 +7,14 @@
 //
 // Eager CPU runs a layer of an LSTM by one oneDNN primitive; the composite
 // kernel for other devices takes a dozen ops a time. Here, too, a direction of
-// a layer is one call; products that cover all times give the gradients of the
-// weights and the input behind it.
+// a layer is one call; its backward is one for the gates, over all times, and
+// one each for what follows from them: the weights' and the input's gradients.
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/lstm.h"
 
 #include "ltc_backend/kernels/lstm.h"
+#include "ltc_backend/kernels/lstm_cell.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/lazy_tensor.h"
 
@@ -34,16 +35,17 @@ namespace {
 
 using Names = std::initializer_list<const char *>;
 
-/// `name(Tensor <each>..., bool reverse) -> (Tensor <result>...)`, or with
+/// `name(Tensor <each>..., bool <flag>...) -> (Tensor <result>...)`, or with
 /// `isOut` its variant that writes the results. Not from text: PyTorch's parser
 /// of schemas is TorchScript's.
-c10::FunctionSchema schemaOf(const char *name, Names tensors, Names results,
-                             bool isOut) {
+c10::FunctionSchema schemaOf(const char *name, Names tensors, Names flags,
+                             Names results, bool isOut) {
   auto tensor = c10::TensorType::get();
   std::vector<c10::Argument> arguments, returns;
   for (const char *one : tensors)
     arguments.emplace_back(one, tensor);
-  arguments.emplace_back("reverse", c10::BoolType::get());
+  for (const char *one : flags)
+    arguments.emplace_back(one, c10::BoolType::get());
   for (const char *one : results) {
     std::optional<c10::AliasInfo> written;
     std::set<std::string> set{std::string("alias::") + one};
@@ -65,14 +67,7 @@ Three emptyForward(const Tensor &input, const Tensor &hx, const Tensor &cx,
   int64_t times = input.size(0), batch = input.size(1), hidden = hx.size(1);
   auto states = input.new_empty({times, batch, hidden});
   return {states, at::empty_like(states),
-          input.new_empty({times, lstmUnitBlocks(hidden), batch, 64})};
-}
-
-Two emptyBackward(const Tensor &gradOutput, const Tensor &gradCy,
-                  const Tensor &cx, const Tensor &weight, const Tensor &cells,
-                  const Tensor &gates, bool reverse) {
-  return {cells.new_empty({cells.size(0), cells.size(1), 4 * cells.size(2)}),
-          at::empty(cx.sizes(), cx.options())};
+          input.new_empty({lstmUnitBlocks(hidden), times, batch, kLstmGates})};
 }
 
 std::tuple<Tensor &, Tensor &, Tensor &>
@@ -84,34 +79,76 @@ forwardOut(const Tensor &input, const Tensor &hx, const Tensor &cx,
   return {output, cells, gates};
 }
 
+Two emptyBackward(const Tensor &gates, const Tensor &cells, const Tensor &cx,
+                  const Tensor &weight, const Tensor &gradOutput,
+                  const Tensor &gradCy, bool reverse) {
+  return {at::empty_like(gates), at::empty(cx.sizes(), cx.options())};
+}
+
 std::tuple<Tensor &, Tensor &>
-backwardOut(const Tensor &gradOutput, const Tensor &gradCy, const Tensor &cx,
-            const Tensor &weight, const Tensor &cells, const Tensor &gates,
-            bool reverse, Tensor &gradProjected, Tensor &gradCx) {
-  lstmLayerBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse,
-                    gradProjected, gradCx);
-  return {gradProjected, gradCx};
+backwardOut(const Tensor &gates, const Tensor &cells, const Tensor &cx,
+            const Tensor &weight, const Tensor &gradOutput,
+            const Tensor &gradCy, bool reverse, Tensor &gradGates,
+            Tensor &gradCx) {
+  lstmLayerBackward(gates, cells, cx, weight, gradOutput, gradCy, reverse,
+                    gradGates, gradCx);
+  return {gradGates, gradCx};
 }
 
-Three forwardOnCpu(const Tensor &input, const Tensor &hx, const Tensor &cx,
-                   const Tensor &inputWeight, const Tensor &weight,
-                   const Tensor &bias, bool reverse) {
-  auto made = emptyForward(input, hx, cx, inputWeight, weight, bias, reverse);
-  auto &[output, cells, gates] = made;
-  lstmLayer({input, hx, cx, inputWeight, weight, bias}, reverse, output, cells,
-            gates);
-  return made;
+Three emptyWeights(const Tensor &gradGates, const Tensor &input,
+                   const Tensor &hx, const Tensor &output, bool reverse) {
+  int64_t hidden = hx.size(1), rows = 4 * hidden;
+  return {input.new_empty({rows, input.size(2)}), hx.new_empty({rows, hidden}),
+          hx.new_empty({rows})};
 }
 
-Two backwardOnCpu(const Tensor &gradOutput, const Tensor &gradCy,
-                  const Tensor &cx, const Tensor &weight, const Tensor &cells,
-                  const Tensor &gates, bool reverse) {
-  auto made =
-      emptyBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse);
-  auto &[gradProjected, gradCx] = made;
-  lstmLayerBackward(gradOutput, gradCy, cx, weight, cells, gates, reverse,
-                    gradProjected, gradCx);
-  return made;
+std::tuple<Tensor &, Tensor &, Tensor &>
+weightsOut(const Tensor &gradGates, const Tensor &input, const Tensor &hx,
+           const Tensor &output, bool reverse, Tensor &gradInputWeight,
+           Tensor &gradWeight, Tensor &gradBias) {
+  lstmLayerWeights(gradGates, input, hx, output, reverse, gradInputWeight,
+                   gradWeight, gradBias);
+  return {gradInputWeight, gradWeight, gradBias};
+}
+
+Tensor emptyInput(const Tensor &gradGates, const Tensor &weight) {
+  return gradGates.new_empty(
+      {gradGates.size(1), gradGates.size(2), weight.size(1)});
+}
+
+Tensor &inputOut(const Tensor &gradGates, const Tensor &weight,
+                 Tensor &gradInput) {
+  lstmLayerInput(gradGates, weight, gradInput);
+  return gradInput;
+}
+
+/// The op whose results `empty` allocates and `out` writes.
+template <auto empty, auto out> struct OnCpu;
+template <typename Results, typename... Arguments,
+          Results (*empty)(Arguments...), auto out>
+struct OnCpu<empty, out> {
+  static Results run(Arguments... arguments) {
+    Results results = empty(arguments...);
+    if constexpr (std::is_same_v<Results, Tensor>)
+      out(arguments..., results);
+    else
+      std::apply([&](auto &...each) { out(arguments..., each...); }, results);
+    return results;
+  }
+};
+
+template <auto empty, auto out>
+void define(const std::string &name, Names tensors, Names flags,
+            Names results) {
+  static auto *schemas = new torch::Library(torch::Library::FRAGMENT, "ltc",
+                                            std::nullopt, __FILE__, __LINE__);
+  static torch::Library *cpu = makeLibrary("ltc", c10::DispatchKey::CPU),
+                        *meta = makeLibrary("ltc", c10::DispatchKey::Meta);
+  for (bool isOut : {false, true})
+    schemas->def(schemaOf(name.c_str(), tensors, flags, results, isOut));
+  cpu->impl(name.c_str(), OnCpu<empty, out>::run);
+  cpu->impl((name + ".out").c_str(), out);
+  meta->impl(name.c_str(), empty);
 }
 
 template <typename Signature> auto handleOf(const char *name) {
@@ -149,7 +186,7 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
                                const Tensor &inputWeight, const Tensor &weight,
                                const std::optional<Tensor> &bias,
                                bool reverse) {
-    static auto op = handleOf<decltype(forwardOnCpu)>("ltc::lstm_layer");
+    static auto op = handleOf<decltype(emptyForward)>("ltc::lstm_layer");
     at::AutoDispatchBelowADInplaceOrView below;
     auto [output, cells, gates] = op.call(
         input, hx, cx, inputWeight, weight,
@@ -163,7 +200,11 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
   static variable_list backward(AutogradContext *context,
                                 const variable_list &grads) {
     static auto op =
-        handleOf<decltype(backwardOnCpu)>("ltc::lstm_layer_backward");
+        handleOf<decltype(emptyBackward)>("ltc::lstm_layer_backward");
+    static auto weightsOp =
+        handleOf<decltype(emptyWeights)>("ltc::lstm_layer_weights");
+    static auto inputOp =
+        handleOf<decltype(emptyInput)>("ltc::lstm_layer_input");
     if (at::GradMode::is_enabled())
       return differentiable(context, grads);
     auto saved = context->get_saved_variables();
@@ -171,23 +212,23 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
                  &inputWeight = saved[3], &weight = saved[4], &bias = saved[5],
                  &output = saved[6], &cells = saved[7], &gates = saved[8];
     bool reverse = context->saved_data["reverse"].toBool();
-    auto [projected, gradCx] =
-        op.call(grads[0], grads[1], cx, weight, cells, gates, reverse);
-    Tensor flat = projected.flatten(0, 1), first = hx.unsqueeze(0);
+    auto [gradGates, gradCx] =
+        op.call(gates, cells, cx, weight, grads[0], grads[1], reverse);
     variable_list result{{}, {}, gradCx, {}, {}, {}, {}};
     if (context->needs_input_grad(0))
-      result[0] = flat.mm(inputWeight).view(input.sizes());
-    if (context->needs_input_grad(1))
-      result[1] = projected.select(0, reverse ? -1 : 0).mm(weight);
-    if (context->needs_input_grad(3))
-      result[3] = flat.t().mm(input.flatten(0, 1));
-    if (context->needs_input_grad(4)) {
-      Tensor before = reverse ? at::cat({output.slice(0, 1), first})
-                              : at::cat({first, output.slice(0, 0, -1)});
-      result[4] = flat.t().mm(before.flatten(0, 1));
+      result[0] = inputOp.call(gradGates, inputWeight);
+    if (context->needs_input_grad(1)) {
+      int64_t last = reverse ? gates.size(1) - 1 : 0;
+      result[1] = inputOp.call(gradGates.narrow(1, last, 1), weight).squeeze(0);
     }
-    if (bias.defined() && context->needs_input_grad(5))
-      result[5] = flat.sum(0);
+    bool ofBias = bias.defined() && context->needs_input_grad(5);
+    if (context->needs_input_grad(3) || context->needs_input_grad(4) ||
+        ofBias) {
+      std::tie(result[3], result[4], result[5]) =
+          weightsOp.call(gradGates, input, hx, output, reverse);
+      if (!ofBias)
+        result[5] = Tensor();
+    }
     return result;
   }
 
@@ -308,25 +349,18 @@ Three lstm(const Tensor &input, TensorList hx, TensorList params,
 
 void registerLstm() {
   using c10::DispatchKey;
-  auto *schemas = new torch::Library(torch::Library::FRAGMENT, "ltc",
-                                     std::nullopt, __FILE__, __LINE__);
-  for (bool isOut : {false, true}) {
-    schemas->def(schemaOf(
-        "lstm_layer", {"input", "hx", "cx", "input_weight", "weight", "bias"},
-        {"output", "cells", "gates"}, isOut));
-    schemas->def(
-        schemaOf("lstm_layer_backward",
-                 {"grad_output", "grad_cy", "cx", "weight", "cells", "gates"},
-                 {"grad_projected", "grad_cx"}, isOut));
-  }
-  torch::Library *cpu = makeLibrary("ltc", DispatchKey::CPU);
-  cpu->impl("lstm_layer", forwardOnCpu);
-  cpu->impl("lstm_layer.out", forwardOut);
-  cpu->impl("lstm_layer_backward", backwardOnCpu);
-  cpu->impl("lstm_layer_backward.out", backwardOut);
-  torch::Library *meta = makeLibrary("ltc", DispatchKey::Meta);
-  meta->impl("lstm_layer", emptyForward);
-  meta->impl("lstm_layer_backward", emptyBackward);
+  define<emptyForward, forwardOut>(
+      "lstm_layer", {"input", "hx", "cx", "input_weight", "weight", "bias"},
+      {"reverse"}, {"output", "cells", "gates"});
+  define<emptyBackward, backwardOut>(
+      "lstm_layer_backward",
+      {"gates", "cells", "cx", "weight", "grad_output", "grad_cy"}, {"reverse"},
+      {"grad_gates", "grad_cx"});
+  define<emptyWeights, weightsOut>(
+      "lstm_layer_weights", {"grad_gates", "input", "hx", "output"},
+      {"reverse"}, {"grad_input_weight", "grad_weight", "grad_bias"});
+  define<emptyInput, inputOut>("lstm_layer_input", {"grad_gates", "weight"}, {},
+                               {"grad_input"});
   // Not below functionalisation: the composite kernel writes in place. The
   // wrappers of torch.func's transforms, of all devices, have the last key.
   for (DispatchKey key : {DispatchKey::Functionalize, DispatchKey::AutogradLazy,

@@ -1,0 +1,159 @@
+//===- lstm_weights.cpp - Gradients of the weights of an LSTM -------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Both weights' gradients have the gradients of the gates as their left side.
+// A block of units has those of all times together, so that they are read
+// where they lie; the inputs and the states before are packed.
+//
+//===----------------------------------------------------------------------===//
+#include "for_ranges.h"
+#include "lstm.h"
+#include "lstm_cell.h"
+#include "pack.h"
+#include "scratch.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ltc::backend {
+using at::Tensor;
+
+namespace {
+
+constexpr int64_t kGates = 4;
+/// Places (a time and a batch entry) of a pass, whose panels a second-level
+/// cache holds, and of a product.
+constexpr int64_t kDepth = 1024, kChunk = 256;
+
+class WeightGrads {
+public:
+  WeightGrads(const Tensor &gates, const Tensor &input, const Tensor &hx,
+              const Tensor &output, bool reverse, Tensor &gradInputWeight,
+              Tensor &gradWeight, Tensor &gradBias)
+      : batch(output.size(1)), places(output.size(0) * batch),
+        features(input.size(2)), hidden(output.size(2)), reverse(reverse),
+        gates(gates.const_data_ptr<float>()),
+        input(input.const_data_ptr<float>()), hx(hx.const_data_ptr<float>()),
+        output(output.const_data_ptr<float>()),
+        gradInputWeight(gradInputWeight.mutable_data_ptr<float>()),
+        gradWeight(gradWeight.mutable_data_ptr<float>()),
+        gradBias(gradBias.mutable_data_ptr<float>()) {}
+
+  void run() {
+    static thread_local Scratch scratch;
+    packed = scratch.reserve(panels() * kBlockCols * kDepth);
+    for (first = 0; first < places; first += kDepth) {
+      depth = std::min(kDepth, places - first);
+      forRanges(panels(), [this](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          pack(i);
+      });
+      forRanges(blocks() * panels(), [this](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          multiply(i / panels(), i % panels(), i + 1 < end);
+      });
+    }
+  }
+
+private:
+  /// Columns of one of the right sides.
+  struct Panel {
+    int64_t col, cols;
+    bool isInput;
+  };
+
+  static int64_t panelsOf(int64_t cols) {
+    return (cols + kBlockCols - 1) / kBlockCols;
+  }
+  int64_t panels() const { return panelsOf(features) + panelsOf(hidden); }
+  int64_t blocks() const { return lstmUnitBlocks(hidden); }
+
+  Panel panelAt(int64_t index) const {
+    int64_t ofInput = panelsOf(features);
+    bool isInput = index < ofInput;
+    int64_t col = (isInput ? index : index - ofInput) * kBlockCols;
+    int64_t width = isInput ? features : hidden;
+    return {col, std::min(kBlockCols, width - col), isInput};
+  }
+
+  const float *stateBefore(int64_t place) const {
+    int64_t before = reverse ? place + batch : place - batch;
+    if (before >= 0 && before < places)
+      return output + before * hidden;
+    return hx + place % batch * hidden;
+  }
+
+  void pack(int64_t index) {
+    Panel at = panelAt(index);
+    float *to = packed + index * kDepth * kBlockCols;
+    for (int64_t place = first; place < first + depth; ++place) {
+      const float *row =
+          at.isInput ? input + place * features : stateBefore(place);
+      std::memcpy(to, row + at.col, at.cols * sizeof(float));
+      to += kBlockCols;
+    }
+  }
+
+  void multiply(int64_t block, int64_t index, bool goesOn) {
+    Panel at = panelAt(index);
+    const float *left = gates + (block * places + first) * kLstmGates;
+    const float *right = packed + index * kDepth * kBlockCols;
+    int64_t unit = block * kLstmUnits;
+    int64_t units = std::min(kLstmUnits, hidden - unit);
+    int64_t width = at.isInput ? features : hidden;
+    float *to = (at.isInput ? gradInputWeight : gradWeight) + at.col;
+    // The next block's, which stands behind those of all places.
+    bool fetches = goesOn && index + 1 == panels();
+    for (int64_t k = 0; k < depth; k += kChunk) {
+      const float *chunk = left + k * kLstmGates;
+      int64_t rows = std::min(kChunk, depth - k);
+      if (index == 0)
+        sumBias(unit, units, chunk, rows, first + k == 0);
+      for (int64_t gate = 0; gate < kGates; ++gate) {
+        const float *a = chunk + gate * kLstmUnits;
+        multiplyBlock(units, at.cols, rows, {a, 1, kLstmGates},
+                      right + k * kBlockCols, first + k != 0,
+                      to + (gate * hidden + unit) * width, width,
+                      {a + places * kLstmGates, kLstmGates, fetches});
+      }
+    }
+  }
+
+  void sumBias(int64_t unit, int64_t units, const float *chunk, int64_t rows,
+               bool begins) {
+    float sum[kLstmGates] = {};
+    addLstmGates(rows, chunk, sum);
+    for (int64_t gate = 0; gate < kGates; ++gate)
+      for (int64_t i = 0; i < units; ++i) {
+        float &to = gradBias[gate * hidden + unit + i];
+        to = (begins ? 0 : to) + sum[gate * kLstmUnits + i];
+      }
+  }
+
+  const int64_t batch, places, features, hidden;
+  const bool reverse;
+  const float *gates, *input, *hx, *output;
+  float *gradInputWeight, *gradWeight, *gradBias;
+  float *packed;
+  int64_t first, depth; ///< the places of this pass
+};
+
+} // namespace
+
+void lstmLayerWeights(const Tensor &gradGates, const Tensor &input,
+                      const Tensor &hx, const Tensor &output, bool reverse,
+                      Tensor &gradInputWeight, Tensor &gradWeight,
+                      Tensor &gradBias) {
+  WeightGrads(gradGates.contiguous(), input.contiguous(), hx.contiguous(),
+              output.contiguous(), reverse, gradInputWeight, gradWeight,
+              gradBias)
+      .run();
+}
+
+} // namespace ltc::backend

@@ -24,6 +24,7 @@
 #include "ltc_backend/record/ops/fake_quantize.h"
 #include "ltc_backend/record/ops/group_norm.h"
 #include "ltc_backend/record/ops/lstm.h"
+#include "ltc_backend/record/ops/optimizer_state.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
@@ -167,6 +168,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerWrappers(*functionalize);
   registerRefusals();
   registerRecorder(*aten, *functionalize);
+  registerOptimizerState(*functionalize);
   // A key has one fallback at a time. By now, no op that can be the first on
   // the device in another thread is without a kernel of its own.
   if (dropFallback) {

@@ -97,7 +97,7 @@ public:
   virtual Result<std::vector<BufferPtr>>
   launch(const ExecutablePtr &executable,
          std::vector<LaunchArgument> arguments) = 0;
-  /// Copies `data` (dense, row-major) before returning.
+  /// Copies `data` (dense, row-major) before returning; null is for zeros.
   virtual Result<BufferPtr> upload(const TensorType &type,
                                    const void *data) = 0;
   /// Waits for the buffer, then copies it out.

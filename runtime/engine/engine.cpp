@@ -218,14 +218,17 @@ Result<BufferPtr> DeviceEngine::upload(const TensorType &type,
                                                std::make_shared<Completion>());
   buffer->memory = std::move(*memory);
   if (void *host = buffer->memory.hostPointer()) {
-    if (bytes)
+    if (bytes && data)
       std::memcpy(host, data, bytes);
+    else if (bytes)
+      std::memset(host, 0, bytes);
     buffer->completion->finish(nullptr);
     return BufferPtr(buffer);
   }
   auto from = static_cast<const char *>(data);
-  if (!queue.push(std::make_unique<Transfer>(
-          state, buffer, std::vector<char>(from, from + bytes))))
+  std::vector<char> kept =
+      from ? std::vector<char>(from, from + bytes) : std::vector<char>(bytes);
+  if (!queue.push(std::make_unique<Transfer>(state, buffer, std::move(kept))))
     return open().takeError();
   return BufferPtr(buffer);
 }

@@ -166,6 +166,30 @@ def test_a_steady_loop_compiles_two_graphs(make_task, optimizer, counts):
     assert counts.fallbacks() == []
 
 
+ADAPTIVE = {
+    "adam": lambda p: torch.optim.Adam(p, amsgrad=True),
+    "adamw": lambda p: torch.optim.AdamW(p, foreach=False),
+    "nadam": lambda p: torch.optim.NAdam(p),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, momentum=0.9, centered=True),
+}
+
+
+@pytest.mark.parametrize("optimizer", ADAPTIVE.values(), ids=ADAPTIVE)
+def test_a_first_step_is_the_graph_of_those_that_follow(optimizer, counts):
+    torch.manual_seed(0)
+    model = train_digits.Mlp(width=16).to("lazy")
+    optimizer = optimizer(model.parameters())
+    images = torch.rand(2, *train_digits.load_images(seed=0)[0][0].shape[1:]).to("lazy")
+    torch.lazy.mark_step(wait=True)
+    counts.restart()
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(images).square().sum().backward()
+        optimizer.step()
+    torch.lazy.synchronize()
+    assert counts["codegen.graphs"] == 1 and counts["execute.launches"] == 4
+
+
 @pytest.mark.parametrize("keeps_gradients", [False, True])
 def test_zeros_like_a_parameter_are_zeros_of_their_own(keeps_gradients):
     def run(device):

@@ -277,6 +277,16 @@ TEST_F(EngineTest, TheArenaIsKeptAndGrown) {
   EXPECT_EQ(state().buffers, 2); // x and the arena
 }
 
+TEST_F(EngineTest, ZerosNeedNoDataOnTheHost) {
+  for (bool reachable : {true, false}) {
+    state().hostReachable = reachable;
+    auto zeros = engine->upload({DType::F32, {4}}, nullptr);
+    ASSERT_TRUE(zeros) << zeros.error().str();
+    EXPECT_EQ(read(*zeros), 0);
+    EXPECT_EQ(read(launch(program("inc"), {*zeros})), 1);
+  }
+}
+
 TEST_F(EngineTest, TransfersWorkWhereTheHostCannotReach) {
   state().hostReachable = false;
   ExecutablePtr inc = program("inc");

@@ -1,0 +1,59 @@
+//===- ops/optimizer_state.cpp - State that begins as zeros ---------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/ops/optimizer_state.h"
+
+#include "ltc_backend/graph/device_data.h"
+#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/raise.h"
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/over_stock.h"
+
+#include <ATen/ATen.h>
+
+namespace ltc::backend {
+
+static bool beginsState(const at::Tensor &self) {
+  static const OpInfo &info = opInfo("aten::zeros_like", "");
+  return isFunctionalLazy(self) && self.requires_grad() && self.is_leaf() &&
+         !at::GradMode::is_enabled() && isOrdinary(info);
+}
+
+/// Without a tensor on the host, of which the heap would keep the places.
+static std::shared_ptr<DeviceData> makeZeros(const at::Tensor &like,
+                                             int64_t device) {
+  torch::lazy::Shape shape(like.scalar_type(), like.sizes());
+  TensorType type = makeResultType(shape.scalar_type(), shape.sizes()).type;
+  return std::make_shared<DeviceData>(
+      device, std::move(shape),
+      valueOrRaise(engine(device).upload(type, /*data=*/nullptr)));
+}
+
+void registerOptimizerState(torch::Library &library) {
+  c10::OperatorHandle op = atenOp("zeros_like");
+  auto recorded =
+      op.getComputedKernelForDispatchKey(c10::DispatchKey::Functionalize);
+  auto kernel = [op, recorded](c10::DispatchKeySet keys, const at::Tensor &self,
+                               std::optional<at::ScalarType> dtype,
+                               std::optional<at::Layout> layout,
+                               std::optional<at::Device> device,
+                               std::optional<bool> pinned,
+                               std::optional<at::MemoryFormat> format) {
+    if (dtype || layout || device || pinned.value_or(false) ||
+        !beginsState(self)) {
+      torch::jit::Stack stack{self, dtype, layout, device, pinned, format};
+      recorded.callBoxed(op, keys, &stack);
+      return std::move(stack[0]).toTensor();
+    }
+    int64_t ordinal = deviceOf(*tensorData(self));
+    return wrap(makeTensor(makeZeros(self, ordinal), ordinal,
+                           layoutOfCopy(self, format)));
+  };
+  library.impl("zeros_like", torch::CppFunction(kernel));
+}
+
+} // namespace ltc::backend

@@ -3,7 +3,8 @@
 """Train on cpu and on lazy with the same seeds, and compare: `make demo`.
 
 Runs the two example scripts as they are, each in a process of its own for each
-device, epoch by epoch in turns. Then shows one compiled graph at each stage.
+device, epoch by epoch in turns, then their first steps in double precision. Then
+shows one compiled graph at each stage.
 Ends with `demo: ok ...`, or with what failed and exit status 1.
 """
 
@@ -48,7 +49,8 @@ def compare(job, device, dumps):
     environment = {"LTC_RNG": "eager"}
     eager = Run(job, "cpu", environment)
     lazy = Run(job, device, environment | {"LTC_DUMP": str(dumps) if dumps else ""})
-    comparison = Comparison(job, eager, lazy)
+    doubles = [Run(job.in_double, d, environment) for d in ("cpu", device)]
+    comparison = Comparison(job, eager, lazy, *doubles)
     try:
         while (a := eager.advance()) and (b := lazy.advance()):
             difference = relative_difference(a["losses"], b["losses"])
@@ -59,9 +61,11 @@ def compare(job, device, dumps):
                 flush=True,
             )
         lazy.advance()  # ends it, and raises if it ends badly
+        for run in doubles:
+            run.advance_to(FIRST_STEPS)
     finally:
-        eager.close()
-        lazy.close()
+        for run in (eager, lazy, *doubles):
+            run.close()
     return comparison
 
 
@@ -70,12 +74,13 @@ def print_table(comparisons):
         print(f"{title:36}" + "".join(f"{cell:>10}" for cell in cells))
 
     print()
-    row("", "loss", "accuracy", "", "ms a", "step on", "lazy /")
-    row("", "differs", "cpu", "lazy", "cpu", "lazy", "eager")
+    row("", "loss", "in", "accuracy", "", "ms a", "step on", "lazy /")
+    row("", "differs", "double", "cpu", "lazy", "cpu", "lazy", "eager")
     for c in comparisons:
         row(
             c.job.title,
-            f"{c.loss_difference:.1e}",
+            f"{c.loss_difference():.1e}",
+            f"{c.loss_difference('double'):.1e}",
             f"{c.eager.accuracy:.4f}",
             f"{c.lazy.accuracy:.4f}",
             f"{c.eager.step_ms:.2f}",
@@ -104,7 +109,7 @@ def picture(comparisons):
             title=c.job.title,
             eager=c.eager.losses,
             lazy=c.lazy.losses,
-            note=f"first {FIRST_STEPS} steps agree to {c.loss_difference:.0e}; "
+            note=f"first {FIRST_STEPS} steps agree to {c.loss_difference():.0e}; "
             f"a step takes {c.step_ratio:.2f} times eager's",
         )
         for c in comparisons
@@ -149,7 +154,8 @@ def main():
     if failures:
         sys.exit("demo: failed: " + "; ".join(failures))
     print(
-        f"demo: ok loss_diff={max(c.loss_difference for c in comparisons):.1e} "
+        f"demo: ok loss_diff={max(c.loss_difference() for c in comparisons):.1e} "
+        f"in_double={max(c.loss_difference('double') for c in comparisons):.1e} "
         f"accuracy={comparisons[JOBS.index(DIGITS_CNN)].lazy.accuracy:.4f} "
         f"graphs={sum(c.graphs for c in comparisons)} fallbacks=0 "
         f"step_ratio={max(c.step_ratio for c in comparisons):.2f}"

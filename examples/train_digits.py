@@ -114,10 +114,12 @@ def train(options):
     """Yield one Epoch after another."""
     torch.manual_seed(options.seed)
     (images, labels), test = load_images(options.seed)
-    test = [tensor.to(options.device) for tensor in test]
+    dtype = getattr(torch, options.dtype)
+    images = images.to(dtype)
+    test = [test[0].to(options.device, dtype), test[1].to(options.device)]
     shuffle = torch.Generator().manual_seed(options.seed)
 
-    model = MODELS[options.model]().to(options.device)
+    model = MODELS[options.model]().to(options.device, dtype)
     optimizer = make_optimizer(options.optimizer, model.parameters(), options.lr)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.epochs)
 
@@ -142,6 +144,7 @@ def train(options):
 def parse_options(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", choices=["float32", "float64"], default="float32")
     parser.add_argument("--model", choices=MODELS, default="mlp")
     parser.add_argument("--optimizer", choices=["sgd", "adamw"], default="sgd")
     parser.add_argument("--epochs", type=int, default=20)

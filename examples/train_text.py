@@ -196,7 +196,7 @@ def train(options):
     )
     choice = torch.Generator().manual_seed(options.seed)
 
-    model = Gpt(shape).to(options.device)
+    model = Gpt(shape).to(options.device, getattr(torch, options.dtype))
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr, weight_decay=0.1)
     steps = options.epochs * options.steps_per_epoch
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -232,6 +232,7 @@ def train(options):
 def parse_options(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", choices=["float32", "float64"], default="float32")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--steps-per-epoch", type=int, default=20)
     parser.add_argument("--batch-size", type=int, default=16)

@@ -121,7 +121,8 @@ std::optional<Attention> plainAttention(const Stack &a, size_t query,
     return std::nullopt;
   if (mask.defined() && mask.scalar_type() != at::kFloat) {
     prepareForAten();
-    mask = mask.to(at::kFloat);
+    mask = mask.to(at::kFloat, /*non_blocking=*/false, /*copy=*/false,
+                   at::MemoryFormat::Contiguous);
   }
   for (const at::Tensor &result : results)
     if (result.dim() == 4 &&

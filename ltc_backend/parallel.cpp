@@ -16,6 +16,10 @@
 #include <cfenv>
 #include <optional>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace ltc::backend {
 namespace {
 
@@ -29,9 +33,35 @@ thread_local bool isAlone = false;
 /// lets wait for the next region burns a core for some milliseconds first.
 thread_local bool runsPrograms = false;
 
+/// The floating-point modes of a thread, for as long as it has a new thread's.
+/// Those of SSE and AVX, where these compute: all of them take 0.1 us to
+/// change.
+class NewModes {
+public:
+#if defined(__x86_64__)
+  NewModes() : before(_mm_getcsr()) { _mm_setcsr(kNew); }
+  ~NewModes() { _mm_setcsr(before); }
+  NewModes(const NewModes &) = delete;
+
+private:
+  static constexpr unsigned kNew = 0x1f80; ///< exceptions masked, none seen
+  unsigned before;
+#else
+  NewModes() {
+    std::fegetenv(&before);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~NewModes() { std::fesetenv(&before); }
+  NewModes(const NewModes &) = delete;
+
+private:
+  std::fenv_t before;
+#endif
+};
+
 /// A thread that has work of its own while it runs a program.
 struct Borrowed {
-  std::fenv_t modes;
+  NewModes modes;
   /// Its numbers of threads, once ATen's kernels were called.
   struct Threads {
     int ofOpenMP, ofMkl;
@@ -91,8 +121,7 @@ void stayAlone(bool alone) {
 
 void borrowThread(bool begins) {
   if (begins) {
-    std::fegetenv(&borrowed.emplace().modes);
-    std::fesetenv(FE_DFL_ENV);
+    borrowed.emplace();
     return;
   }
   if (auto before = borrowed->before) {
@@ -102,7 +131,6 @@ void borrowThread(bool begins) {
     if (openMP.setThreadsOfMkl)
       openMP.setThreadsOfMkl(before->ofMkl);
   }
-  std::fesetenv(&borrowed->modes);
   borrowed.reset();
 }
 

@@ -66,6 +66,8 @@ private:
   template <typename T> void readUnboxed(size_t index, const T &value) {
     if constexpr (std::is_same_v<T, at::Tensor>)
       readTensor(value);
+    else if constexpr (std::is_same_v<T, at::OptionalIntArrayRef>)
+      value ? readIntegers(*value) : read(info.arguments[index], c10::IValue());
     // An integer is converted too: to an array of one.
     else if constexpr (std::is_convertible_v<T, at::IntArrayRef> &&
                        !std::is_arithmetic_v<T>)

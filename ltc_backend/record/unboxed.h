@@ -15,6 +15,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
+#include <ATen/core/jit_type.h>
 
 namespace ltc::backend {
 
@@ -27,21 +28,6 @@ using Parameter = std::conditional_t<std::is_same_v<T, at::Tensor> ||
                                      const T &, T>;
 
 namespace detail {
-template <typename T> constexpr c10::TypeKind kindOfType() {
-  if constexpr (std::is_same_v<T, at::Tensor>)
-    return c10::TypeKind::TensorType;
-  else if constexpr (std::is_same_v<T, at::Scalar>)
-    return c10::TypeKind::NumberType;
-  else if constexpr (std::is_same_v<T, bool>)
-    return c10::TypeKind::BoolType;
-  else if constexpr (std::is_same_v<T, double>)
-    return c10::TypeKind::FloatType;
-  else if constexpr (std::is_same_v<T, at::ScalarType>)
-    return c10::TypeKind::ScalarTypeType;
-  else
-    return c10::TypeKind::IntType;
-}
-
 template <typename... Args, typename Visit>
 bool visitIf(const c10::FunctionSchema &schema, Takes<Args...> list,
              Visit &visit) {
@@ -49,7 +35,7 @@ bool visitIf(const c10::FunctionSchema &schema, Takes<Args...> list,
   if (arguments.size() != sizeof...(Args))
     return false;
   size_t i = 0;
-  if (!((arguments[i++].real_type()->kind() == kindOfType<Args>()) && ...))
+  if (!((*arguments[i++].real_type() == *c10::getTypePtrCopy<Args>()) && ...))
     return false;
   visit(list);
   return true;
@@ -62,6 +48,9 @@ template <typename Visit>
 bool visitArguments(const c10::FunctionSchema &schema, Visit visit) {
   using T = at::Tensor;
   using S = at::Scalar;
+  using Dims = at::IntArrayRef;
+  using MaybeDims = at::OptionalIntArrayRef;
+  using MaybeType = std::optional<at::ScalarType>;
   if (schema.returns().size() != 1 ||
       schema.returns()[0].real_type()->kind() != c10::TypeKind::TensorType)
     return false;
@@ -72,7 +61,8 @@ bool visitArguments(const c10::FunctionSchema &schema, Visit visit) {
              Takes<T, S, S>(), Takes<T, T, S>(), Takes<T, S, T>(),
              Takes<T, T, S, S>(), Takes<T, T, T, S>(), Takes<T, T, T, S, S>(),
              Takes<T, bool>(), Takes<T, int64_t>(), Takes<T, int64_t, bool>(),
-             Takes<T, T, int64_t, at::ScalarType>());
+             Takes<T, T, int64_t, at::ScalarType>(), Takes<T, Dims, bool>(),
+             Takes<T, MaybeDims, bool, MaybeType>(), Takes<T, MaybeType>());
 }
 
 } // namespace ltc::backend

@@ -64,9 +64,9 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
                                      c10::ArrayRef<c10::IValue> arguments,
                                      std::string &reason);
 
-/// dtype_check.cpp: throws what eager says of dtypes that its kernel has
-/// nothing for, where meta kernels and the compiler's rows would take them.
-void checkDtypes(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
+/// cpu_check.cpp: throws what eager says of dtypes that its kernel has nothing
+/// for, and of what else meta kernels and the compiler's rows would take.
+void checkCall(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
 
 /// random.cpp: with rng=eager, runs a random op on the CPU with the generator
 /// that eager would use. False: the caller records it with a seed.

@@ -249,7 +249,7 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
   torch::jit::Stack stack;
   if (!inferResults(info, arguments, stack, reason))
     return nullptr;
-  checkDtypes(info, arguments);
+  checkCall(info, arguments);
   call->limits = numberLimits(info, arguments);
   for (const IValue &value : stack)
     if (!addReturn(*call, value, reason))

@@ -26,15 +26,23 @@ const StandIn onMetaRowMajor = {
     c10::kMeta, [](const at::Tensor &like) -> at::Tensor {
       return at::detail::empty_meta(like.sizes(), like.scalar_type());
     }};
+static at::Tensor zerosLike(const at::Tensor &like, at::ScalarType type) {
+  return at::empty_strided(like.sizes(), like.strides(), type).zero_();
+}
 const StandIn onCpu = {c10::kCPU, [](const at::Tensor &like) {
-                         return at::empty_strided(like.sizes(), like.strides(),
-                                                  like.scalar_type())
-                             .zero_();
+                         return zerosLike(like, like.scalar_type());
                        }};
 const StandIn onCpuRowMajor = {c10::kCPU, [](const at::Tensor &like) {
                                  return at::zeros(like.sizes(),
                                                   like.scalar_type());
                                }};
+const StandIn onCpuFloat = {c10::kCPU, [](const at::Tensor &like) {
+                              return zerosLike(like, at::kFloat);
+                            }};
+const StandIn onCpuWide = {c10::kCPU, [](const at::Tensor &like) {
+                             return zerosLike(
+                                 like, at::toOpMathType(like.scalar_type()));
+                           }};
 const StandIn onCpuOnes = {
     c10::kCPU, [](const at::Tensor &like) {
       return at::empty_strided(like.sizes(), like.strides(), like.scalar_type())
@@ -53,15 +61,6 @@ const StandIn onCpuFullRank = {c10::kCPU, [](const at::Tensor &like) {
 const StandIn onCpuFlat = {
     c10::kCPU, [](const at::Tensor &like) {
       return at::zeros({}, like.scalar_type()).expand(like.sizes());
-    }};
-const StandIn onCpuFlatFloat = {
-    c10::kCPU, [](const at::Tensor &like) {
-      return at::zeros({}, at::kFloat).expand(like.sizes());
-    }};
-const StandIn onCpuFlatWide = {
-    c10::kCPU, [](const at::Tensor &like) {
-      at::ScalarType wide = at::toOpMathType(like.scalar_type());
-      return at::zeros({}, wide).expand(like.sizes());
     }};
 std::vector<int64_t> smallSizes(at::IntArrayRef sizes) {
   std::vector<int64_t> small = sizes.vec();

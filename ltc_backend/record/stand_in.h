@@ -25,9 +25,10 @@ extern const StandIn onCpuRowMajor; ///< zeros
 extern const StandIn onCpuOnes;     ///< ones, laid out the same
 extern const StandIn onCpuRising;   ///< 0, 1, 2, ...
 extern const StandIn onCpuFullRank; ///< zeros, ones on the diagonal
-/// One element of memory, whatever the size; of float, or of float and complex
-/// float where there are narrower ones.
-extern const StandIn onCpuFlat, onCpuFlatFloat, onCpuFlatWide;
+extern const StandIn onCpuFloat;    ///< of float
+extern const StandIn onCpuWide;     ///< of float where there are narrower ones
+/// One element of memory, whatever the size.
+extern const StandIn onCpuFlat;
 /// Two elements along each dimension at most: broadcast and multiplied as these
 /// would be, but no work.
 extern const StandIn onCpuSmall;

@@ -61,7 +61,8 @@ public:
     return c10::fromIntArrayRefKnownNonNegative(sizes_custom());
   }
   c10::SymInt sym_size_custom(int64_t dim) const override {
-    return sizes_custom()[c10::maybe_wrap_dim(dim, dim_custom())];
+    return sizes_custom()[c10::maybe_wrap_dim(dim, dim_custom(),
+                                              /*wrap_scalar=*/false)];
   }
   c10::SymIntArrayRef sym_strides_custom() const override {
     return c10::fromIntArrayRefKnownNonNegative(strides_custom());

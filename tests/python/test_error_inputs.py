@@ -22,9 +22,9 @@ OTHER_DTYPES = {
     "sparse.sampled_addmm": "as above",
     "stft": "the message shows the tensor's type",
 }
-# Ops that look at values before they refuse anything else: lazy does when they are
-# read.
-LOOKS_AT_VALUES = {"_segment_reduce.lengths"}
+# Ops that refuse values, such as an index, or look at them before they refuse anything
+# else: lazy does when they are read.
+LOOKS_AT_VALUES = {"_segment_reduce.lengths", "gather", "scatter", "scatter_add"}
 DTYPES = (
     torch.bool,
     torch.uint8,
@@ -104,7 +104,7 @@ def with_errors():
 @pytest.mark.parametrize("name", with_errors())
 def test_errors_are_eagers(name):
     samples = [error.sample_input for error in OPS[name].error_inputs("cpu")]
-    assert not differences(OPS[name], samples, reads=True)
+    assert not differences(OPS[name], samples, reads=name in LOOKS_AT_VALUES)
 
 
 def of_refused_dtypes(op):
@@ -168,3 +168,48 @@ def test_dtypes_are_refused_at_the_call(program):
         with pytest.raises(RuntimeError) as lazy:
             program("lazy")
         assert is_eagers(lazy.value, eager.value)
+
+
+WRONG_ARGUMENTS = {
+    "range": lambda d: torch.histc(ones(d, 3, dtype=torch.float32), 4, 0, float("inf")),
+    "dilation": lambda d: torch.conv1d(
+        ones(d, 1, 1, 4, dtype=torch.float64),
+        ones(d, 1, 1, 2, dtype=torch.float64),
+        dilation=0,
+    ),
+    "padding": lambda d: torch.conv1d(ones(d, 1, 1, 4), ones(d, 1, 1, 2), padding=-1),
+    "weight": lambda d: torch.conv1d(
+        ones(d, 1, 1, 4, dtype=torch.float32), ones(d, 1, 1, 2, dtype=torch.float64)
+    ),
+    "dim": lambda d: torch.softmax(ones(d, 3), -7),
+    "source": lambda d: ones(d, 3, 2).index_add(
+        0, ones(d, 2, dtype=torch.int64), ones(d, 2)
+    ),
+    "slice": lambda d: ones(d, 4, 3).slice_scatter(ones(d, 1, 2, 3), 0, 0, 2),
+    "row": lambda d: ones(d, 4, 3).select_scatter(ones(d, 1, 3), 0, 1),
+    "scalar": lambda d: torch.select_scatter(ones(d), ones(d, 3), 0, 1),
+    "diagonal": lambda d: ones(d, 3, 3).diagonal_scatter(ones(d, 1, 3)),
+    "mask": lambda d: ones(d, 3).masked_scatter(
+        ones(d, 3, dtype=torch.uint8), ones(d, 3)
+    ),
+    "boundaries": lambda d: torch.bucketize(ones(d, 3), ones(d, 2, 2)),
+    "bool": lambda d: torch.rsub(ones(d, 3, dtype=torch.bool), ones(d, 3)),
+    "classes": lambda d: torch.nn.functional.cross_entropy(
+        ones(d, 2, 3, dtype=torch.float64),
+        ones(d, 2, dtype=torch.int64),
+        ones(d, 3, dtype=torch.float32),
+    ),
+    "cross": lambda d: torch.linalg.cross(
+        ones(d, 2, 3, dtype=torch.float32), ones(d, 2, 3, dtype=torch.int64)
+    ),
+    "last of none": lambda d: torch.trapezoid(ones(d)),
+}
+
+
+@pytest.mark.parametrize("program", WRONG_ARGUMENTS.values(), ids=WRONG_ARGUMENTS)
+def test_arguments_are_refused_at_the_call(program):
+    with pytest.raises((RuntimeError, IndexError)) as eager:
+        program("cpu")
+    with pytest.raises((RuntimeError, IndexError)) as lazy:
+        program("lazy")
+    assert is_eagers(lazy.value, eager.value)

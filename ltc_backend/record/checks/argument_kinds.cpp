@@ -31,7 +31,7 @@ static void addKind(Hasher &hasher, const ArgumentInfo &argument,
     if (tensor.defined())
       addTag(hasher, KeyTag::Tensor)
           .add(uint64_t(tensor.scalar_type()))
-          .add(tensor.dim() == 0)
+          .add(tensor.dim())
           .add(std::min<int64_t>(tensor.numel(), 2))
           .add(tensor.unsafeGetTensorImpl()->is_wrapped_number());
   });

@@ -1,0 +1,214 @@
+//===- checks/cpu_check.cpp - What the CPU's kernels refuse --------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/call_key.h"
+#include "ltc_backend/record/checks/argument_kinds.h"
+#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/stand_in.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <set>
+
+namespace ltc::backend {
+using c10::IValue;
+
+/// A number that is a bool, as an argument or as the tensor that stands for
+/// one.
+static bool isBoolNumber(const c10::Argument &schema, const IValue &value) {
+  if (value.isTensor()) {
+    const at::Tensor &tensor = value.toTensor();
+    return tensor.defined() && tensor.scalar_type() == at::kBool &&
+           tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  }
+  return value.isBool() && schema.type()->kind() == c10::TypeKind::NumberType;
+}
+
+/// Whether small tensors that fit each other are computed as large ones are, so
+/// that what is refused of them is about no value and no size.
+static bool isAlikeWhenSmall(const OpInfo &info) {
+  static const auto *names =
+      new std::set<std::string>{"aten::_log_softmax",
+                                "aten::_log_softmax_backward_data",
+                                "aten::_softmax",
+                                "aten::_softmax_backward_data",
+                                "aten::addbmm",
+                                "aten::addmm",
+                                "aten::addmv",
+                                "aten::baddbmm",
+                                "aten::binary_cross_entropy",
+                                "aten::bmm",
+                                "aten::huber_loss",
+                                "aten::linalg_lu_factor_ex",
+                                "aten::mm",
+                                "aten::mv",
+                                "aten::nll_loss2d_forward",
+                                "aten::nll_loss_forward",
+                                "aten::rsub.Scalar",
+                                "aten::rsub.Tensor"};
+  return info.handle.hasTag(at::Tag::pointwise) ||
+         info.name.starts_with("aten::_foreach_") || names->count(info.name);
+}
+
+/// Whether the meta kernel lets shapes and numbers pass that the CPU's refuses,
+/// which next to no work is asked about with.
+static bool checksMoreThanMeta(const OpInfo &info) {
+  static const auto *names =
+      new std::set<std::string>{"aten::bucketize.Tensor",
+                                "aten::convolution",
+                                "aten::histc",
+                                "aten::index_add",
+                                "aten::linalg_cross",
+                                "aten::masked_scatter",
+                                "aten::searchsorted.Scalar",
+                                "aten::searchsorted.Tensor"};
+  return names->count(info.name);
+}
+
+/// All kernels take floats of these dtypes; convolutions others too, and to ask
+/// them would be much work.
+static bool isCommonFloat(const OpInfo &info, at::ScalarType type) {
+  return type == at::kFloat || type == at::kDouble ||
+         (info.name.starts_with("aten::convolution") &&
+          (type == at::kHalf || type == at::kBFloat16));
+}
+
+/// Whether kernels and rows may differ in what dtypes they take: not of floats
+/// of one common dtype, maybe with indices, but for a bool among the numbers.
+static bool hasRareDtypes(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  bool rare = false, indices = false, bools = false;
+  std::optional<at::ScalarType> common;
+  const auto &schema = info.handle.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    bools |= isBoolNumber(schema[i], arguments[i]);
+    forEachTensor(arguments[i], [&](const at::Tensor &tensor) {
+      if (!tensor.defined())
+        return;
+      at::ScalarType type = tensor.scalar_type();
+      if (type == at::kLong)
+        indices = true;
+      else if (!isCommonFloat(info, type) || common.value_or(type) != type)
+        rare = true;
+      else
+        common = type;
+    });
+  }
+  return rare || (indices && !common) || (common && bools);
+}
+
+/// The arguments as other zeros, and bools among the numbers as integers.
+static std::vector<IValue> asOthers(const OpInfo &info,
+                                    c10::ArrayRef<IValue> arguments,
+                                    const StandIn &by) {
+  std::vector<IValue> others = replaceAll(arguments, by);
+  const auto &schema = info.handle.schema().arguments();
+  for (size_t i = 0; i < others.size(); ++i)
+    if (isBoolNumber(schema[i], others[i]))
+      others[i] = others[i].isTensor() ? IValue(at::zeros({})) : IValue(1);
+  return others;
+}
+
+/// Programs count integers wherever they are not on the CPU: GPUs can.
+static bool isCountOfIntegers(const OpInfo &info,
+                              c10::ArrayRef<IValue> arguments) {
+  return info.name == "aten::histc" &&
+         c10::isIntegralType(arguments[0].toTensor().scalar_type(),
+                             /*includeBool=*/false);
+}
+
+static bool takes(const OpInfo &info, std::vector<IValue> standIns) {
+  try {
+    callOnStandIns(info.handle, std::move(standIns));
+    return true;
+  } catch (const c10::Error &) {
+    return false;
+  }
+}
+
+/// Whether the kernel takes the call with so few elements that it has next to
+/// no work.
+static bool takesFew(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  if (isAlikeWhenSmall(info))
+    return takes(info, replaceAll(arguments, onCpuSmall));
+  // A dilation of 0 is only seen by the kernels that compute.
+  if (info.name != "aten::convolution" ||
+      std::ranges::count(arguments[5].toIntVector(), 0))
+    return false;
+  std::vector<IValue> noSamples = replaceAll(arguments, onCpuFlat);
+  noSamples[0] = noSamples[0].toTensor().slice(0, 0, 0);
+  return takes(info, std::move(noSamples));
+}
+
+/// Whether the kernel takes zeros or ones. Throws what it says of them, unless
+/// it may be about the values: what it says of zeros of float too, or of a
+/// division by them.
+static bool takesOrThrows(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  for (const StandIn &standIn : {onCpu, onCpuOnes})
+    try {
+      callOnStandIns(info.handle, replaceAll(arguments, standIn));
+      return true;
+    } catch (const c10::Error &refused) {
+      std::string_view what = refused.what();
+      if (what.find("ZeroDivisionError") != what.npos)
+        continue;
+      if (isAlikeWhenSmall(info) || checksMoreThanMeta(info) ||
+          what.find("not implemented for") != what.npos ||
+          takes(info, asOthers(info, arguments, onCpuFloat)) ||
+          takes(info, asOthers(info, arguments, onCpuWide)))
+        throw;
+    }
+  return false;
+}
+
+/// What is written into a view must have its size, which the meta kernel does
+/// not look at.
+static void checkScatter(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  static const auto *views = new std::map<std::string, c10::OperatorName>{
+      {"aten::as_strided_scatter", {"aten::as_strided", ""}},
+      {"aten::diagonal_scatter", {"aten::diagonal", ""}},
+      {"aten::select_scatter", {"aten::select", "int"}},
+      {"aten::slice_scatter", {"aten::slice", "Tensor"}}};
+  auto found = views->find(info.name);
+  if (found == views->end())
+    return;
+  torch::jit::Stack stack = replaceAll(arguments, onMeta);
+  at::Tensor source = stack[1].toTensor();
+  stack.erase(stack.begin() + 1);
+  c10::Dispatcher::singleton()
+      .findSchemaOrThrow(found->second.name.c_str(),
+                         found->second.overload_name.c_str())
+      .callBoxed(&stack);
+  at::Tensor slice = stack.back().toTensor();
+  TORCH_CHECK(slice.sizes() == source.sizes(),
+              "expected src to have a size equal to the slice of self. src "
+              "size = ",
+              source.sizes(), ", slice size = ", slice.sizes());
+}
+
+/// Meta kernels and the compiler's rows take what the CPU's kernels refuse.
+/// Those are asked: about dtypes once for each kind of arguments.
+void checkCall(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  if (info.view || !info.name.starts_with("aten::") ||
+      isCountOfIntegers(info, arguments))
+    return;
+  checkScatter(info, arguments);
+  bool isRare = hasRareDtypes(info, arguments);
+  if (checksMoreThanMeta(info))
+    return void((!isRare && takesFew(info, arguments)) ||
+                takesOrThrows(info, arguments));
+  if (!isRare && !isAlikeWhenSmall(info))
+    return;
+  static auto *taken = new KeySet;
+  Hash128 kinds = kindsOf(info, arguments);
+  if (taken->contains(kinds))
+    return;
+  if (takesFew(info, arguments) || takesOrThrows(info, arguments))
+    taken->insert(kinds);
+}
+
+} // namespace ltc::backend

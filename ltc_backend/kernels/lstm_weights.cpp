@@ -47,7 +47,7 @@ public:
 
   void run() {
     static thread_local Scratch scratch;
-    packed = scratch.reserve(panels() * kBlockCols * kDepth);
+    packed = scratch.reserve(panels() * kBlockCols * std::min(kDepth, places));
     for (first = 0; first < places; first += kDepth) {
       depth = std::min(kDepth, places - first);
       forRanges(panels(), [this](int64_t begin, int64_t end) {
@@ -91,7 +91,7 @@ private:
 
   void pack(int64_t index) {
     Panel at = panelAt(index);
-    float *to = packed + index * kDepth * kBlockCols;
+    float *to = packed + index * depth * kBlockCols;
     for (int64_t place = first; place < first + depth; ++place) {
       const float *row =
           at.isInput ? input + place * features : stateBefore(place);
@@ -103,7 +103,7 @@ private:
   void multiply(int64_t block, int64_t index, bool goesOn) {
     Panel at = panelAt(index);
     const float *left = gates + (block * places + first) * kLstmGates;
-    const float *right = packed + index * kDepth * kBlockCols;
+    const float *right = packed + index * depth * kBlockCols;
     int64_t unit = block * kLstmUnits;
     int64_t units = std::min(kLstmUnits, hidden - unit);
     int64_t width = at.isInput ? features : hidden;

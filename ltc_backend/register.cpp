@@ -22,6 +22,7 @@
 #include "ltc_backend/record/ops/ctc_loss.h"
 #include "ltc_backend/record/ops/custom_op.h"
 #include "ltc_backend/record/ops/fake_quantize.h"
+#include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/ops/group_norm.h"
 #include "ltc_backend/record/ops/lstm.h"
 #include "ltc_backend/record/ops/optimizer_state.h"
@@ -185,6 +186,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   functionalize->impl("copy_",
                       CppFunction::makeFromBoxedFunction<&copyInPlace>());
   registerInPlaceOps(*functionalize);
+  registerFusedSteps(*functionalize);
   registerStridedViews(*functionalize);
   // Its lengths and batch sizes are on the CPU, and stay there.
   functionalize->impl("_pack_padded_sequence", CppFunction::makeFallthrough());

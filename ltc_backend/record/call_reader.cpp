@@ -62,7 +62,11 @@ void CallReader::read(const ArgumentInfo &argument, const IValue &value) {
       return void(addTag(hasher, KeyTag::None));
     addTag(hasher, KeyTag::List).add(value.toListRef().size());
     for (const IValue &element : value.toListRef())
-      readTensor(element, /*comesAlong=*/argument.name == "indices");
+      if (info.isFusedStep && element.isTensor() &&
+          argument.name == "state_steps" && element.toTensor().is_cpu())
+        readNumber(element.toTensor().item().toDouble());
+      else
+        readTensor(element, /*comesAlong=*/argument.name == "indices");
     return;
   default:
     if (argument.lifts(value))

@@ -109,7 +109,7 @@ static TensorData *ownData(const at::Tensor &tensor) {
 /// Whether the results have the types of the first operands.
 static bool keepsTypes(const CallShape &shape, const CallReader &call,
                        size_t count) {
-  if (shape.results.size() != count || shape.returns.size() != 1)
+  if (shape.results.size() != count)
     return false;
   for (size_t i = 0; i < count; ++i) {
     const Operand &self = call.operands[i];
@@ -130,6 +130,8 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call) {
     return false;
   auto node = addNode(call, list, std::move(shape), source);
   for (size_t i = 0; i < selves.size(); ++i) {
+    if (!selves[i])
+      continue;
     TensorData &data = *selves[i];
     std::swap(old[i], data.ir_value);
     data.ir_value = torch::lazy::Value(node, i);
@@ -152,13 +154,16 @@ bool updateDirectly(const at::Tensor &self, CallReader &call) {
   return data && update({data}, call);
 }
 
-bool updateDirectly(c10::ArrayRef<c10::IValue> selves, CallReader &call) {
+bool updateDirectly(c10::ArrayRef<const at::Tensor *> selves,
+                    CallReader &call) {
   if (!isReadable(call))
     return false;
-  c10::SmallVector<TensorData *, 8> all;
-  for (const c10::IValue &self : selves)
-    all.push_back(ownData(self.toTensor()));
-  c10::SmallVector<TensorData *, 8> sorted = all;
+  c10::SmallVector<TensorData *, 8> all, sorted;
+  for (const at::Tensor *self : selves) {
+    all.push_back(self ? ownData(*self) : nullptr);
+    if (self)
+      sorted.push_back(all.back());
+  }
   std::ranges::sort(sorted);
   bool distinct = std::ranges::adjacent_find(sorted) == sorted.end();
   return distinct && !sorted.empty() && sorted[0] && update(all, call);

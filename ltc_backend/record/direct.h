@@ -45,8 +45,9 @@ bool isAlone(const at::Tensor &tensor);
 /// Only for a tensor that is alone. False: as above.
 bool updateDirectly(const at::Tensor &self, CallReader &call);
 
-/// The same for a list of tensors, none of them twice, and as many results.
-bool updateDirectly(c10::ArrayRef<c10::IValue> selves, CallReader &call);
+/// The same for lists of tensors, none of them twice, and as many results; null
+/// for one that keeps its value.
+bool updateDirectly(c10::ArrayRef<const at::Tensor *> selves, CallReader &call);
 
 /// Gives `self` the value of a bare result of its sizes: what updateDirectly()
 /// would have done had the call been met before. False: as above.

@@ -69,6 +69,16 @@ static std::optional<double> toNumber(const c10::IValue &value) {
   return std::nullopt;
 }
 
+/// The number that leaves out a part of the work.
+static std::optional<double> initialOf(const OpInfo &info,
+                                       const c10::Argument &argument) {
+  if (argument.default_value())
+    return toNumber(*argument.default_value());
+  bool isOptional =
+      argument.name() == "weight_decay" || argument.name() == "momentum";
+  return info.isFusedStep && isOptional ? std::optional(0.0) : std::nullopt;
+}
+
 bool ArgumentInfo::lifts(const c10::IValue &value) const {
   if (!liftable)
     return false;
@@ -102,6 +112,8 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
     : handle(handle), name(c10::toString(handle.operator_name())),
       kind(c10::Symbol::fromQualString(handle.operator_name().name)),
       torchCounter(name) {
+  isFusedStep = name.starts_with("aten::_fused_adam") ||
+                name.starts_with("aten::_fused_sgd");
   for (const c10::Argument &argument : handle.schema().arguments()) {
     ArgumentKind kind = kindOf(argument);
     bool number = kind == ArgumentKind::Scalar ||
@@ -109,9 +121,7 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
                   kind == ArgumentKind::Float;
     arguments.push_back({argument.name(), kind,
                          number && !scalarIsAttribute(name, argument.name()),
-                         argument.default_value()
-                             ? toNumber(*argument.default_value())
-                             : std::nullopt});
+                         initialOf(*this, argument)});
   }
   // The CPU's fused attention is tagged, and refuses to drop anything.
   random = handle.hasTag(at::Tag::nondeterministic_seeded) &&

@@ -21,7 +21,8 @@ struct ArgumentInfo {
   ArgumentKind kind;
   /// Whether numbers here may become operands of the graph.
   bool liftable;
-  /// The schema's default, if it is a number.
+  /// The schema's default, if it is a number, or what stands for no part at
+  /// all.
   std::optional<double> initial;
 
   /// Whether this value becomes an operand, so that another one does not
@@ -42,6 +43,9 @@ struct OpInfo {
   bool factors = false;
   /// Whether it takes any number of like tensors and puts them side by side.
   bool joins = false;
+  /// Whether it is a step of an optimizer, which gives its first lists back,
+  /// updated.
+  bool isFusedStep = false;
   /// Whether the same call on its result gives its operand back.
   bool isInvolution = false;
   /// aten::slice for aten::slice_copy: the functional form of a view.

@@ -16,7 +16,7 @@ const OpTable &OpTable::get() {
     for (auto *addFamily :
          {addPointwiseOps, addActivationOps, addCompareOps, addReduceOps,
           addNormalizeOps, addReshapeOps, addIndexOps, addJoinOps, addCreateOps,
-          addRandomOps, addPoolOps, addResizeOps, addLossOps})
+          addRandomOps, addPoolOps, addResizeOps, addLossOps, addOptimizerOps})
       addFamily(t);
     return t;
   }();

@@ -178,5 +178,6 @@ void addRandomOps(OpTable &t);
 void addPoolOps(OpTable &t);
 void addResizeOps(OpTable &t);
 void addLossOps(OpTable &t);
+void addOptimizerOps(OpTable &t);
 
 } // namespace ltc::compiler

@@ -101,14 +101,6 @@ static bool hasPower(const OpCall &op) {
          (exponent.isLiteral() && exponent.asReal() >= 0);
 }
 
-/// The form that is exact at both ends, as eager computes it.
-static Value lerp(Scalar s, Value from, Value to, Value weight) {
-  Value distance = s.sub(to, from);
-  return s.select(s.lt(s.abs(weight), 0.5),
-                  s.add(from, s.mul(weight, distance)),
-                  s.sub(to, s.mul(distance, s.sub(1, weight))));
-}
-
 /// NaN in x stays; a bound that is None does not bound.
 static Value clamp(Scalar s, Value x, Value low, Value high) {
   if (low)
@@ -280,7 +272,10 @@ static void addArithmetic(OpTable &t) {
                 Value scaled = scale ? s.mul(scale, a) : a;
                 return s.add(x, s.div(scaled, b));
               });
-  t.pointwise({"aten::lerp.Scalar", "aten::lerp.Tensor"}, lerp);
+  t.pointwise({"aten::lerp.Scalar", "aten::lerp.Tensor"},
+              [](Scalar s, Value from, Value to, Value weight) {
+                return s.lerp(from, to, weight);
+              });
   t.pointwise({"aten::clamp", "aten::hardtanh"}, clampToNumbers);
   t.pointwise("aten::clamp.Tensor", clamp);
   t.pointwise("aten::clamp_min", [](Scalar s, Value x, Value low) {

@@ -54,6 +54,11 @@ Value Scalar::mulAdd(Value x, Value y, Value z) {
   mlir::Value product = MulFOp::create(b, x.ir(), y.ir(), contract);
   return {AddFOp::create(b, product, z.ir(), contract), dtype};
 }
+Value Scalar::lerp(Value from, Value to, Value weight) {
+  Value distance = sub(to, from);
+  return select(lt(abs(weight), 0.5), add(from, mul(weight, distance)),
+                sub(to, mul(distance, sub(1, weight))));
+}
 Value Scalar::div(Value x, Value y) {
   DType dtype = unify(x, y);
   if (!isFloat(dtype))

@@ -45,6 +45,8 @@ public:
   Value mul(Value x, Value y);
   /// x * y + z, of floats rounded once where the machine can.
   Value mulAdd(Value x, Value y, Value z);
+  /// In the form that is exact at both ends, as eager computes it.
+  Value lerp(Value from, Value to, Value weight);
   /// True division; integers are divided as floats.
   Value div(Value x, Value y);
   Value divTrunc(Value x, Value y);

@@ -24,6 +24,7 @@
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/ops/custom_op.h"
+#include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/views/strided_view.h"
 #include "ltc_backend/register.h"
 
@@ -191,6 +192,8 @@ void defineProcess(py::module_ &m) {
   m.def("set_setting", torch::wrap_pybind_function(setSetting));
   m.def("fallback_reason",
         torch::wrap_pybind_function(backend::fallbackReason));
+  m.def("are_alike", torch::wrap_pybind_function(backend::areAlike));
+  m.def("count_step", torch::wrap_pybind_function(backend::countStep));
   m.def("auto_step", [] { return settings().auto_step; });
   m.def("caller_source", torch::wrap_pybind_function(callerSource));
   m.def("adopt_custom_ops",

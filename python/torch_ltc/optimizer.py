@@ -4,16 +4,17 @@
 
 A step ends after each ``optimizer.step()`` (setting ``auto_step``), because
 scripts written for eager devices never say where theirs ends; and an optimizer
-with ``foreach=None`` takes its foreach form, which records a tenth of the ops. So
-does one with ``fused=True``: what is recorded is fused by the compiler.
+with ``foreach=None`` takes its foreach form, which records a tenth of the ops, or
+where there is one and it rounds no differently, its fused form, which is one op.
 """
-
-import sys
 
 import torch
 from torch.optim import optimizer as torch_optimizer
 
 from torch_ltc import startup
+
+# Tensors in their place are read where a loop over parameters would read them.
+_NUMBERS = ("lr", "beta1", "beta2", "weight_decay", "eps")
 
 
 def register():
@@ -40,26 +41,41 @@ def fused_allowed(stock):
     return check
 
 
-def fused_as_foreach(stock):
-    """Wrap the function, such as ``_fused_adam``, that takes a fused step."""
-    form = stock.__name__.replace("_fused_", "_multi_tensor_")
-    foreach = getattr(sys.modules[stock.__module__], form)
+def foreach_as_one_op(stock):
+    """Wrap the function, such as ``_multi_tensor_adam``, that takes a foreach step."""
+    one_op = {"_multi_tensor_adam": _adam, "_multi_tensor_sgd": _sgd}[stock.__name__]
 
-    def fused(params, grads, *state, grad_scale=None, found_inf=None, **options):
-        scaled = {"grad_scale": grad_scale, "found_inf": found_inf}
-        refused = options.get("differentiable") or options.get("has_sparse_grad")
-        if refused or not params or params[0].device.type != "lazy":
-            return stock(params, grads, *state, **scaled, **options)
-        if found_inf is not None and found_inf.item():
-            return None
-        if grad_scale is not None:
-            torch._foreach_div_(grads, grad_scale.to(grads[0].device))
-        scaled = dict.fromkeys(scaled)
-        if "capturable" in options:
-            options["capturable"] = True  # a fused step counts on the device
-        return foreach(params, grads, *state, **scaled, **options)
+    def foreach(params, grads, *state, **options):
+        form = one_op if _is_one_op(params, state[0], options) else stock
+        return form(params, grads, *state, **options)
 
-    return fused
+    return foreach
+
+
+def _is_one_op(params, averages, options):
+    """Whether there is a fused op that rounds as torch's loop over parameters does."""
+    return (
+        len({average is None for average in averages}) < 2
+        and not options.get("capturable")
+        and not options.get("has_sparse_grad")
+        and not any(isinstance(options.get(k), torch.Tensor) for k in _NUMBERS)
+        and not torch.compiler.is_compiling()
+        and startup.start().are_alike(params)
+    )
+
+
+def _adam(params, grads, *state, decoupled_weight_decay, **options):
+    startup.start().count_step(state[-1])
+    step = torch._fused_adamw_ if decoupled_weight_decay else torch._fused_adam_
+    names = (*_NUMBERS, "amsgrad", "maximize")
+    step(params, grads, *state, **{name: options[name] for name in names})
+
+
+def _sgd(params, grads, averages, *, has_sparse_grad, **options):
+    is_first = bool(averages) and averages[0] is None
+    if is_first:
+        averages[:] = [torch.empty_like(grad) for grad in grads]
+    torch._fused_sgd_(params, grads, averages, is_first_step=is_first, **options)
 
 
 def _end_step(optimizer, args, kwargs):

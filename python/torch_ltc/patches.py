@@ -193,15 +193,16 @@ AT_START += (
     ),
 )
 
-_FUSED = "the devices of fused steps are a list; the foreach form is as fused here"
+_FUSED = "the devices of fused steps are a list"
+_ONE_OP = "a step of lists is a dozen ops, a fused one is one"
 _CAPTURABLE = "the devices that may count steps in tensors of theirs are a list"
 
 AT_START += tuple(
     Patch(f"torch.optim.{module}", name, f"optimizer:{wrapper}", why)
     for name, wrapper, why, modules in (
         ("_device_dtype_check_for_fused", "fused_allowed", _FUSED, "adam sgd"),
-        ("_fused_adam", "fused_as_foreach", _FUSED, "adam"),
-        ("_fused_sgd", "fused_as_foreach", _FUSED, "sgd"),
+        ("_multi_tensor_adam", "foreach_as_one_op", _ONE_OP, "adam"),
+        ("_multi_tensor_sgd", "foreach_as_one_op", _ONE_OP, "sgd"),
         (
             "_get_capturable_supported_devices",
             "with_lazy",

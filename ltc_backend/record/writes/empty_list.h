@@ -12,10 +12,10 @@
 namespace ltc::backend {
 
 /// Functionalisation takes a call that has an empty list among those it writes,
-/// as `_fused_adam_` without amsgrad, for one of tensors that it does not know,
-/// and hands it on as it is. Here the op without a `_` is called instead, and
-/// what it gives is copied to the arguments. False, and nothing done, of any
-/// other call.
+/// as `_amp_foreach_non_finite_check_and_unscale_` of no gradients, for one of
+/// tensors that it does not know, and hands it on as it is. Here the op without
+/// a `_` is called instead, and what it gives is copied to the arguments.
+/// False, and nothing done, of any other call.
 bool wroteBesideEmptyList(const c10::OperatorHandle &op,
                           torch::jit::Stack &stack);
 

@@ -135,13 +135,15 @@ public:
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     auto values = torch::jit::last(*stack, info.arguments.size());
-    auto isDirect = [](const IValue &self) {
-      return isFunctionalLazy(self.toTensor()) && isAlone(self.toTensor());
+    c10::SmallVector<const at::Tensor *, 8> selves;
+    for (const IValue &self : values[0].toListRef())
+      selves.push_back(&self.toTensor());
+    auto isDirect = [](const at::Tensor *self) {
+      return isFunctionalLazy(*self) && isAlone(*self);
     };
-    if (isOrdinary(info) &&
-        std::ranges::all_of(values[0].toListRef(), isDirect)) {
+    if (isOrdinary(info) && std::ranges::all_of(selves, isDirect)) {
       CallReader call(info, values);
-      if (updateDirectly(values[0].toListRef(), call))
+      if (updateDirectly(selves, call))
         return torch::jit::drop(*stack, info.arguments.size());
     }
     stock.callBoxed(op, keys, stack);

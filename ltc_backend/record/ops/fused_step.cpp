@@ -7,7 +7,7 @@
 #include "ltc_backend/record/ops/fused_step.h"
 
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/writes/write_check.h"
 
 #include <ATen/ATen.h>
@@ -63,11 +63,10 @@ bool areAlike(const std::vector<at::Tensor> &parameters) {
 }
 
 namespace {
-class FusedStepKernel final : public c10::OperatorKernel {
+class FusedStepKernel final : public OverStock {
 public:
   FusedStepKernel(const c10::OperatorHandle &op, const OpInfo &twin)
-      : info(twin), lists(twin.handle.schema().returns().size()),
-        stock(op.getComputedKernelForDispatchKey(DispatchKey::Functionalize)),
+      : OverStock(op), info(twin), lists(twin.handle.schema().returns().size()),
         check(op) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
@@ -134,26 +133,17 @@ private:
 
   const OpInfo &info; ///< of the op that writes nothing
   size_t lists;
-  c10::SafeKernelFunction stock;
   WriteCheck check;
 };
 } // namespace
 
 void registerFusedSteps(torch::Library &library) {
-  auto &dispatcher = c10::Dispatcher::singleton();
-  for (const char *name : {"_fused_adam", "_fused_adamw", "_fused_sgd"})
-    for (const char *overload : {"", "tensor_lr"}) {
-      std::string written = std::string(name) + '_';
-      std::string aten = "aten::";
-      auto op = dispatcher.findSchema({aten + written, overload});
-      auto twin = dispatcher.findSchema({aten + name, overload});
-      if (!op || !twin)
-        continue;
-      if (*overload)
-        written += std::string(".") + overload;
-      library.impl(written.c_str(),
-                   torch::CppFunction::makeFromBoxedFunctor(
-                       std::make_unique<FusedStepKernel>(*op, opInfo(*twin))));
+  for (const std::string name : {"_fused_adam", "_fused_adamw", "_fused_sgd"})
+    for (const std::string overload : {"", "tensor_lr"}) {
+      std::string full = name + (overload.empty() ? "_" : "_." + overload);
+      implementBoxed<FusedStepKernel>(library, full.c_str(),
+                                      atenOp(name + "_", overload.c_str()),
+                                      opInfo(atenOp(name, overload.c_str())));
     }
 }
 

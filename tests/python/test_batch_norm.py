@@ -56,7 +56,7 @@ def arguments(device, shape, has_stats, affine):
     x = torch.zeros(shape, device=device, requires_grad=True)
     stats = (channels(0.5), channels(2.0)) if has_stats else None
     parameters = (channels(3.0), channels(4.0)) if affine else (None, None)
-    return x, *(p and p.requires_grad_() for p in parameters), stats
+    return x, *(p if p is None else p.requires_grad_() for p in parameters), stats
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -19,7 +19,7 @@ HeadRows::HeadRows(const at::Tensor &tensor, int64_t batch, int64_t head)
          (batch * tensor.stride(0) + head * tensor.stride(1)) * size;
 }
 
-Head<const float> HeadRows::read(int64_t first, int64_t count,
+Rows<const float> HeadRows::read(int64_t first, int64_t count,
                                  float *room) const {
   if (!isShort)
     return {reinterpret_cast<const float *>(row(first)), stride};
@@ -29,13 +29,13 @@ Head<const float> HeadRows::read(int64_t first, int64_t count,
   return {room, width};
 }
 
-Head<float> HeadRows::begin(int64_t first, float *room) const {
+Rows<float> HeadRows::begin(int64_t first, float *room) const {
   if (!isShort)
     return {reinterpret_cast<float *>(row(first)), stride};
   return {room, width};
 }
 
-void HeadRows::finish(int64_t first, int64_t count, Head<float> made) const {
+void HeadRows::finish(int64_t first, int64_t count, Rows<float> made) const {
   if (!isShort)
     return;
   for (int64_t r = 0; r < count; ++r)

@@ -12,19 +12,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "matrix_view.h"
+
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
-
 namespace ltc::backend {
-
-/// Row r of a matrix at row(r).
-template <typename T> struct Head {
-  T *data;
-  int64_t stride;
-
-  T *row(int64_t r) const { return data + r * stride; }
-};
 
 /// What a tensor (batch, heads, rows, width) holds of one head: float32 or
 /// bfloat16, the elements of a row next to each other.
@@ -35,10 +27,10 @@ public:
   /// The floats of scratch that a chunk of `count` rows needs.
   int64_t roomFor(int64_t count) const { return isShort ? count * width : 0; }
   /// Rows from `first`.
-  Head<const float> read(int64_t first, int64_t count, float *room) const;
+  Rows<const float> read(int64_t first, int64_t count, float *room) const;
   /// Where to make rows from `first`, which finish() then puts in place.
-  Head<float> begin(int64_t first, float *room) const;
-  void finish(int64_t first, int64_t count, Head<float> made) const;
+  Rows<float> begin(int64_t first, float *room) const;
+  void finish(int64_t first, int64_t count, Rows<float> made) const;
 
 private:
   char *row(int64_t r) const { return data + r * stride * size; }

@@ -4,7 +4,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A product is cut into tiles of up to kTileRows rows and all columns, whose
+// sums stay in registers: 6 x 4 of AVX-512's 32, after the register kernel of
+// gemm.h's paper. Each size of tile is a function of its own.
+//
+//===----------------------------------------------------------------------===//
 #include "block_product.h"
+
+#include <ATen/ceil_div.h>
 
 #include <algorithm>
 #include <cstring>
@@ -20,25 +28,23 @@
 namespace ltc::backend {
 namespace {
 
-constexpr int64_t kLane = 16, kVectors = kBlockCols / kLane;
-/// A tile of so many rows and all vectors has its sums in registers.
+constexpr int64_t kVectors = kPanelCols / kLineFloats;
 constexpr int64_t kTileRows = 6;
 
 using Vector __attribute__((vector_size(64))) = float;
 using InMemory __attribute__((vector_size(64), aligned(4), may_alias)) = float;
 
-struct Block {
+struct Tile {
   int64_t depth;
   BlockLeft a;
   const float *b;
   bool accumulate;
-  float *c;
-  int64_t cStride;
-  const float *soon; ///< a line of each row, `soonStride` apart
+  Rows<float> c;
+  const float *soon; ///< to prefetch: a line of each row, `soonStride` apart
   int64_t soonStride;
 };
 
-template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Block &at) {
+template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Tile &at) {
   Vector sum[rows][vectors] = {};
   const float *b = at.b, *soon = at.soon;
   const int64_t stride = at.a.rowStride;
@@ -52,9 +58,9 @@ template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Block &at) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v)
           sum[r][v] += a[r * stride] *
-                       *reinterpret_cast<const InMemory *>(b + v * kLane);
+                       *reinterpret_cast<const InMemory *>(b + v * kLineFloats);
       a += at.a.depthStride;
-      b += kBlockCols;
+      b += kPanelCols;
       soon += at.soonStride;
     }
   }
@@ -64,19 +70,18 @@ template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Block &at) {
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v)
-        sum[r][v] += *reinterpret_cast<const InMemory *>(at.c + r * at.cStride +
-                                                         v * kLane);
+        sum[r][v] +=
+            *reinterpret_cast<const InMemory *>(at.c.row(r) + v * kLineFloats);
 #pragma GCC unroll 6
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v)
-      *reinterpret_cast<InMemory *>(at.c + r * at.cStride + v * kLane) =
-          sum[r][v];
+      *reinterpret_cast<InMemory *>(at.c.row(r) + v * kLineFloats) = sum[r][v];
 }
 
-template <int vectors> void multiplyTile(int64_t rows, const Block &at) {
-  using Tile = void (*)(const Block &);
-  constexpr Tile byRows[] = {
+template <int vectors> void multiplyTile(int64_t rows, const Tile &at) {
+  using Multiply = void (*)(const Tile &);
+  constexpr Multiply byRows[] = {
       multiplyTile<1, vectors>, multiplyTile<2, vectors>,
       multiplyTile<3, vectors>, multiplyTile<4, vectors>,
       multiplyTile<5, vectors>, multiplyTile<6, vectors>};
@@ -84,44 +89,58 @@ template <int vectors> void multiplyTile(int64_t rows, const Block &at) {
   byRows[rows - 1](at);
 }
 
+void multiplyTile(int64_t rows, int64_t cols, const Tile &at) {
+  using Multiply = void (*)(int64_t, const Tile &);
+  constexpr Multiply byVectors[] = {multiplyTile<1>, multiplyTile<2>,
+                                    multiplyTile<3>, multiplyTile<4>};
+  static_assert(std::size(byVectors) == kVectors);
+  byVectors[at::ceil_div(cols, kLineFloats) - 1](rows, at);
+}
+
+/// A tile whose last vector would reach past the end of `c`'s rows.
+void multiplyEdge(int64_t rows, int64_t cols, Tile at) {
+  alignas(64) float sums[kTileRows * kPanelCols];
+  Rows<float> inside{sums, kPanelCols}, c = std::exchange(at.c, inside);
+  for (int64_t r = 0; at.accumulate && r < rows; ++r)
+    std::memcpy(inside.row(r), c.row(r), cols * sizeof(float));
+  multiplyTile(rows, cols, at);
+  for (int64_t r = 0; r < rows; ++r)
+    std::memcpy(c.row(r), inside.row(r), cols * sizeof(float));
+}
+
 } // namespace
 
-void multiplyBlock(int64_t rows, int64_t cols, int64_t depth,
-                   const BlockLeft &a, const float *b, bool accumulate,
-                   float *c, int64_t cStride, const SoonRead &soon) {
-  using Tiles = void (*)(int64_t, const Block &);
-  constexpr Tiles byVectors[] = {multiplyTile<1>, multiplyTile<2>,
-                                 multiplyTile<3>, multiplyTile<4>};
-  static_assert(std::size(byVectors) == kVectors);
-  Tiles multiply = byVectors[(cols + kLane - 1) / kLane - 1];
-  int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+bool hasBlockProduct() {
+#if defined(__x86_64__)
+  static const bool answer = [] {
+    __builtin_cpu_init();
+    return bool(__builtin_cpu_supports("avx512f"));
+  }();
+  return answer;
+#else
+  return false;
+#endif
+}
+
+void multiplyBlock(const BlockProduct &of) {
+  int64_t tiles = at::ceil_div(of.rows, kTileRows);
+  bool isWhole = of.cols % kLineFloats == 0;
   for (int64_t i = 0; i < tiles; ++i) {
-    int64_t row = i * rows / tiles, count = (i + 1) * rows / tiles - row;
-    bool fetches = i < soon.lines;
-    Block at{depth,
-             a,
-             b,
-             accumulate,
-             c + row * cStride,
-             cStride,
-             fetches ? soon.data + i * soon.lineStride : b,
-             fetches ? soon.stride : 0};
-    at.a.data += row * a.rowStride;
-    if (cols % kLane == 0) {
-      multiply(count, at);
-      continue;
-    }
-    // A vector would reach past the end of a row.
-    alignas(64) float sums[kTileRows * kBlockCols];
-    for (int64_t r = 0; accumulate && r < count; ++r)
-      std::memcpy(sums + r * kBlockCols, at.c + r * cStride,
-                  cols * sizeof(float));
-    float *out = std::exchange(at.c, sums);
-    at.cStride = kBlockCols;
-    multiply(count, at);
-    for (int64_t r = 0; r < count; ++r)
-      std::memcpy(out + r * cStride, sums + r * kBlockCols,
-                  cols * sizeof(float));
+    // Tiles of equal height, or one of a row would be left.
+    int64_t row = i * of.rows / tiles, rows = (i + 1) * of.rows / tiles - row;
+    bool fetches = i < of.prefetch.lines;
+    Tile tile{of.depth,
+              of.a,
+              of.b,
+              of.accumulate,
+              {of.c.row(row), of.c.stride},
+              fetches ? of.prefetch.data + i * of.prefetch.lineStride : of.b,
+              fetches ? of.prefetch.stride : 0};
+    tile.a.data += row * of.a.rowStride;
+    if (isWhole)
+      multiplyTile(rows, of.cols, tile);
+    else
+      multiplyEdge(rows, of.cols, tile);
   }
 }
 

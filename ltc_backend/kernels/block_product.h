@@ -6,18 +6,22 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "matrix_view.h"
+
 #include <cstdint>
 
 namespace ltc::backend {
 
 /// Columns of a panel: its rows stand this many floats apart.
-inline constexpr int64_t kBlockCols = 64;
+inline constexpr int64_t kPanelCols = 64;
+/// Floats of a cache line, and of a vector.
+inline constexpr int64_t kLineFloats = 16;
 
 /// Floats that are read soon: `lines` times, `lineStride` apart, one cache line
 /// at each of so many places, `stride` apart, as the product is deep.
-struct SoonRead {
+struct Prefetch {
   const float *data;
-  int64_t stride, lines, lineStride = 16;
+  int64_t stride, lines, lineStride = kLineFloats;
 };
 
 /// Element (r, k) at data[r * rowStride + k * depthStride], or the same of
@@ -27,13 +31,22 @@ struct BlockLeft {
   int64_t rowStride, depthStride, pieces = 1, pieceStride = 0;
 };
 
-/// c = a b, or c += it; a weight's gradient has its left side by columns, which
-/// oneDNN's kernel wants turned over. `a` has `depth` columns in each piece,
-/// `b` is a panel of as many rows as `a` has columns, `c` has `cols` <=
-/// kBlockCols. Brings `soon` near meanwhile. On the calling thread; for
-/// AVX-512.
-void multiplyBlock(int64_t rows, int64_t cols, int64_t depth,
-                   const BlockLeft &a, const float *b, bool accumulate,
-                   float *c, int64_t cStride, const SoonRead &soon);
+/// c = a b, or c += it. A weight's gradient has its left side by columns, which
+/// oneDNN's kernel wants turned over and this one reads as it lies.
+struct BlockProduct {
+  int64_t rows, cols; ///< of `c`; at most kPanelCols columns
+  int64_t depth;      ///< columns of `a` in each piece
+  BlockLeft a;
+  const float *b; ///< a panel of as many rows as `a` has columns
+  bool accumulate;
+  Rows<float> c;
+  Prefetch prefetch; ///< what to bring near meanwhile
+};
+
+/// Whether this processor can: it has AVX-512.
+bool hasBlockProduct();
+
+/// On the calling thread.
+void multiplyBlock(const BlockProduct &product);
 
 } // namespace ltc::backend

@@ -33,7 +33,7 @@ at::Tensor &writable(const at::Tensor &result) {
   return const_cast<at::Tensor &>(result);
 }
 
-GemmOperand matrix(const at::Tensor &t) {
+MatrixView matrix(const at::Tensor &t) {
   return {t.const_data_ptr<float>(), t.size(0), t.size(1), t.stride(0),
           t.stride(1)};
 }
@@ -44,12 +44,12 @@ bool tryGemm(const at::Tensor &a, const at::Tensor &b, const at::Tensor &addend,
   if (c.scalar_type() != at::kFloat || c.stride(1) != 1 ||
       c.stride(0) < c.size(1))
     return false;
-  GemmOperand left = matrix(a), right = matrix(b), added{};
+  MatrixView left = matrix(a), right = matrix(b), added{};
   if (!gemmPays(left, right))
     return false;
   if (addend.defined())
     added = matrix(addend.expand(c.sizes()));
-  gemm(left, right, added, c.mutable_data_ptr<float>(), c.stride(0));
+  gemm(left, right, added, {c.mutable_data_ptr<float>(), c.stride(0)});
   return true;
 }
 

@@ -1,7 +1,21 @@
-//===- gemm.cpp - Matrix products around oneDNN's kernel --------*- C++ -*-===//
+//===- gemm.cpp - Matrix products around oneDNN's kernel ------------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In the order of the loops, from the outside, and with the names of the paper
+// in gemm.h:
+//
+//   a pass: kPassCols columns (n_c) and kPassDepth (k_c) of the inner
+//   dimension;
+//           `b` is packed for it into panels of kPanelCols columns (n_r)
+//   a block: kBlockRows rows (m_c) of the pass, times some of its panels
+//   a kernel: such a block and one panel, which the processor's caches hold
+//
+// Rows of `a` are read by oneDNN's kernel where they lie. A block whose columns
+// are dense is copied, and multiplied by multiplyBlock().
 //
 //===----------------------------------------------------------------------===//
 #include "gemm.h"
@@ -14,171 +28,141 @@
 #include <ATen/native/CPUBlas.h>
 #include <fbgemm/Utils.h>
 
-#include <algorithm>
-
 namespace ltc::backend {
 namespace {
 
 // A block of `a` (64 x 1024 floats) and a panel of `b` (1024 x 64) share a
 // 1 MiB second-level cache; all panels of a pass are at most 8 MiB.
-constexpr int64_t kRows = 64, kCols = 64, kDepth = 1024, kPass = 2048;
+constexpr int64_t kBlockRows = 64, kPassDepth = 1024, kPassCols = 2048;
 /// Of a block of `a` that lies by columns, what the first-level cache can hold
 /// of it while a panel passes.
 constexpr int64_t kColumnDepth = 256;
-static_assert(kCols == kBlockCols);
 /// Of the rows of `a` that are turned over whole.
-constexpr int64_t kLongest = 16 * kDepth;
+constexpr int64_t kLongest = 16 * kPassDepth;
 
-/// Adds a block of `addend`, whose (0, 0) is at (row, col), if there is one.
-void add(const GemmOperand &addend, int64_t row, int64_t col, int64_t rows,
-         int64_t cols, float *to, int64_t stride) {
-  if (!addend.data)
-    return;
-  for (int64_t r = 0; r < rows; ++r, to += stride) {
-    const float *from =
-        addend.data + (row + r) * addend.rowStride + col * addend.colStride;
+void add(const MatrixView &addend, Rows<float> to) {
+  for (int64_t r = 0; r < addend.rows; ++r) {
+    const float *from = addend.at(r, 0);
+    float *row = to.row(r);
     if (addend.colStride == 1)
-      for (int64_t i = 0; i < cols; ++i)
-        to[i] += from[i];
+      for (int64_t i = 0; i < addend.cols; ++i)
+        row[i] += from[i];
     else
-      for (int64_t i = 0; i < cols; ++i)
-        to[i] += from[i * addend.colStride];
+      for (int64_t i = 0; i < addend.cols; ++i)
+        row[i] += from[i * addend.colStride];
   }
 }
 
-/// One pass: `depth` of the inner dimension and `width` columns of `c`.
+/// One pass, of which `a` and `b` have only the inner dimension's part.
 class Pass {
 public:
-  Pass(const GemmOperand &a, const GemmOperand &b, const GemmOperand &addend,
-       float *c, int64_t cStride)
-      : a(a), b(b), addend(addend), c(c), cStride(cStride),
-        accumulates(addend.data == c) {}
+  /// `accumulate`: `c` has something that the product is added to. The addend
+  /// has null data in all passes but the last over the same columns.
+  Pass(const MatrixView &a, const MatrixView &b, const MatrixView &addend,
+       bool accumulate, Rows<float> c)
+      : a(a), b(b), addend(addend), accumulate(accumulate), c(c) {}
 
-  void run(int64_t col, int64_t width, int64_t inner, int64_t depth) {
-    firstCol = col;
-    cols = width;
-    firstInner = inner;
-    innerSize = depth;
-    panels = (cols + kCols - 1) / kCols;
-    blocks = (a.rows + kRows - 1) / kRows;
+  void run() {
     static thread_local Scratch scratch;
-    packed = scratch.reserve(panels * kCols * depth);
-    forRanges(panels,
-              [this](int64_t begin, int64_t end) { packPanels(begin, end); });
+    panels = {scratch.reserve(Panels::roomFor(b.rows, b.cols)), b.rows, b.cols};
+    forRanges(panels.count(), [this](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p)
+        panels.pack(b, p);
+    });
     // Few blocks are split further, or threads would go without.
-    groups = std::clamp<int64_t>(kTasks / blocks, 1, panels);
+    constexpr int64_t kTasks = 32;
+    int64_t blocks = at::ceil_div(a.rows, kBlockRows);
+    groups = std::clamp<int64_t>(kTasks / blocks, 1, panels.count());
     forRanges(blocks * groups, [this](int64_t begin, int64_t end) {
       multiplyTasks(begin, end);
     });
   }
 
 private:
-  static constexpr int64_t kTasks = 32;
-
-  float *panel(int64_t index) const {
-    return packed + index * kCols * innerSize;
-  }
-  int64_t panelWidth(int64_t index) const {
-    return std::min(kCols, cols - index * kCols);
-  }
-
-  void packPanels(int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p)
-      pack(b, firstInner, firstCol + p * kCols, innerSize, panelWidth(p),
-           panel(p), kCols);
-  }
-
   /// A block's tasks at once: it is copied for all of them.
   void multiplyTasks(int64_t begin, int64_t end) {
     for (int64_t task = begin, next; task < end; task = next) {
       int64_t block = task / groups, first = block * groups;
       next = std::min(end, first + groups);
-      multiply(block, (task - first) * panels / groups,
-               (next - first) * panels / groups, next < end);
+      multiply(block * kBlockRows,
+               {(task - first) * panels.count() / groups,
+                (next - first) * panels.count() / groups},
+               next < end);
     }
   }
 
-  void multiply(int64_t block, int64_t begin, int64_t end, bool goesOn) {
-    int64_t row = block * kRows, rows = std::min(kRows, a.rows - row);
+  /// The block of `a` from `row` times some panels; if `goesOn`, the next block
+  /// is the same thread's.
+  void multiply(int64_t row, Span some, bool goesOn) {
+    int64_t rows = std::min(kBlockRows, a.rows - row);
+    Span cols{some.begin * kPanelCols,
+              std::min(some.end * kPanelCols, panels.cols)};
     if (a.colStride == 1)
-      multiplyByRows(row, rows, begin, end);
+      panels.multiply({a.at(row, 0), a.rowStride}, rows, {0, a.cols}, cols,
+                      accumulate, {c.row(row), c.stride});
     else
-      multiplyByColumns(row, rows, begin, end, goesOn);
+      multiplyByColumns(row, rows, some, goesOn);
     // What the addend is added to is still in the cache.
-    if (!accumulates && firstInner + innerSize == a.cols)
-      for (int64_t p = begin; p < end; ++p)
-        add(addend, row, column(p), rows, panelWidth(p), out(row, p), cStride);
+    if (addend.data)
+      add(addend.block(row, cols.begin, rows, cols.size()),
+          {c.row(row) + cols.begin, c.stride});
   }
 
-  void multiplyByRows(int64_t row, int64_t rows, int64_t begin, int64_t end) {
-    const float *left = a.data + row * a.rowStride + firstInner;
-    for (int64_t p = begin; p < end; ++p)
-      at::native::cpublas::brgemm(rows, panelWidth(p), innerSize, a.rowStride,
-                                  kCols, cStride, accumulates || firstInner,
-                                  left, panel(p), out(row, p));
-  }
-
-  void multiplyByColumns(int64_t row, int64_t rows, int64_t begin, int64_t end,
-                         bool goesOn) {
+  void multiplyByColumns(int64_t row, int64_t rows, Span some, bool goesOn) {
     static thread_local Scratch scratch;
-    float *left = scratch.reserve(kRows * kDepth);
-    GemmOperand byColumns{a.data, a.cols, a.rows, a.colStride, a.rowStride};
-    pack(byColumns, firstInner, row, innerSize, rows, left, kRows);
-    for (int64_t p = begin; p < end; ++p)
-      for (int64_t k = 0; k < innerSize; k += kColumnDepth) {
-        // The next block; to prefetch beyond the last column does no harm.
-        const float *next =
-            a.data + row + kRows + (firstInner + k) * a.colStride;
-        multiplyBlock(
-            rows, panelWidth(p), std::min(kColumnDepth, innerSize - k),
-            {left + k * kRows, 1, kRows}, panel(p) + k * kCols,
-            accumulates || firstInner + k != 0, out(row, p), cStride,
-            {next, a.colStride, goesOn && p + 1 == end ? kRows / 16 : 0});
+    float *left = scratch.reserve(kBlockRows * kPassDepth);
+    pack(a.block(row, 0, rows, a.cols).transposed(), left, kBlockRows);
+    for (int64_t p = some.begin; p < some.end; ++p)
+      for (int64_t k = 0; k < a.cols; k += kColumnDepth) {
+        // To prefetch beyond the last column does no harm.
+        bool fetches = goesOn && p + 1 == some.end;
+        multiplyBlock({.rows = rows,
+                       .cols = panels.width(p),
+                       .depth = std::min(kColumnDepth, a.cols - k),
+                       .a = {left + k * kBlockRows, 1, kBlockRows},
+                       .b = panels.at(p, k),
+                       .accumulate = accumulate || k != 0,
+                       .c = {c.row(row) + p * kPanelCols, c.stride},
+                       .prefetch = {a.at(row + kBlockRows, k), a.colStride,
+                                    fetches ? kBlockRows / kLineFloats : 0}});
       }
   }
 
-  int64_t column(int64_t panel) const { return firstCol + panel * kCols; }
-  float *out(int64_t row, int64_t panel) const {
-    return c + row * cStride + column(panel);
-  }
-
-  const GemmOperand &a, &b, &addend;
-  float *c;
-  int64_t cStride;
-  bool accumulates;
-  int64_t firstCol, cols, firstInner, innerSize, panels, blocks, groups;
-  float *packed;
+  const MatrixView a, b, addend;
+  const bool accumulate;
+  const Rows<float> c;
+  Panels panels{};
+  int64_t groups = 1; ///< of panels: so many tasks has a block
 };
 
 /// Few rows times a matrix by columns, as a layer's weight is: b' a' is made,
 /// which reads every weight once, where it lies, and turned over by blocks.
-void multiplyFewRows(const GemmOperand &a, const GemmOperand &b,
-                     const GemmOperand &addend, float *c, int64_t cStride) {
+void multiplyFewRows(const MatrixView &a, const MatrixView &b,
+                     const MatrixView &addend, Rows<float> c) {
   static thread_local Scratch scratch;
   float *turned = scratch.reserve(a.rows * a.cols);
-  GemmOperand byColumns{a.data, a.cols, a.rows, a.colStride, a.rowStride};
-  pack(byColumns, 0, 0, a.cols, a.rows, turned, a.rows);
+  pack(a.transposed(), turned, a.rows);
   auto multiply = [&](int64_t begin, int64_t end) {
-    alignas(64) float block[kRows * kCols];
+    alignas(64) float block[kBlockRows * kPanelCols];
     for (int64_t i = begin; i < end; ++i) {
-      int64_t col = i * kRows, cols = std::min(kRows, b.cols - col);
+      int64_t col = i * kBlockRows, cols = std::min(kBlockRows, b.cols - col);
       at::native::cpublas::brgemm(cols, a.rows, a.cols, b.colStride, a.rows,
-                                  a.rows, false, b.data + col * b.colStride,
-                                  turned, block);
-      float *out = c + col;
-      if (addend.data != c) {
-        fbgemm::transpose_simd<float>(cols, a.rows, block, a.rows, out,
-                                      cStride);
-        add(addend, 0, col, a.rows, cols, out, cStride);
-      } else {
-        add({block, a.rows, cols, 1, a.rows}, 0, 0, a.rows, cols, out, cStride);
+                                  a.rows, false, b.at(0, col), turned, block);
+      Rows<float> out{c.data + col, c.stride};
+      if (addend.data == c.data) {
+        add({block, a.rows, cols, 1, a.rows}, out);
+        continue;
       }
+      fbgemm::transpose_simd<float>(cols, a.rows, block, a.rows, out.data,
+                                    out.stride);
+      if (addend.data)
+        add(addend.block(0, col, a.rows, cols), out);
     }
   };
-  forRanges((b.cols + kRows - 1) / kRows, multiply);
+  forRanges(at::ceil_div(b.cols, kBlockRows), multiply);
 }
 
-bool hasUnitStride(const GemmOperand &m) {
+bool hasUnitStride(const MatrixView &m) {
   bool rowMajor = m.colStride == 1 && m.rowStride >= m.cols;
   bool columnMajor = m.rowStride == 1 && m.colStride >= m.rows;
   return rowMajor || columnMajor;
@@ -188,17 +172,14 @@ bool hasUnitStride(const GemmOperand &m) {
 
 bool blockKernelPays() {
 #if defined(__x86_64__)
-  static const bool answer = [] {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") && !__builtin_cpu_is("intel");
-  }();
+  static const bool answer = hasBlockProduct() && !__builtin_cpu_is("intel");
   return answer;
 #else
   return false;
 #endif
 }
 
-bool gemmPays(const GemmOperand &a, const GemmOperand &b) {
+bool gemmPays(const MatrixView &a, const MatrixView &b) {
   // Of few rows the other way is faster, but for what it takes to get going.
   constexpr int64_t kSmall = 1 << 12;
   bool enoughRows =
@@ -207,15 +188,22 @@ bool gemmPays(const GemmOperand &a, const GemmOperand &b) {
          hasUnitStride(a) && hasUnitStride(b);
 }
 
-void gemm(const GemmOperand &a, const GemmOperand &b, const GemmOperand &addend,
-          float *c, int64_t cStride) {
-  if (b.colStride != 1 && a.rows <= kCols && a.cols <= kLongest)
-    return multiplyFewRows(a, b, addend, c, cStride);
-  Pass pass(a, b, addend, c, cStride);
-  for (int64_t col = 0; col < b.cols; col += kPass)
-    for (int64_t inner = 0; inner < a.cols; inner += kDepth)
-      pass.run(col, std::min(kPass, b.cols - col), inner,
-               std::min(kDepth, a.cols - inner));
+void gemm(const MatrixView &a, const MatrixView &b, const MatrixView &addend,
+          Rows<float> c) {
+  if (b.colStride != 1 && a.rows <= kPanelCols && a.cols <= kLongest)
+    return multiplyFewRows(a, b, addend, c);
+  bool inPlace = addend.data == c.data;
+  for (int64_t col = 0; col < b.cols; col += kPassCols)
+    for (int64_t inner = 0; inner < a.cols; inner += kPassDepth) {
+      int64_t cols = std::min(kPassCols, b.cols - col);
+      int64_t depth = std::min(kPassDepth, a.cols - inner);
+      MatrixView last{};
+      if (addend.data && !inPlace && inner + depth == a.cols)
+        last = addend.block(0, col, a.rows, cols);
+      Pass(a.block(0, inner, a.rows, depth), b.block(inner, col, depth, cols),
+           last, inPlace || inner > 0, {c.data + col, c.stride})
+          .run();
+    }
 }
 
 } // namespace ltc::backend

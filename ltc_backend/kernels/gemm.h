@@ -14,18 +14,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc/kernels.h"
+#include "matrix_view.h"
 
-#include <cstdint>
+#include "ltc/types.h"
 
 namespace ltc::backend {
-
-/// `rows` x `cols` floats, element (r, c) at data[r * rowStride + c *
-/// colStride]
-struct GemmOperand {
-  const float *data;
-  int64_t rows, cols, rowStride, colStride;
-};
 
 /// Whether oneDNN's kernel for one block is faster than MKL on this processor.
 /// Nothing else is asked: the same program gives the same values.
@@ -34,14 +27,13 @@ LTC_API bool blockKernelPays();
 /// Whether gemm() is the faster way to `c = a b` on this processor: one of the
 /// two strides of each operand is 1, and the sizes are no vector's, nor, where
 /// the product is not small, few rows.
-LTC_API bool gemmPays(const GemmOperand &a, const GemmOperand &b);
+LTC_API bool gemmPays(const MatrixView &a, const MatrixView &b);
 
-/// c = a b + addend, with rows of `c` at c + r * cStride. The addend is c's
-/// shape, read as GemmOperand says (a bias has rowStride 0), or null data for
-/// none; it overlaps `c` only if it is `c`. Runs on ATen's threads, whose
-/// number changes no value. Scratch stays with the threads: at most 8.5 MiB
-/// each.
-LTC_API void gemm(const GemmOperand &a, const GemmOperand &b,
-                  const GemmOperand &addend, float *c, int64_t cStride);
+/// c = a b + addend. The addend is c's shape (a bias has rowStride 0), or null
+/// data for none; it overlaps `c` only if it is `c`. Runs on ATen's threads,
+/// whose number changes no value. Scratch stays with the threads: at most
+/// 8.5 MiB each.
+LTC_API void gemm(const MatrixView &a, const MatrixView &b,
+                  const MatrixView &addend, Rows<float> c);
 
 } // namespace ltc::backend

@@ -10,7 +10,7 @@
 
 namespace ltc::backend {
 
-/// Whether this processor has the two kernels below.
+/// Whether this processor has the kernels below.
 bool hasLstmLayer();
 
 /// What one direction of one layer is made from: times T, batch B, features I,
@@ -22,9 +22,6 @@ struct LstmInputs {
   at::Tensor weight;      ///< (4H, H), for the output before
   at::Tensor bias;        ///< (4H)
 };
-
-/// How many blocks of hidden units the gates below are kept in.
-int64_t lstmUnitBlocks(int64_t hidden);
 
 /// Writes `output` and `cells` (T, B, H), and for the backward `gates`
 /// (lstmUnitBlocks(H), T, B, kLstmGates) after their functions. With `reverse`,

@@ -87,7 +87,7 @@ applyBackward(int64_t units, const float *__restrict before, const float *gates,
     gradCell[i] = grad * kept;
   }
   for (int64_t i = units; i < kLstmUnits; ++i)
-    for (int64_t gate = 0; gate < 4; ++gate)
+    for (int64_t gate = 0; gate < kGatesPerUnit; ++gate)
       gradGates[gate * kLstmUnits + i] = 0;
 }
 

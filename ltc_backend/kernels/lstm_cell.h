@@ -6,15 +6,24 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <ATen/ceil_div.h>
+
 #include <cstdint>
 
 namespace ltc::backend {
 
+/// In PyTorch's order: input, forget, cell, output.
+inline constexpr int64_t kGatesPerUnit = 4;
 /// Hidden units that are worked on together, and the floats that their gates
-/// take: one gate's after the other, in PyTorch's order (input, forget, cell,
-/// output). What stands in places for more units than there are is no number
-/// that anyone reads.
-inline constexpr int64_t kLstmUnits = 16, kLstmGates = 4 * kLstmUnits;
+/// take, one gate's after the other. What stands in places for more units than
+/// there are is no number that anyone reads.
+inline constexpr int64_t kLstmUnits = 16,
+                         kLstmGates = kGatesPerUnit * kLstmUnits;
+
+/// How many such blocks the units of a layer are.
+inline int64_t lstmUnitBlocks(int64_t hidden) {
+  return at::ceil_div(hidden, kLstmUnits);
+}
 
 /// `units` <= kLstmUnits of some batch entries at one time. Gates of one entry
 /// stand kLstmGates floats from those of the one before, all else `stride`.

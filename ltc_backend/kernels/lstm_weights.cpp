@@ -10,10 +10,10 @@
 // where they lie; the inputs and the states before are packed.
 //
 //===----------------------------------------------------------------------===//
+#include "block_product.h"
 #include "for_ranges.h"
 #include "lstm.h"
 #include "lstm_cell.h"
-#include "pack.h"
 #include "scratch.h"
 
 #include <ATen/ATen.h>
@@ -26,7 +26,6 @@ using at::Tensor;
 
 namespace {
 
-constexpr int64_t kGates = 4;
 /// Places (a time and a batch entry) of a pass, whose panels a second-level
 /// cache holds, and of a product.
 constexpr int64_t kDepth = 1024, kChunk = 256;
@@ -47,7 +46,7 @@ public:
 
   void run() {
     static thread_local Scratch scratch;
-    packed = scratch.reserve(panels() * kBlockCols * std::min(kDepth, places));
+    packed = scratch.reserve(panels() * kPanelCols * std::min(kDepth, places));
     for (first = 0; first < places; first += kDepth) {
       depth = std::min(kDepth, places - first);
       forRanges(panels(), [this](int64_t begin, int64_t end) {
@@ -69,7 +68,7 @@ private:
   };
 
   static int64_t panelsOf(int64_t cols) {
-    return (cols + kBlockCols - 1) / kBlockCols;
+    return at::ceil_div(cols, kPanelCols);
   }
   int64_t panels() const { return panelsOf(features) + panelsOf(hidden); }
   int64_t blocks() const { return lstmUnitBlocks(hidden); }
@@ -77,9 +76,9 @@ private:
   Panel panelAt(int64_t index) const {
     int64_t ofInput = panelsOf(features);
     bool isInput = index < ofInput;
-    int64_t col = (isInput ? index : index - ofInput) * kBlockCols;
+    int64_t col = (isInput ? index : index - ofInput) * kPanelCols;
     int64_t width = isInput ? features : hidden;
-    return {col, std::min(kBlockCols, width - col), isInput};
+    return {col, std::min(kPanelCols, width - col), isInput};
   }
 
   const float *stateBefore(int64_t place) const {
@@ -91,19 +90,19 @@ private:
 
   void pack(int64_t index) {
     Panel at = panelAt(index);
-    float *to = packed + index * depth * kBlockCols;
+    float *to = packed + index * depth * kPanelCols;
     for (int64_t place = first; place < first + depth; ++place) {
       const float *row =
           at.isInput ? input + place * features : stateBefore(place);
       std::memcpy(to, row + at.col, at.cols * sizeof(float));
-      to += kBlockCols;
+      to += kPanelCols;
     }
   }
 
   void multiply(int64_t block, int64_t index, bool goesOn) {
     Panel at = panelAt(index);
     const float *left = gates + (block * places + first) * kLstmGates;
-    const float *right = packed + index * depth * kBlockCols;
+    const float *right = packed + index * depth * kPanelCols;
     int64_t unit = block * kLstmUnits;
     int64_t units = std::min(kLstmUnits, hidden - unit);
     int64_t width = at.isInput ? features : hidden;
@@ -115,12 +114,17 @@ private:
       int64_t rows = std::min(kChunk, depth - k);
       if (index == 0)
         sumBias(unit, units, chunk, rows, first + k == 0);
-      for (int64_t gate = 0; gate < kGates; ++gate) {
+      for (int64_t gate = 0; gate < kGatesPerUnit; ++gate) {
         const float *a = chunk + gate * kLstmUnits;
-        multiplyBlock(units, at.cols, rows, {a, 1, kLstmGates},
-                      right + k * kBlockCols, first + k != 0,
-                      to + (gate * hidden + unit) * width, width,
-                      {a + places * kLstmGates, kLstmGates, fetches});
+        multiplyBlock(
+            {.rows = units,
+             .cols = at.cols,
+             .depth = rows,
+             .a = {a, 1, kLstmGates},
+             .b = right + k * kPanelCols,
+             .accumulate = first + k != 0,
+             .c = {to + (gate * hidden + unit) * width, width},
+             .prefetch = {a + places * kLstmGates, kLstmGates, fetches}});
       }
     }
   }
@@ -129,7 +133,7 @@ private:
                bool begins) {
     float sum[kLstmGates] = {};
     addLstmGates(rows, chunk, sum);
-    for (int64_t gate = 0; gate < kGates; ++gate)
+    for (int64_t gate = 0; gate < kGatesPerUnit; ++gate)
       for (int64_t i = 0; i < units; ++i) {
         float &to = gradBias[gate * hidden + unit + i];
         to = (begins ? 0 : to) + sum[gate * kLstmUnits + i];

@@ -7,55 +7,52 @@
 #pragma once
 
 #include "block_product.h"
-#include "gemm.h"
+#include "matrix_view.h"
+
+#include <ATen/ceil_div.h>
 
 #include <algorithm>
-#include <memory>
 
 namespace ltc::backend {
 
-/// Copies the block of `from` whose first element is (row, col) to rows of
-/// `stride` floats at `to`.
-void pack(const GemmOperand &from, int64_t row, int64_t col, int64_t rows,
-          int64_t cols, float *to, int64_t stride);
+/// Copies `from`, one of whose strides is 1, to rows of `stride` floats at
+/// `to`.
+void pack(const MatrixView &from, float *to, int64_t stride);
 
-/// The right side of many products, cut into panels of kCols columns. The
-/// columns, or the rows, of `from` may be `groups` things in turn: then a
-/// panel, or each kCols rows of it, have as many of each, side by side, and
-/// zeros where there are no more.
-class PackedMatrix {
-public:
-  static constexpr int64_t kCols = kBlockCols;
-  struct Groups {
-    int64_t cols = 1, rows = 1;
-  };
+/// [begin, end) of a dimension.
+struct Span {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+};
 
-  /// Whether this processor can multiply by one.
-  LTC_API static bool isSupported();
+/// The right side of products: panels of kPanelCols columns, each with its rows
+/// one after the other, in memory of the caller's.
+struct Panels {
+  float *data;
+  int64_t rows, cols;
 
-  PackedMatrix(const GemmOperand &from, const Groups &groups);
-
-  /// How many columns of each group a panel has room for, and how many it has.
-  int64_t groupCols() const { return kCols / groups.cols; }
-  int64_t panelWidth(int64_t panel) const {
-    return std::min(groupCols(), cols - panel * groupCols());
+  /// The floats that `rows` x `cols` need.
+  static int64_t roomFor(int64_t rows, int64_t cols) {
+    return rows * at::round_up(cols, kPanelCols);
   }
-  int64_t panels() const { return (cols + groupCols() - 1) / groupCols(); }
-  /// c = a times a panel, or c += it; `a` has as many rows as `c` and as many
-  /// columns as a panel has rows, `c` all columns of the panel, or those of the
-  /// only group. Brings `soon` near meanwhile. On the calling thread.
-  void multiply(int64_t panel, const BlockLeft &a, int64_t rows,
-                bool accumulate, float *c, int64_t cStride,
-                SoonRead soon = {}) const;
+  int64_t count() const { return at::ceil_div(cols, kPanelCols); }
+  int64_t width(int64_t panel) const {
+    return std::min(kPanelCols, cols - panel * kPanelCols);
+  }
+  float *at(int64_t panel, int64_t row) const {
+    return data + (panel * rows + row) * kPanelCols;
+  }
 
-private:
-  void packPanel(const GemmOperand &from, int64_t panel);
-  int64_t inner() const { return blocks * taken * groups.rows; }
+  /// Copies a panel of `from`, which has as many rows and columns.
+  void pack(const MatrixView &from, int64_t panel) const;
 
-  const Groups groups;
-  const int64_t cols, groupRows; ///< of a group
-  const int64_t taken, blocks;   ///< rows of a group in turn, and how often
-  const std::unique_ptr<float[]> data;
+  /// Takes its sizes from a matrix that there is room for, and all its panels.
+  void fill(const MatrixView &from);
+
+  /// c = a b, or c += a b, by oneDNN's kernel; of `b`, the panels, rows `depth`
+  /// and columns `span`, which are those of `c` too. On the calling thread.
+  void multiply(Rows<const float> a, int64_t aRows, Span depth, Span span,
+                bool accumulate, Rows<float> c) const;
 };
 
 } // namespace ltc::backend

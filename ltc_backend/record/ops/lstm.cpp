@@ -97,7 +97,7 @@ backwardOut(const Tensor &gates, const Tensor &cells, const Tensor &cx,
 
 Three emptyWeights(const Tensor &gradGates, const Tensor &input,
                    const Tensor &hx, const Tensor &output, bool reverse) {
-  int64_t hidden = hx.size(1), rows = 4 * hidden;
+  int64_t hidden = hx.size(1), rows = kGatesPerUnit * hidden;
   return {input.new_empty({rows, input.size(2)}), hx.new_empty({rows, hidden}),
           hx.new_empty({rows})};
 }
@@ -170,7 +170,7 @@ variable_list recurrence(const Tensor &input, const Tensor &hx,
   for (int64_t i = 0; i < times; ++i) {
     int64_t time = reverse ? times - 1 - i : i;
     Tensor gates = projected.select(0, time) + at::linear(state, weight);
-    auto part = gates.chunk(4, 1);
+    auto part = gates.chunk(kGatesPerUnit, 1);
     cell = part[1].sigmoid() * cell + part[0].sigmoid() * part[2].tanh();
     state = part[3].sigmoid() * cell.tanh();
     outputs[time] = state;
@@ -294,7 +294,7 @@ bool isWatched(const Tensor &tensor) {
 
 /// Whether the sizes of one layer's parameters go with each other.
 bool sizesAgree(const Tensor &input, const Tensor &hx, TensorList own) {
-  int64_t hidden = hx.size(-1), gates = 4 * hidden;
+  int64_t hidden = hx.size(-1), gates = kGatesPerUnit * hidden;
   return hx.size(-2) == input.size(1) && hidden > 0 &&
          own[0].sizes() == at::IntArrayRef{gates, input.size(2)} &&
          own[1].sizes() == at::IntArrayRef{gates, hidden} &&

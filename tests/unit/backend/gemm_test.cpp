@@ -16,7 +16,7 @@ using namespace ltc::backend;
 
 namespace {
 
-GemmOperand operand(const at::Tensor &t) {
+MatrixView operand(const at::Tensor &t) {
   return {t.const_data_ptr<float>(), t.size(0), t.size(1), t.stride(0),
           t.stride(1)};
 }
@@ -30,11 +30,11 @@ at::Tensor product(const at::Tensor &a, const at::Tensor &b,
                    const at::Tensor &addend = {}) {
   // Wider than the result, so that a store beyond a row is seen.
   at::Tensor wide = at::full({a.size(0), b.size(1) + 3}, 7.0f);
-  GemmOperand added{};
+  MatrixView added{};
   if (addend.defined())
     added = operand(addend.expand({a.size(0), b.size(1)}));
-  gemm(operand(a), operand(b), added, wide.mutable_data_ptr<float>(),
-       wide.stride(0));
+  gemm(operand(a), operand(b), added,
+       {wide.mutable_data_ptr<float>(), wide.stride(0)});
   EXPECT_TRUE((wide.slice(1, b.size(1)) == 7).all().item<bool>());
   return wide.slice(1, 0, b.size(1));
 }
@@ -85,7 +85,7 @@ TEST(Gemm, AddsToWhatIsThere) {
   for (auto [m, k] : {std::pair{200, 1300}, {20, 300}}) {
     at::Tensor a = matrix(m, k, true), b = matrix(k, 90, true);
     at::Tensor c = at::randn({m, 90}), before = c.clone();
-    gemm(operand(a), operand(b), operand(c), c.mutable_data_ptr<float>(), 90);
+    gemm(operand(a), operand(b), operand(c), {c.mutable_data_ptr<float>(), 90});
     expectClose(c, a, b, before);
   }
 }

@@ -29,6 +29,7 @@
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/transfer.h"
 #include "ltc_backend/record/views/conjugate.h"
 #include "ltc_backend/record/views/direct_view.h"
@@ -80,9 +81,8 @@ static bool isRecorded(const c10::OperatorHandle &op, const std::string &name) {
   if (op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) ||
       op.hasKernelForDispatchKey(DispatchKey::Lazy) || staysComposite(name))
     return false;
-  for (const c10::Argument &argument : op.schema().arguments())
-    if (argument.alias_info())
-      return false; // views and writers: functionalisation rewrites them
+  if (hasAliases(op.schema()))
+    return false; // views and writers: functionalisation rewrites them
   return op.hasKernelForDispatchKey(DispatchKey::CPU) ||
          op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
          op.hasKernelForDispatchKey(
@@ -98,11 +98,6 @@ static void registerRecorder(torch::Library &library,
     if (!op.hasKernelForDispatchKey(DispatchKey::Functionalize))
       registerDirectKernel(functionalize, name, opInfo(op));
   });
-}
-
-static bool hasAliases(const c10::FunctionSchema &schema) {
-  return std::ranges::any_of(schema.arguments(),
-                             [](auto &a) { return a.alias_info(); });
 }
 
 static void recordAnyOther(const c10::OperatorHandle &op,

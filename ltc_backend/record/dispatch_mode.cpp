@@ -8,6 +8,7 @@
 
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/schema.h"
 
 #include <set>
 
@@ -79,9 +80,7 @@ static bool hasOtherKernel(const OperatorHandle &op, const std::string &name) {
   if (names->count(name))
     return true;
   return op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) &&
-         std::ranges::any_of(op.schema().arguments(), [](auto &argument) {
-           return argument.alias_info();
-         });
+         hasAliases(op.schema());
 }
 
 void registerForDispatchModes() {

@@ -8,6 +8,7 @@
 
 #include "ltc_backend/backend.h"
 #include "ltc_backend/record/recycled.h"
+#include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
@@ -96,15 +97,6 @@ LTCTensorImpl *lazyImpl(const at::Tensor &tensor) {
     return nullptr;
   return dynamic_cast<LTCTensorImpl *>(impl);
 }
-
-/// What LTCTensorImpl::tensor() gives, without a reference to be counted.
-template <auto Tensor> struct Member {
-  friend LazyTensor &lazyTensorOf(LTCTensorImpl &impl) {
-    return *(impl.*Tensor);
-  }
-};
-LazyTensor &lazyTensorOf(LTCTensorImpl &impl);
-template struct Member<&LTCTensorImpl::tensor_>;
 
 const std::shared_ptr<LazyTensor::Data> &sharedData(LTCTensorImpl &impl) {
   return lazyTensorOf(impl).data();

@@ -10,6 +10,7 @@
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recycled.h"
+#include "ltc_backend/record/schema.h"
 
 #include <c10/core/WrapDimMinimal.h>
 
@@ -158,10 +159,6 @@ static at::Tensor adopt(const at::Tensor &tensor) {
   return shareStorage(tensor);
 }
 
-static bool isWritten(const c10::Argument &result) {
-  return result.alias_info() && result.alias_info()->isWrite();
-}
-
 void callStock(const c10::SafeKernelFunction &stock,
                const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                torch::jit::Stack &stack) {
@@ -197,8 +194,7 @@ struct LiftFreshKernel final : OverStock {
 void registerWrappers(torch::Library &library) {
   forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
     if (op.hasKernelForDispatchKey(c10::DispatchKey::Lazy) &&
-        std::ranges::none_of(op.schema().arguments(),
-                             [](auto &a) { return a.alias_info(); }))
+        !hasAliases(op.schema()))
       implementBoxed<WrappingKernel>(library, name, op);
   });
   implementBoxed<LiftFreshKernel>(library, "lift_fresh", atenOp("lift_fresh"));

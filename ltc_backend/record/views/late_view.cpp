@@ -7,6 +7,7 @@
 #include "ltc_backend/record/views/late_view.h"
 
 #include "ltc_backend/convert.h"
+#include "ltc_backend/record/torch_private.h"
 
 #include <ATen/ATen.h>
 
@@ -17,20 +18,6 @@ namespace ltc::backend {
 namespace functional = at::functionalization;
 using at::FunctionalTensorWrapper;
 
-/// Members of PyTorch's wrapper that no public function sets: the number of the
-/// storage's value that it has taken, and, sizes left alone, that value.
-template <auto Generation, auto Value> struct Members {
-  friend size_t &generationOf(FunctionalTensorWrapper &wrapper) {
-    return wrapper.*Generation;
-  }
-  friend at::Tensor &insideOf(FunctionalTensorWrapper &wrapper) {
-    return wrapper.*Value;
-  }
-};
-size_t &generationOf(FunctionalTensorWrapper &wrapper);
-at::Tensor &insideOf(FunctionalTensorWrapper &wrapper);
-template struct Members<&FunctionalTensorWrapper::generation_,
-                        &FunctionalTensorWrapper::value_>;
 /// Of a view that has not been taken. No storage is written to that often.
 static constexpr size_t kNotTaken = SIZE_MAX;
 

@@ -18,6 +18,7 @@
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/wrapper.h"
 
@@ -27,7 +28,6 @@
 #include <ATen/TensorUtils.h>
 
 #include <numeric>
-#include <typeinfo>
 
 namespace ltc::backend {
 using at::Tensor;
@@ -58,18 +58,13 @@ private:
 };
 } // namespace
 
-/// What each view on the way to the tensor does to elements. PyTorch does not
-/// export the classes, but their names.
+/// Whether a view on the way to the tensor is one of these.
 static bool anyViewIs(const Tensor &self,
-                      std::initializer_list<std::string_view> kinds) {
+                      std::initializer_list<std::string_view> classes) {
   const auto &metas =
       functional::impl::unsafeGetFunctionalWrapper(self)->view_metas();
-  return std::ranges::any_of(metas, [&](const auto &meta) {
-    const functional::ViewMeta &view = *meta;
-    std::string_view name = typeid(view).name();
-    return std::ranges::any_of(
-        kinds, [&](auto kind) { return name.find(kind) != name.npos; });
-  });
+  return std::ranges::any_of(
+      metas, [&](const auto &meta) { return isOneOf(*meta, classes); });
 }
 
 bool changesSigns(const Tensor &self) {

@@ -13,6 +13,7 @@
 #include "ltc_backend/record/ops/custom_op.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/stand_in.h"
 
 #include <ATen/ATen.h>
@@ -25,10 +26,6 @@ using c10::DispatchKey;
 using c10::FunctionSchema;
 using c10::IValue;
 using c10::OperatorHandle;
-
-bool isWritten(const Argument &argument) {
-  return argument.alias_info() && argument.alias_info()->isWrite();
-}
 
 /// The argument that a result is, if it is one.
 std::optional<size_t> argumentOf(const FunctionSchema &schema,

@@ -7,6 +7,7 @@
 #include "ltc_backend/record/writes/empty_list.h"
 
 #include "ltc_backend/record/ops/custom_op.h"
+#include "ltc_backend/record/schema.h"
 
 #include <ATen/ATen.h>
 
@@ -14,8 +15,7 @@ namespace ltc::backend {
 using c10::IValue;
 
 static bool isWrittenList(const c10::Argument &argument, const IValue &value) {
-  return value.isTensorList() && argument.alias_info() &&
-         argument.alias_info()->isWrite();
+  return value.isTensorList() && isWritten(argument);
 }
 
 static std::optional<c10::OperatorHandle>

@@ -10,6 +10,8 @@
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/schema.h"
+#include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/views/strided_view.h"
 #include "ltc_backend/record/wrapper.h"
@@ -19,20 +21,15 @@
 #include <ATen/ATen.h>
 #include <ATen/FunctionalTensorWrapper.h>
 
-#include <typeinfo>
-
 namespace ltc::backend {
 namespace functional = at::functionalization;
 using c10::IValue;
 
-/// PyTorch does not export the classes, but their names.
 static bool lacksInverse(const functional::ViewMeta &meta) {
   if (auto *own = dynamic_cast<const OwnViewMeta *>(&meta))
     return !own->hasInverse;
-  std::string_view name = typeid(meta).name();
   return meta.is_as_strided ||
-         name.find("expand_ViewMeta") != std::string_view::npos ||
-         name.find("unfold_ViewMeta") != std::string_view::npos;
+         isOneOf(meta, {"expand_ViewMeta", "unfold_ViewMeta"});
 }
 
 /// For each element of a functional view, its position in the base, as int64 on
@@ -69,10 +66,6 @@ struct Target {
 };
 using Targets = std::vector<Target>;
 } // namespace
-
-static bool isWritten(const c10::Argument &argument) {
-  return argument.alias_info() && argument.alias_info()->isWrite();
-}
 
 static Targets findTargets(const c10::FunctionSchema &schema,
                            c10::ArrayRef<IValue> arguments) {

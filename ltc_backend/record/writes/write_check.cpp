@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/stand_in.h"
 
 #include <ATen/ATen.h>
@@ -53,8 +54,7 @@ WriteCheck::WriteCheck(const c10::OperatorHandle &op, bool warns)
       inputs(op.schema().arguments().size()) {
   const auto &arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const c10::AliasInfo *alias = arguments[i].alias_info();
-    written.push_back(alias && alias->isWrite());
+    written.push_back(isWritten(arguments[i]));
     if (arguments[i].is_out())
       inputs = std::min(inputs, i);
   }

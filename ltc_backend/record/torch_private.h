@@ -1,0 +1,71 @@
+//===- torch_private.h - What PyTorch keeps to itself -----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// No public function of PyTorch gives what stands here, and all of it is used:
+// who moves to another PyTorch looks here first. Members are named by explicit
+// instantiations, which may name private ones, so that the compiler notices one
+// that is gone. Classes are told by their names, since PyTorch exports neither
+// them nor their declarations: tests/python/test_overlap.py and
+// tests/python/test_strides.py notice one that is renamed.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <ATen/FunctionalTensorWrapper.h>
+#include <torch/csrc/lazy/core/tensor_impl.h>
+#include <torch/headeronly/version.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+#include <typeinfo>
+
+namespace ltc::backend {
+
+static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 13,
+              "read again what is said of PyTorch's private parts below");
+
+/// In each file for itself: such an instantiation may stand in a program once.
+namespace {
+template <auto Generation, auto Value> struct WrapperMembers {
+  friend size_t &generationOf(at::FunctionalTensorWrapper &wrapper) {
+    return wrapper.*Generation;
+  }
+  friend at::Tensor &insideOf(at::FunctionalTensorWrapper &wrapper) {
+    return wrapper.*Value;
+  }
+};
+template <auto Tensor> struct LazyImplMember {
+  friend torch::lazy::LazyTensor &
+  lazyTensorOf(torch::lazy::LTCTensorImpl &impl) {
+    return *(impl.*Tensor);
+  }
+};
+
+/// The number of the storage's value that a wrapper has taken: sync_() sets it,
+/// but only with PyTorch's own way to the value.
+size_t &generationOf(at::FunctionalTensorWrapper &wrapper);
+/// That value: replace_() and set_() change sizes or the storage too.
+at::Tensor &insideOf(at::FunctionalTensorWrapper &wrapper);
+/// What LTCTensorImpl::tensor() gives, without a reference to be counted.
+torch::lazy::LazyTensor &lazyTensorOf(torch::lazy::LTCTensorImpl &impl);
+
+template struct WrapperMembers<&at::FunctionalTensorWrapper::generation_,
+                               &at::FunctionalTensorWrapper::value_>;
+template struct LazyImplMember<&torch::lazy::LTCTensorImpl::tensor_>;
+} // namespace
+
+/// Whether a view is one of PyTorch's of these classes.
+inline bool isOneOf(const at::functionalization::ViewMeta &view,
+                    std::initializer_list<std::string_view> classes) {
+  std::string_view name = typeid(view).name();
+  return std::ranges::any_of(classes, [&](std::string_view each) {
+    return name.find(each) != name.npos;
+  });
+}
+
+} // namespace ltc::backend

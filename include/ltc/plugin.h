@@ -10,11 +10,17 @@
 |* still move; from major 1 on they are only appended, and struct_size tells
 |* both sides what the other one knows.
 |*
-|* Errors: a function that returns ltc_error* returns NULL on success. The host
-|* reads an error with the plugin's error_* functions and frees it once.
-|* Threads: buffer_alloc, buffer_free, buffer_host_pointer, memory and target
-|* may be called from any thread; everything else of one device from one thread
-|* at a time.
+|* Sizes of memory are in bytes, sizes and strides of tensors in elements.
+|* Errors: a function that returns ltc_error* returns NULL on success; otherwise
+|* it leaves its out parameters alone, and the device usable. The host reads an
+|* error with the plugin's error_* functions and frees it once.
+|* Ownership: what a function returns through `**` is the plugin's, until the
+|* host gives it to the function named ..._free or ..._close, once and never as
+|* NULL. A device is closed when all of its buffers and programs are freed.
+|* Pointers to arguments are borrowed for the call, unless it is said otherwise.
+|* Threads: buffer_alloc, buffer_free, buffer_host_pointer, memory, target and
+|* the error_* functions may be called from any thread; everything else of one
+|* device from one thread at a time. After a fork() the child calls nothing.
 |*
 \*===----------------------------------------------------------------------===*/
 #ifndef LTC_PLUGIN_H
@@ -42,7 +48,8 @@ typedef struct ltc_bytes {
   size_t size;
 } ltc_bytes;
 
-/* ltc::ErrorCode (error.h) plus one: 0 is success. */
+/* ltc::ErrorCode (error.h, which says what each is for) plus one: 0 is success.
+ */
 typedef int32_t ltc_error_code;
 enum {
   LTC_OK,
@@ -57,9 +64,9 @@ enum {
   LTC_LINEAR_ALGEBRA
 };
 
-/* One operand of a library kernel: a tensor's memory, sizes and strides (in
-   elements), or a scalar's 64 bits in `bits`. dtype: the numbers of ltc::DType.
- */
+/* One operand of a library kernel: a tensor's memory, sizes and strides (`rank`
+   of each), or a scalar's 64 bits in `bits`: a double, or an integer or bool
+   with its sign extended. dtype: the numbers of ltc::DType (types.h). */
 typedef struct ltc_view {
   void *data;
   const int64_t *sizes;
@@ -73,38 +80,47 @@ typedef struct ltc_view {
 /* What the host lends a device for as long as it is open. */
 typedef struct ltc_host {
   size_t struct_size;
-  /* Finds the library kernel for a call (text of a one-node graph). Returns
-     NULL and fills `message` (NUL-terminated, cut to `capacity`) on failure. */
+  /* Finds the library kernel for a call: Graph::str() of Artifact::calls.
+     Returns NULL and fills `message` (NUL-terminated, cut to `capacity` bytes)
+     on failure. The plugin frees what it got. */
   ltc_kernel *(*kernel_resolve)(ltc_bytes call, char *message, size_t capacity);
   void (*kernel_free)(ltc_kernel *kernel);
-  /* Returns LTC_OK, or a code and a message. */
+  /* Reads the operands and writes every element of the results, in memory that
+     the host's CPU reaches. Returns LTC_OK, or a code and a message. One kernel
+     from one thread at a time; blocks until it is done. */
   ltc_error_code (*kernel_run)(ltc_kernel *kernel, const ltc_view *operands,
                                size_t operand_count, const ltc_view *results,
                                size_t result_count, char *message,
                                size_t capacity);
-  /* body(begin, end, argument) over [0, n), pieces of at least `grain`. */
+  /* body(begin, end, argument) over [0, n), in pieces of about `grain` or
+     more, on several threads. Returns when all are done. */
   void (*parallel_for)(int64_t n, int64_t grain,
                        void (*body)(int64_t, int64_t, void *), void *argument);
 } ltc_host;
 
 /* One argument of a launch, in the order of the graph's inputs, then its
-   results. Tensors are dense and row-major. A donated result repeats its
-   input's buffer. */
+   results. Tensors are dense and row-major, from the buffer's first byte on. A
+   donated result repeats its input's buffer. */
 typedef struct ltc_operand {
-  ltc_buffer *buffer; /* NULL for a scalar */
-  const int64_t *sizes;
+  ltc_buffer *buffer;   /* NULL for a scalar */
+  const int64_t *sizes; /* `rank` of them */
   uint32_t rank;
-  uint8_t dtype;
-  uint64_t bits; /* the scalar */
+  uint8_t dtype; /* as in ltc_view */
+  uint64_t bits; /* the scalar, as in ltc_view */
 } ltc_operand;
 
+/* In bytes. */
 typedef struct ltc_memory {
-  size_t allocated, max_allocated, reserved;
+  size_t allocated;     /* by buffers */
+  size_t max_allocated; /* the most that was, since the device was opened or the
+                           peak was reset */
+  size_t reserved;      /* taken from the system; at least `allocated` */
 } ltc_memory;
 
 typedef struct ltc_plugin {
   size_t struct_size;
   const char *name; /* static storage, [a-z][a-z0-9_]* */
+  /* No member below is NULL. */
 
   ltc_error_code (*error_code)(const ltc_error *error);
   const char *(*error_message)(const ltc_error *error); /* until error_free */
@@ -114,38 +130,50 @@ typedef struct ltc_plugin {
   void (*error_free)(ltc_error *error);
 
   ltc_error *(*device_count)(uint32_t *count);
-  /* `host` outlives the device. memory_limit in bytes, 0 for none. */
+  /* `host` outlives the device. `memory_limit` bounds `reserved`; 0: no limit.
+     An ordinal that is not below the count: LTC_INVALID_ARGUMENT. */
   ltc_error *(*device_open)(uint32_t ordinal, const ltc_host *host,
                             size_t memory_limit, ltc_device **device);
   void (*device_close)(ltc_device *device);
-  /* "kind:triple:cpu:features" (target.h); static or device lifetime. */
+  /* "kind:triple:cpu:features" (target.h); static or device lifetime. What the
+     compiler makes code for. */
   const char *(*target)(ltc_device *device);
 
+  /* Of any content, aligned to 64 bytes; `bytes` may be 0. What does not fit:
+     LTC_OUT_OF_MEMORY. */
   ltc_error *(*buffer_alloc)(ltc_device *device, size_t bytes,
                              ltc_buffer **buffer);
   void (*buffer_free)(ltc_device *device, ltc_buffer *buffer);
+  /* Between the host's memory and [offset, offset + bytes) of a buffer, done
+     when they return. Outside of the buffer: LTC_INVALID_ARGUMENT. */
   ltc_error *(*buffer_write)(ltc_device *device, ltc_buffer *buffer,
                              size_t offset, ltc_bytes data);
   ltc_error *(*buffer_read)(ltc_device *device, ltc_buffer *buffer,
                             size_t offset, void *data, size_t bytes);
-  /* The memory itself where the host can reach it, else NULL. */
+  /* The memory itself where the host can reach it, until the buffer is freed,
+     else NULL. */
   void *(*buffer_host_pointer)(ltc_device *device, ltc_buffer *buffer);
+  /* With reset_peak, max_allocated begins anew at `allocated`. */
   void (*memory)(ltc_device *device, ltc_memory *out, int32_t reset_peak);
 
-  /* `artifact`: Artifact::serialize(); borrowed for the call. */
+  /* `artifact`: Artifact::serialize(). Bytes that are none:
+     LTC_INVALID_ARGUMENT; for another target: LTC_UNSUPPORTED; with code that
+     cannot be loaded: LTC_DEVICE_FAILED. */
   ltc_error *(*program_load)(ltc_device *device, ltc_bytes artifact,
                              ltc_program **program);
   void (*program_free)(ltc_device *device, ltc_program *program);
   /* Runs to completion before it returns. `symbols` are the values of the
      artifact's symbols, on which sizes and arenaBytes depend. `arena` has
-     arenaBytes, or is NULL when that is 0. */
+     arenaBytes, or is NULL when that is 0. Other operands than the artifact
+     has: LTC_INVALID_ARGUMENT. */
   ltc_error *(*program_run)(ltc_device *device, ltc_program *program,
                             const ltc_operand *operands, size_t count,
                             const int64_t *symbols, size_t symbol_count,
                             ltc_buffer *arena);
 } ltc_plugin;
 
-/* The one exported symbol. NULL if the plugin cannot serve this ABI major. */
+/* The one exported symbol. The table lives as long as the process; NULL if the
+   plugin cannot serve this ABI major. */
 LTC_EXPORT const ltc_plugin *ltc_plugin_query(uint32_t abi_major);
 
 #ifdef __cplusplus

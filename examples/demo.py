@@ -3,7 +3,7 @@
 """Train on cpu and on lazy with the same seeds, and compare: `make demo`.
 
 Runs the two example scripts as they are, each in a process of its own for each
-device, epoch by epoch in turns, then their first steps in double precision. Then
+device: epoch by epoch in turns, then the first steps in double precision. Last it
 shows one compiled graph at each stage.
 Ends with `demo: ok ...`, or with what failed and exit status 1.
 """
@@ -47,26 +47,27 @@ def compare(job, device, dumps):
     )
     # Eager's own random numbers, so that dropout drops the same elements.
     environment = {"LTC_RNG": "eager"}
-    eager = Run(job, "cpu", environment)
-    lazy = Run(job, device, environment | {"LTC_DUMP": str(dumps) if dumps else ""})
-    doubles = [Run(job.in_double, d, environment) for d in ("cpu", device)]
-    comparison = Comparison(job, eager, lazy, *doubles)
-    try:
+    dumping = environment | {"LTC_DUMP": str(dumps) if dumps else ""}
+    with Run(job, "cpu", environment) as eager, Run(job, device, dumping) as lazy:
         while (a := eager.advance()) and (b := lazy.advance()):
             difference = relative_difference(a["losses"], b["losses"])
             print(
                 f"{a['number']:7d} {a['loss']:13.6f} {b['loss']:11.6f}"
                 f" {difference:11.1e} {a['step_ms']:11.2f} {b['step_ms']:9.2f}"
-                f" {comparison.graphs:7d} {comparison.cached:7d}",
+                f" {lazy.graphs:7d} {lazy.cached:7d}",
                 flush=True,
             )
         lazy.advance()  # ends it, and raises if it ends badly
-        for run in doubles:
+    # Only now, so that nothing else works while a step is timed.
+    print(f"{'':7} the first {FIRST_STEPS} steps in double precision", flush=True)
+    double = job.in_double
+    with (
+        Run(double, "cpu", environment) as eager_double,
+        Run(double, device, environment) as lazy_double,
+    ):
+        for run in (eager_double, lazy_double):
             run.advance_to(FIRST_STEPS)
-    finally:
-        for run in (eager, lazy, *doubles):
-            run.close()
-    return comparison
+    return Comparison(job, eager, lazy, eager_double, lazy_double)
 
 
 def print_table(comparisons):
@@ -92,7 +93,7 @@ def print_table(comparisons):
     for c in comparisons:
         fallbacks = sum(c.fallbacks.values())
         seconds = f"{c.compile_seconds:.2f}"
-        row(c.job.title, c.graphs, c.cached, fallbacks, seconds)
+        row(c.job.title, c.lazy.graphs, c.lazy.cached, fallbacks, seconds)
 
 
 def print_sample(comparison):
@@ -157,7 +158,7 @@ def main():
         f"demo: ok loss_diff={max(c.loss_difference() for c in comparisons):.1e} "
         f"in_double={max(c.loss_difference('double') for c in comparisons):.1e} "
         f"accuracy={comparisons[JOBS.index(DIGITS_CNN)].lazy.accuracy:.4f} "
-        f"graphs={sum(c.graphs for c in comparisons)} fallbacks=0 "
+        f"graphs={sum(c.lazy.graphs for c in comparisons)} fallbacks=0 "
         f"step_ratio={max(c.step_ratio for c in comparisons):.2f}"
     )
 

@@ -77,7 +77,10 @@ class Run:
         while len(self.losses) < steps and self.advance():
             pass
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
         self.process.stdin.close()
@@ -94,6 +97,14 @@ class Run:
     @property
     def metrics(self):
         return self.epochs[-1]["metrics"]
+
+    @property
+    def graphs(self):
+        return self.metrics.get("codegen.graphs", 0)
+
+    @property
+    def cached(self):
+        return self.metrics.get("cache.hit.memory", 0)
 
     @property
     def step_ms(self):
@@ -132,14 +143,6 @@ class Comparison:
         return statistics.median(b["step_ms"] / a["step_ms"] for a, b in pairs)
 
     @property
-    def graphs(self):
-        return self.lazy.metrics.get("codegen.graphs", 0)
-
-    @property
-    def cached(self):
-        return self.lazy.metrics.get("cache.hit.memory", 0)
-
-    @property
     def fallbacks(self):
         """Name of an op that fell back to eager: how often."""
         prefix = "record.fallback."
@@ -171,7 +174,7 @@ class Comparison:
                 f"accuracy is {self.lazy.accuracy:.3f} on lazy, "
                 f"{self.eager.accuracy:.3f} on cpu"
             )
-        if not self.graphs and not self.lazy.metrics.get("cache.hit.disk"):
+        if not self.lazy.graphs and not self.lazy.metrics.get("cache.hit.disk"):
             yield "nothing was compiled"
         for op, count in self.fallbacks.items():
             yield f"{op} fell back to eager {count} times"

@@ -19,7 +19,7 @@
 
 namespace ltc {
 
-/// The stages of the house; folders, spans, metrics and logs use these names.
+/// As in docs/ARCHITECTURE.md; folders, spans, metrics and logs use the names.
 enum class Stage : uint8_t {
   Record,
   Graph,

@@ -42,11 +42,11 @@ public:
                      std::span<const KernelView> results) = 0;
 };
 
-/// Finds the kernel for a one-node Graph (Artifact::calls).
+/// Finds the kernel for a one-node Graph (Artifact::calls). Any thread.
 using KernelProvider =
     std::function<Result<std::unique_ptr<Kernel>>(const Graph &call)>;
 
-/// Runs body(begin, end) over [0, n) in pieces of at least `grain`.
+/// Runs body(begin, end) over [0, n) in pieces of about `grain` or more.
 using ParallelFor = void (*)(int64_t n, int64_t grain,
                              void (*body)(int64_t, int64_t, void *),
                              void *argument);

@@ -299,6 +299,21 @@ private:
   SmallVector<Value> slotOffsets;
 };
 
+/// The parallel loop writes its results, or parts of them, in their memory.
+void writeWhereWanted(OpBuilder &b, Value result, Value memory) {
+  auto forall = result.getDefiningOp<scf::ForallOp>();
+  auto insert = result.getDefiningOp<tensor::InsertSliceOp>();
+  bool intoNew = insert && insert.getDest().getDefiningOp<tensor::EmptyOp>();
+  if (!forall && !intoNew)
+    return;
+  auto tensor = bufferization::ToTensorOp::create(
+      b, result.getLoc(), result.getType(), memory, true, true);
+  if (forall)
+    forall.getTiedOpOperand(cast<OpResult>(result))->set(tensor);
+  else
+    insert.getDest().replaceAllUsesWith(tensor);
+}
+
 /// (tensors) -> tensors becomes (memrefs, result memrefs); the body stays on
 /// tensors between to_tensor and materialize_in_destination.
 void rewriteKernel(func::FuncOp kernel) {
@@ -334,14 +349,7 @@ void rewriteKernel(func::FuncOp kernel) {
       sizes.push_back(hasSymbolicSize(result.get())
                           ? sizesAttr(b, sizesOf(result.get()))
                           : ArrayAttr());
-      // The parallel loop writes its results where they are wanted.
-      auto forall = result.get().getDefiningOp<scf::ForallOp>();
-      if (forall) {
-        OpOperand *init = forall.getTiedOpOperand(cast<OpResult>(result.get()));
-        auto tensor = bufferization::ToTensorOp::create(
-            b, kernel.getLoc(), result.get().getType(), memory, true, true);
-        init->set(tensor);
-      }
+      writeWhereWanted(b, result.get(), memory);
     }
     OpBuilder end(ret);
     auto store = bufferization::MaterializeInDestinationOp::create(

@@ -169,8 +169,11 @@ LogicalResult fuseElementwise(func::FuncOp main,
                               const Optimizations &optimizations) {
   if (failed(simplify(main, /*generalize=*/true)))
     return main.emitError("simplification did not converge");
-  if (optimizations.fuse)
+  if (optimizations.fuse) {
     Fuser(main).run();
+    if (distributeOverParts(main))
+      Fuser(main).run();
+  }
   if (failed(simplify(main, /*generalize=*/false)))
     return main.emitError("simplification did not converge");
   return success();

@@ -97,6 +97,27 @@ static SmallVector<int64_t> tileableDims(GenericOp op) {
   return dims;
 }
 
+Value viewedTensor(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp,
+             tensor::ExtractSliceOp, tensor::CastOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// Whether an op reads a tensor, or a view of it.
+static bool reads(Operation *op, Value tensor) {
+  bool found = false;
+  op->walk([&](Operation *inner) {
+    found |= llvm::any_of(inner->getOperands(), [&](Value operand) {
+      return viewedTensor(operand) == tensor;
+    });
+  });
+  return found;
+}
+
 namespace {
 
 /// What a worker's stack holds of one row of a group, see kStackBytes.
@@ -164,6 +185,9 @@ private:
   }
 
   void add(Operation *op) {
+    auto insert = dyn_cast<tensor::InsertSliceOp>(op);
+    if (insert && joins && addToWriter(insert))
+      return;
     Group group = alone(op);
     auto generic = dyn_cast<GenericOp>(op);
     llvm::SmallSetVector<unsigned, 4> joined;
@@ -181,6 +205,30 @@ private:
     for (Operation *member : group.ops)
       groupOf[member] = groups.size();
     groups.push_back(std::move(group));
+  }
+
+  /// Lets the group that computes a part of a tensor write it in its place
+  /// there, unless the group reads that tensor itself.
+  bool addToWriter(tensor::InsertSliceOp insert) {
+    auto found = groupOf.find(insert.getSource().getDefiningOp());
+    if (found == groupOf.end() || !insert.getSource().hasOneUse())
+      return false;
+    Group &group = groups[found->second];
+    Value whole = viewedTensor(insert.getDest());
+    if (group.kind == kind::kSerial || writesPart(group) ||
+        isMember(whole, found->second) ||
+        llvm::any_of(group.ops,
+                     [&](Operation *member) { return reads(member, whole); }) ||
+        !mayMove(found->second, insert, /*joined=*/{}))
+      return false;
+    group.ops.push_back(insert);
+    group.rows.push_back(group.rows.back());
+    groupOf[insert] = found->second;
+    return true;
+  }
+
+  static bool writesPart(const Group &group) {
+    return isa<tensor::InsertSliceOp>(group.ops.back());
   }
 
   SmallVector<unsigned> producersOf(GenericOp op) {
@@ -293,7 +341,8 @@ private:
        StringRef consumerKind,
        const llvm::SmallSetVector<unsigned, 4> &joined) {
     Group &group = groups[number];
-    if (group.kind == kind::kSerial || !mayMove(number, consumer, joined))
+    if (group.kind == kind::kSerial || writesPart(group) ||
+        !mayMove(number, consumer, joined))
       return std::nullopt;
     auto dims = rowsIn(number, consumer);
     if (!dims)

@@ -33,6 +33,9 @@ llvm::StringRef reductionKind(mlir::linalg::GenericOp op);
 /// A linalg.generic that writes one scalar everywhere.
 bool isFill(mlir::Operation *op);
 
+/// The tensor that a value is, or is a view of.
+mlir::Value viewedTensor(mlir::Value value);
+
 /// Ops that stay in @main: views, allocations, library calls, scalars.
 bool staysInMain(mlir::Operation *op);
 

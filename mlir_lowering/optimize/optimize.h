@@ -53,6 +53,8 @@ inline constexpr llvm::StringLiteral kSerial = "serial";
 /// Fuses elementwise producers into their consumers.
 mlir::LogicalResult fuseElementwise(mlir::func::FuncOp main,
                                     const Optimizations &optimizations);
+/// Moves elementwise ops on concatenations to the parts; whether there was one.
+bool distributeOverParts(mlir::func::FuncOp main);
 /// Cuts reductions that are long, and few, into parts that run in parallel.
 void splitReductions(mlir::func::FuncOp main);
 /// Moves every computation on tensors out of @main into kernel functions;

@@ -90,6 +90,18 @@ void separateResults(func::FuncOp main) {
   }
 }
 
+/// A part of a tensor is written by a loop of its own, if not by the one that
+/// computes it (addToWriter in groups.cpp).
+void separateWrites(func::FuncOp main) {
+  for (auto insert : llvm::to_vector(main.getOps<tensor::InsertSliceOp>())) {
+    Value source = insert.getSource();
+    bool isComputed = source.getDefiningOp<GenericOp>() && source.hasOneUse();
+    bool isOwnPart = viewedTensor(source) == viewedTensor(insert.getDest());
+    if (!isComputed && !isOwnPart && insert.getSourceType().getRank() != 0)
+      insert.getSourceMutable().assign(copyBefore(insert, source).getResult(0));
+  }
+}
+
 /// Destinations whose contents nobody reads, as plain allocations.
 void freshDestinations(GenericOp op) {
   OpBuilder b(op);
@@ -130,20 +142,72 @@ void sayShape(tensor::ExpandShapeOp expand, ArrayRef<int64_t> sizes) {
   expand.getOutputShapeMutable().assign(open);
 }
 
+/// Whether an insert writes all of a dimension, and the one before without
+/// gaps, so that the two are one in the tensor that it writes to.
+bool writesAlong(tensor::InsertSliceOp insert, unsigned dim) {
+  return insert.getSourceType().getRank() == insert.getDestType().getRank() &&
+         insert.getDestType().hasStaticShape() &&
+         !ShapedType::isDynamic(insert.getStaticOffset(dim - 1)) &&
+         insert.getStaticStride(dim - 1) == 1 &&
+         insert.getStaticStride(dim) == 1 &&
+         insert.getStaticSize(dim) == insert.getDestType().getDimSize(dim);
+}
+
+/// The same write, of a part whose dimensions are merged.
+tensor::InsertSliceOp mergeDims(tensor::InsertSliceOp insert, Value part,
+                                ArrayRef<ReassociationIndices> merged) {
+  OpBuilder b(insert);
+  Location loc = insert.getLoc();
+  RankedTensorType type = insert.getDestType();
+  SmallVector<int64_t> shape;
+  SmallVector<OpFoldResult> offsets, sizes,
+      strides(merged.size(), b.getIndexAttr(1));
+  for (const ReassociationIndices &dims : merged) {
+    int64_t size = 1, inner = 1;
+    for (int64_t dim : dims)
+      size *= type.getDimSize(dim);
+    for (int64_t dim : ArrayRef(dims).drop_front())
+      inner *= type.getDimSize(dim);
+    shape.push_back(size);
+    if (dims.size() == 1) {
+      offsets.push_back(insert.getMixedOffsets()[dims[0]]);
+      sizes.push_back(insert.getMixedSizes()[dims[0]]);
+      strides[shape.size() - 1] = insert.getMixedStrides()[dims[0]];
+      continue;
+    }
+    offsets.push_back(b.getIndexAttr(insert.getStaticOffset(dims[0]) * inner));
+    sizes.push_back(b.getIndexAttr(insert.getStaticSize(dims[0]) * inner));
+  }
+  Value whole = insert.getDest();
+  if (whole.getDefiningOp<tensor::EmptyOp>())
+    whole = tensor::EmptyOp::create(b, loc, shape, type.getElementType());
+  else
+    whole = tensor::CollapseShapeOp::create(b, loc, whole, merged);
+  auto made = tensor::InsertSliceOp::create(b, loc, part, whole, offsets, sizes,
+                                            strides);
+  insert.replaceAllUsesWith(
+      tensor::ExpandShapeOp::create(b, loc, type, made, merged).getResult());
+  insert.erase();
+  return made;
+}
+
 /// Merges dimensions that are neighbours in every operand.
 void collapsePointwise(Group &group) {
-  auto op = cast<GenericOp>(group.ops.back());
+  auto op = cast<GenericOp>(group.ops.front());
+  auto insert = dyn_cast<tensor::InsertSliceOp>(group.ops.back());
   bool dense = llvm::none_of(op.getDpsInputs(), [](Value input) {
     return input.getDefiningOp<tensor::ExtractSliceOp>();
   });
-  if (op.getNumLoops() < 2 || op.hasIndexSemantics() || !dense)
-    return;
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  if (op.getNumLoops() < 2 || op.hasIndexSemantics() || !dense ||
+      (insert && (op->getNumResults() != 1 || !maps.back().isIdentity())))
+    return;
   SmallVector<ReassociationIndices> merged{{0}};
   for (unsigned dim = 1; dim < op.getNumLoops(); ++dim) {
     ReassociationIndices both = merged.back();
     both.push_back(dim);
-    if (linalg::areDimSequencesPreserved(maps, {both}))
+    if (linalg::areDimSequencesPreserved(maps, {both}) &&
+        (!insert || writesAlong(insert, dim)))
       merged.back() = both;
     else
       merged.push_back({dim});
@@ -161,10 +225,15 @@ void collapsePointwise(Group &group) {
     if (auto expand = after.getDefiningOp<tensor::ExpandShapeOp>())
       sayShape(expand, sizesOf(before));
   rewriter.replaceOp(op, collapsed->results);
-  freshDestinations(cast<GenericOp>(collapsed->collapsedOp.getOperation()));
-  group.ops.back() = collapsed->collapsedOp;
-  group.rows.back() = llvm::to_vector(
-      llvm::seq<int64_t>(0, collapsed->collapsedOp.getNumLoops()));
+  auto made = cast<GenericOp>(collapsed->collapsedOp.getOperation());
+  freshDestinations(made);
+  group.ops.front() = made;
+  if (insert) {
+    group.ops.back() = mergeDims(insert, made.getResult(0), merged);
+    rewriter.eraseOp(collapsed->results[0].getDefiningOp()); // read by none
+  }
+  for (auto &rows : group.rows)
+    rows = llvm::to_vector(llvm::seq<int64_t>(0, made.getNumLoops()));
 }
 
 /// Producers that a kernel takes along instead of reading their result.
@@ -184,10 +253,12 @@ public:
   void run() {
     separateSlices(main);
     separateResults(main);
+    separateWrites(main);
     privatizeFills(main);
     SmallVector<Group> groups = findGroups(main, optimizations.group);
     for (Group &group : groups) {
-      if (group.kind == kind::kPointwise && group.ops.size() == 1)
+      size_t loops = llvm::count_if(group.ops, llvm::IsaPred<GenericOp>);
+      if (group.kind == kind::kPointwise && loops == 1)
         collapsePointwise(group);
       outline(group);
     }
@@ -276,7 +347,7 @@ private:
         clone->setAttr(attr::kRows, b.getDenseI64ArrayAttr(rows));
         work += iterations(generic) *
                 (pointCost(generic) + generic->getNumOperands());
-      } else {
+      } else if (group.kind == kind::kSerial) {
         work += op->getNumResults() ? 4 * elementCount(op->getResult(0)) : 4;
       }
     }

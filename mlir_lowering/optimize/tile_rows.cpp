@@ -75,10 +75,12 @@ private:
       step.push_back(b.getIndexAttr(tile));
     }
     SmallVector<Value> outs;
-    for (Value result : ret->getOperands())
-      outs.push_back(
-          tensor::EmptyOp::create(b, loc, sizeValues(b, loc, sizesOf(result)),
-                                  getElementTypeOrSelf(result)));
+    for (Value returned : ret->getOperands()) {
+      auto insert = returned.getDefiningOp<tensor::InsertSliceOp>();
+      inserts.push_back(insert);
+      results.push_back(insert ? insert.getSource() : returned);
+      outs.push_back(insert ? partWritten(insert) : emptyLike(returned));
+    }
     loop =
         scf::ForallOp::create(b, loc, lower, upper, step, outs, std::nullopt);
 
@@ -102,7 +104,7 @@ private:
           affine::makeComposedFoldedAffineMin(b, loc, map, operands));
     }
     for (auto [result, argument] :
-         llvm::zip_equal(ret->getOperands(), loop.getRegionIterArgs()))
+         llvm::zip_equal(results, loop.getRegionIterArgs()))
       destination.try_emplace(result, argument);
     for (GenericOp op : llvm::reverse(ops))
       for (auto [result, init] :
@@ -110,6 +112,23 @@ private:
         if (Value to = destination.lookup(result);
             to && init.hasOneUse() && init.getDefiningOp<GenericOp>())
           destination.try_emplace(init, to);
+  }
+
+  Value emptyLike(Value tensor) {
+    return tensor::EmptyOp::create(
+        b, tensor.getLoc(), sizeValues(b, tensor.getLoc(), sizesOf(tensor)),
+        getElementTypeOrSelf(tensor));
+  }
+
+  /// The part of its destination that an insert overwrites.
+  Value partWritten(tensor::InsertSliceOp insert) {
+    // CSE may have made one of all new tensors of a type.
+    if (insert.getDest().getDefiningOp<tensor::EmptyOp>())
+      insert.getDestMutable().assign(emptyLike(insert.getDest()));
+    return tensor::ExtractSliceOp::create(
+        b, insert.getLoc(), insert.getSourceType(), insert.getDest(),
+        insert.getMixedOffsets(), insert.getMixedSizes(),
+        insert.getMixedStrides());
   }
 
   LogicalResult tile(GenericOp op) {
@@ -172,13 +191,21 @@ private:
   void writeResults() {
     b.setInsertionPointToEnd(loop.getTerminator().getBody());
     for (auto [result, argument] :
-         llvm::zip_equal(ret->getOperands(), loop.getRegionIterArgs())) {
+         llvm::zip_equal(results, loop.getRegionIterArgs())) {
       auto &[offset, size] = places[result];
       SmallVector<OpFoldResult> strides(offset.size(), b.getIndexAttr(1));
       tensor::ParallelInsertSliceOp::create(b, loop.getLoc(), inside[result],
                                             argument, offset, size, strides);
     }
     ret->setOperands(loop.getResults());
+    b.setInsertionPoint(ret);
+    for (auto [insert, operand] :
+         llvm::zip_equal(inserts, ret->getOpOperands()))
+      if (insert) {
+        insert->moveBefore(ret);
+        insert.getSourceMutable().assign(operand.get());
+        operand.set(insert.getResult());
+      }
   }
 
   ArrayRef<GenericOp> ops;
@@ -186,6 +213,8 @@ private:
   OpBuilder b;
   ArrayRef<int64_t> tiles;
   scf::ForallOp loop;
+  SmallVector<Value> results; ///< what the loop makes of each returned value
+  SmallVector<tensor::InsertSliceOp> inserts; ///< where it goes; or null
   SmallVector<OpFoldResult> offsets, extents;
   llvm::DenseMap<Value, Value> destination; ///< of results that leave the loop
   llvm::DenseMap<Value, Value> inside;      ///< the tile of each result

@@ -145,8 +145,9 @@ void sayShape(tensor::ExpandShapeOp expand, ArrayRef<int64_t> sizes) {
 /// Whether an insert writes all of a dimension, and the one before without
 /// gaps, so that the two are one in the tensor that it writes to.
 bool writesAlong(tensor::InsertSliceOp insert, unsigned dim) {
-  return insert.getSourceType().getRank() == insert.getDestType().getRank() &&
-         insert.getDestType().hasStaticShape() &&
+  bool isDense = !insert.getDest().getDefiningOp<tensor::ExtractSliceOp>();
+  return isDense && insert.getDestType().hasStaticShape() &&
+         insert.getSourceType().getRank() == insert.getDestType().getRank() &&
          !ShapedType::isDynamic(insert.getStaticOffset(dim - 1)) &&
          insert.getStaticStride(dim - 1) == 1 &&
          insert.getStaticStride(dim) == 1 &&

@@ -145,7 +145,9 @@ typedef struct ltc_plugin {
                              ltc_buffer **buffer);
   void (*buffer_free)(ltc_device *device, ltc_buffer *buffer);
   /* Between the host's memory and [offset, offset + bytes) of a buffer, done
-     when they return. Outside of the buffer: LTC_INVALID_ARGUMENT. */
+     when they return. Outside of the buffer: LTC_INVALID_ARGUMENT. A write
+     whose data.data is NULL is of zeros, for which no memory need be made
+     resident. */
   ltc_error *(*buffer_write)(ltc_device *device, ltc_buffer *buffer,
                              size_t offset, ltc_bytes data);
   ltc_error *(*buffer_read)(ltc_device *device, ltc_buffer *buffer,

@@ -24,14 +24,18 @@ Error invalid(std::string message) {
           ""};
 }
 
-/// Copies host data to memory that the host cannot reach.
+/// Copies host data to memory that the host cannot reach, or writes zeros.
 class Transfer final : public Work {
 public:
-  Transfer(LaunchState &state, DeviceBufferPtr buffer, std::vector<char> data)
-      : state(state), buffer(std::move(buffer)), data(std::move(data)) {}
+  Transfer(LaunchState &state, DeviceBufferPtr buffer, const char *from)
+      : state(state), buffer(std::move(buffer)), isZeros(!from) {
+    if (from)
+      data.assign(from, from + this->buffer->type().bytes());
+  }
 
   void run(bool) override {
-    Status status = buffer->memory.write(data.data(), data.size());
+    Status status = buffer->memory.write(isZeros ? nullptr : data.data(),
+                                         buffer->type().bytes());
     FailurePtr failure;
     if (!status) {
       failure = std::make_shared<Failure>(status.takeError());
@@ -45,6 +49,7 @@ public:
 private:
   LaunchState &state;
   DeviceBufferPtr buffer;
+  const bool isZeros;
   std::vector<char> data;
 };
 
@@ -217,18 +222,14 @@ Result<BufferPtr> DeviceEngine::upload(const TensorType &type,
   auto buffer = std::make_shared<DeviceBuffer>(type, this,
                                                std::make_shared<Completion>());
   buffer->memory = std::move(*memory);
-  if (void *host = buffer->memory.hostPointer()) {
-    if (bytes && data)
-      std::memcpy(host, data, bytes);
-    else if (bytes)
-      std::memset(host, 0, bytes);
+  void *host = buffer->memory.hostPointer();
+  if (data && host) {
+    std::memcpy(host, data, bytes);
     buffer->completion->finish(nullptr);
     return BufferPtr(buffer);
   }
-  auto from = static_cast<const char *>(data);
-  std::vector<char> kept =
-      from ? std::vector<char>(from, from + bytes) : std::vector<char>(bytes);
-  if (!queue.push(std::make_unique<Transfer>(state, buffer, std::move(kept))))
+  if (!queue.push(std::make_unique<Transfer>(state, buffer,
+                                             static_cast<const char *>(data))))
     return open().takeError();
   return BufferPtr(buffer);
 }

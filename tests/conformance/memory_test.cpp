@@ -104,6 +104,22 @@ TEST_F(DeviceTest, ServesEmptyBuffers) {
   free(buffer);
 }
 
+TEST_F(DeviceTest, WritesZeros) {
+  for (size_t bytes : {100, 200 * 1000, 5 * 1000 * 1000}) {
+    ltc_buffer *buffer = upload(std::vector<uint8_t>(bytes, 7));
+    ltc_buffer *other = upload(std::vector<uint8_t>(bytes, 8));
+    EXPECT_OK(driver().buffer_write(device, buffer, 10, {nullptr, 5}));
+    std::vector<uint8_t> wanted(bytes, 7);
+    std::fill_n(wanted.begin() + 10, 5, 0);
+    EXPECT_EQ(download<uint8_t>(buffer, bytes), wanted);
+    EXPECT_OK(driver().buffer_write(device, buffer, 0, {nullptr, bytes}));
+    EXPECT_EQ(download<uint8_t>(buffer, bytes), std::vector<uint8_t>(bytes));
+    EXPECT_EQ(download<uint8_t>(other, bytes), std::vector<uint8_t>(bytes, 8));
+    free(buffer);
+    free(other);
+  }
+}
+
 TEST_F(DeviceTest, HostPointerIsTheMemory) {
   ltc_buffer *buffer = upload(std::vector<int>{1, 2, 3});
   if (void *host = driver().buffer_host_pointer(device, buffer)) {

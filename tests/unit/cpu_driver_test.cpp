@@ -30,7 +30,7 @@ TEST(Pool, AlignsAndRounds) {
     Pool::Block block = pool.allocate(bytes);
     ASSERT_NE(block.data, nullptr) << bytes;
     EXPECT_GE(block.bytes, bytes);
-    EXPECT_LE(block.bytes, bytes + bytes / 8 + 64);
+    EXPECT_LE(block.bytes, bytes + bytes / 32 + 64);
     EXPECT_TRUE(aligned(block, block.bytes >= 2 * MiB ? 2 * MiB : 64)) << bytes;
     std::memset(block.data, 0xff, block.bytes);
     pool.free(block);

@@ -110,7 +110,10 @@ static const ltc_plugin table = {
     },
     [](ltc_device *, ltc_buffer *buffer, size_t,
        ltc_bytes data) -> ltc_error * {
-      std::memcpy(buffer->memory.data(), data.data, data.size);
+      if (data.data)
+        std::memcpy(buffer->memory.data(), data.data, data.size);
+      else
+        std::memset(buffer->memory.data(), 0, data.size);
       return nullptr;
     },
     [](ltc_device *, ltc_buffer *buffer, size_t, void *data,

@@ -7,6 +7,7 @@
 #include "pages.h"
 
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <sys/mman.h>
 
@@ -45,7 +46,18 @@ char *mapHuge(size_t bytes) {
 
 Pages::~Pages() {
   for (auto &[start, region] : regions)
-    munmap(start, regionBytes);
+    munmap(start, region.bytes);
+}
+
+/// Leaves the region that is being cut. What is left of it goes back, or the
+/// huge page in which its last block ends would be resident as a whole.
+void Pages::leaveRegion() {
+  Region &region = regions[current];
+  char *end = roundUp(current + region.used, page);
+  if (auto left = size_t(current + region.bytes - end)) {
+    munmap(end, left);
+    region.bytes -= left;
+  }
 }
 
 void *Pages::allocate(size_t bytes) {
@@ -55,14 +67,21 @@ void *Pages::allocate(size_t bytes) {
     char *start = mapHuge(regionBytes);
     if (!start)
       return nullptr;
+    if (current)
+      leaveRegion();
     current = start;
-    regions[current] = {};
+    regions[current] = {regionBytes};
   }
   Region &region = regions[current];
   char *block = current + region.used;
   region.used += (bytes + alignment - 1) / alignment * alignment;
   ++region.live;
   return block;
+}
+
+void Pages::clear(void *data, size_t bytes) {
+  if (madvise(data, bytes, MADV_DONTNEED))
+    std::memset(data, 0, bytes);
 }
 
 void Pages::release(void *data, size_t bytes) {
@@ -86,7 +105,7 @@ void Pages::release(void *data, size_t bytes) {
     region.used = 0;
     return;
   }
-  munmap(start, regionBytes);
+  munmap(start, region.bytes);
   regions.erase(found);
 }
 

@@ -26,12 +26,17 @@ public:
   void *allocate(size_t bytes);
   /// `bytes` as they were asked for.
   void release(void *data, size_t bytes);
+  /// Makes whole pages zeros, of which none is resident until it is used.
+  static void clear(void *data, size_t bytes);
 
 private:
   struct Region {
+    size_t bytes = 0;
     size_t used = 0; ///< up to here it was handed out
     size_t live = 0; ///< blocks that are not released
   };
+
+  void leaveRegion();
 
   std::map<char *, Region> regions; ///< by their first byte
   char *current = nullptr;          ///< the region that is being cut

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 namespace ltc::cpu {
 
@@ -17,12 +18,13 @@ namespace {
 
 constexpr size_t alignment = 64;
 
-/// Up to the next of eight steps between two powers of two, so that a block
-/// serves again for about its size. 0 when that overflows.
+/// Up to the next of 32 steps between two powers of two, so that a block serves
+/// again for about its size. With eight, the averages, gradients and parameters
+/// of a model took up to an eighth more than they hold. 0 when that overflows.
 size_t roundUp(size_t bytes) {
   if (bytes > PTRDIFF_MAX / 2)
     return 0;
-  size_t step = std::max(std::bit_floor(bytes) / 8, alignment);
+  size_t step = std::max(std::bit_floor(bytes) / 32, alignment);
   return std::max((bytes + step - 1) / step * step, alignment);
 }
 
@@ -85,6 +87,13 @@ void Pool::free(Block block) {
   auto entry = kept.emplace(block.bytes, Kept{block, {}});
   entry->second.age = ages.insert(ages.end(), entry);
   releaseUntil(highest + slack);
+}
+
+void Pool::clear(Block block) {
+  if (block.bytes >= Pages::smallest)
+    Pages::clear(block.data, block.bytes); // the steps are pages or more
+  else
+    std::memset(block.data, 0, block.bytes);
 }
 
 void Pool::release(KeptMap::iterator entry) {

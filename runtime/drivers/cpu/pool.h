@@ -30,6 +30,7 @@ public:
   };
   Block allocate(size_t bytes);
   void free(Block block);
+  static void clear(Block block); ///< fills it with zeros
   ltc_memory memory(bool resetPeak);
 
 private:

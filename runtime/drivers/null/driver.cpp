@@ -113,9 +113,11 @@ ltc_error *bufferWrite(ltc_device *, ltc_buffer *buffer, size_t offset,
                        ltc_bytes data) {
   if (!inside(buffer, offset, data.size))
     return fail(LTC_INVALID_ARGUMENT, "the write ends outside of the buffer");
-  if (data.size)
-    std::memcpy(static_cast<char *>(buffer->data) + offset, data.data,
-                data.size);
+  auto *to = static_cast<char *>(buffer->data) + offset;
+  if (data.data)
+    std::memcpy(to, data.data, data.size);
+  else if (data.size)
+    std::memset(to, 0, data.size);
   return nullptr;
 }
 

@@ -130,8 +130,7 @@ Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph,
       key, size_t(settings().cache_memory_bytes),
       [&] {
         Result<ExecutablePtr> made = build(graph, key, marks);
-        if (made && static_cast<const BoundProgram &>(**made).arenaBytes >=
-                        kWorthReleasing)
+        if (made && static_cast<const BoundProgram &>(**made).needsMuchMemory())
           releaseAfterBuild(siblingLibrary("libltc_compiler.so"));
         return made;
       },

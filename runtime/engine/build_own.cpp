@@ -56,7 +56,7 @@ void DeviceEngine::buildOwnVersion(BackgroundCompiles::Request request) {
   ++state.builds;
   auto &own = static_cast<BoundProgram &>(**built);
   own.forAllSizes = std::move(request.forAllSizes);
-  bool isLarge = own.arenaBytes >= kWorthReleasing;
+  bool isLarge = own.needsMuchMemory();
   cache.improve(request.key, std::move(*built),
                 size_t(settings().cache_memory_bytes));
   if (isLarge)

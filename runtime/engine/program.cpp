@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "engine/program.h"
 
+#include "engine/resident.h"
+
+
 namespace ltc::runtime {
 
 Program::Program(std::shared_ptr<Device> device, Artifact artifact,
@@ -86,6 +89,17 @@ std::optional<BoundProgram::Site> BoundProgram::siteOf(int64_t number) const {
     for (const ValueType &type : ran->inputs)
       site.operands += (site.operands.empty() ? "" : ", ") + type.str();
   return site;
+}
+
+size_t BoundProgram::bytesOfResults() const {
+  size_t bytes = 0;
+  for (const TensorType &result : results)
+    bytes += result.bytes();
+  return bytes;
+}
+
+bool BoundProgram::needsMuchMemory() const {
+  return arenaBytes + bytesOfResults() >= kWorthReleasing;
 }
 
 Result<std::shared_ptr<BoundProgram>>

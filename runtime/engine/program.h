@@ -66,6 +66,10 @@ public:
   std::vector<ValueType> inputs;
   std::vector<TensorType> results;
   size_t arenaBytes = 0;
+  /// Whether its first run makes so much memory resident that what a compile
+  /// left should go before it. Donated results count: an optimizer's averages
+  /// are memory that nobody has touched.
+  bool needsMuchMemory() const;
   /// How often it ran, if its program serves other sizes too. Any thread.
   std::atomic<int64_t> runs = 0;
   /// Whether a program for these sizes alone was asked for.
@@ -79,6 +83,7 @@ public:
 private:
   BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols,
                const Graph &graph);
+  size_t bytesOfResults() const;
   Source sourceOfNode(uint32_t node) const;
   std::string operandsOfNode(uint32_t node) const;
 

@@ -23,7 +23,7 @@ namespace ltc::runtime {
 /// system; the next write makes them anew, from zeros.
 LTC_API void discardContents(void *data, size_t bytes);
 
-/// Of scratch memory: a program that takes less leaves the peak to the compile,
+/// What a program writes: one that writes less leaves the peak to the compile,
 /// and the next compile would take 9 ms longer.
 constexpr size_t kWorthReleasing = size_t(16) << 20;
 

@@ -84,6 +84,7 @@ private:
   BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols,
                const Graph &graph);
   size_t bytesOfResults() const;
+  std::optional<ThreadChoice::Time> expectedTime() const;
   Source sourceOfNode(uint32_t node) const;
   std::string operandsOfNode(uint32_t node) const;
 

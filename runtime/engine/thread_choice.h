@@ -12,12 +12,18 @@
 // there, and uses the pool only when it is long enough to gain from it. A very
 // short one is not worth the queue's thread either.
 //
+// Our loops give the same bits on any number of threads. A library's kernels
+// may split a sum among them, so that a time would decide about rounding, and
+// a script would differ from itself. A program that calls them therefore gets
+// its threads by what it is expected to take, which its shapes say.
+//
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <optional>
 
 namespace ltc::runtime {
 
@@ -30,11 +36,18 @@ public:
     Time wall; ///< in which a device may work and the thread does not
   };
 
-  bool alone() const { return runs < kMeasured || shortest.cpu < kLong; }
-  bool isShort() const { return runs >= kMeasured && shortest.wall < kShort; }
-  bool isMeasuring() const {
-    return runs < kMeasured || (alone() && runs < kMeasuredIfAlone);
+  explicit ThreadChoice(std::optional<Time> expected = std::nullopt)
+      : expected(expected) {}
+
+  bool alone() const {
+    if (expected)
+      return *expected < kLong;
+    return runs < kMeasured || shortest.cpu < kLong;
   }
+  bool isShort() const {
+    return runs >= kMeasured && alone() && shortest.wall < kShort;
+  }
+  bool isMeasuring() const { return alone() && runs < kMeasuredIfAlone; }
   /// Tells when one run alone began and ended.
   void record(Times begin, Times end) {
     Times took{end.cpu - begin.cpu, end.wall - begin.wall};
@@ -56,6 +69,7 @@ private:
   /// What it costs in all to wake a thread and to be woken by it, with the
   /// memory that goes from one core to the other and back.
   static constexpr Time kShort = std::chrono::microseconds(30);
+  std::optional<Time> expected;
   int runs = 0;
   Times shortest{};
 };

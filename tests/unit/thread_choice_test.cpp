@@ -46,6 +46,20 @@ TEST(ThreadChoice, WhatIsNotLongIsMeasuredAFewTimesMore) {
   EXPECT_TRUE(choice.isShort());
 }
 
+TEST(ThreadChoice, NoTimeDecidesWhereAThreadMoreMayRoundOtherwise) {
+  for (auto [expected, alone] : {std::pair(microseconds(10), true),
+                                 std::pair(microseconds(10000), false)})
+    for (auto took : {microseconds(3), microseconds(5000)}) {
+      ThreadChoice choice(expected);
+      for (int run = 0; run < 20; ++run) {
+        EXPECT_EQ(choice.alone(), alone);
+        choice.record({}, {took, took});
+      }
+      EXPECT_EQ(choice.alone(), alone);
+      EXPECT_EQ(choice.isShort(), alone && took == microseconds(3));
+    }
+}
+
 TEST(ThreadChoice, ALongProgramGetsAllThreads) {
   ThreadChoice choice = after({{microseconds(5000), microseconds(5000)},
                                {microseconds(4000), microseconds(4000)}});

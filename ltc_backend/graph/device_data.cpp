@@ -13,12 +13,18 @@
 
 #include <ATen/ATen.h>
 
+#include <atomic>
+
 namespace ltc::backend {
+
+static std::atomic<uint64_t> dataMade;
 
 DeviceData::DeviceData(int64_t device, torch::lazy::Shape shape,
                        BufferPtr buffer)
     : BackendData(backendDevice(device), std::move(shape)),
-      buffer(std::move(buffer)) {}
+      buffer(std::move(buffer)), made(++dataMade) {}
+
+uint64_t DeviceData::lastMade() { return dataMade; }
 
 void DeviceData::Assign(const torch::lazy::BackendData &other) {
   buffer = static_cast<const DeviceData &>(other).buffer;

@@ -24,6 +24,9 @@ public:
   bool HasValue() const override { return buffer != nullptr; }
 
   BufferPtr buffer;
+  /// Later data has a greater number.
+  const uint64_t made;
+  static uint64_t lastMade();
   /// What the program said of its dimensions. Under the pending list's lock.
   std::vector<std::pair<uint32_t, DimMark::Kind>> marks;
   /// Scratch of the collector, under the pending list's lock.

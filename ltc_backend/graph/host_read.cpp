@@ -16,8 +16,10 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 namespace ltc::backend {
 
@@ -37,7 +39,7 @@ public:
   bool collect(const TensorData &tensor);
   bool collect(const Operand &value);
   /// Whether this line has read before since the last sync, other than in the
-  /// exception above; else notes the read. Under the same lock.
+  /// exceptions above; else notes the read. Under the same lock.
   bool comesAround(PendingList &list, SourceId line) const;
   /// The values, or none if a kernel failed: the graph will say why.
   std::vector<at::Tensor> compute();
@@ -51,7 +53,7 @@ private:
 
   bool add(const Operand &operand);
   bool addData(const Operand &operand, std::shared_ptr<DeviceData> data);
-  bool fits(const TensorType &type, bool isFill) const;
+  bool fits(const TensorType &type, bool isRounded) const;
   bool run(const Step &step);
 
   bool exact;
@@ -59,29 +61,39 @@ private:
   std::vector<Step> steps; ///< operands before those who use them
   std::map<Place, std::shared_ptr<DeviceData>> leaves;
   std::shared_ptr<DeviceData> firstLeaf;
+  bool ofNumbers = true; ///< the leaves have one element each
+  uint64_t newest = 0;   ///< when the last of the leaves was made
   std::set<const torch::lazy::Node *> seen;
   std::map<Place, at::Tensor> values;
 };
 } // namespace
 
-bool Cone::fits(const TensorType &type, bool isFill) const {
+bool Cone::fits(const TensorType &type, bool isRounded) const {
   int64_t elements = type.elements();
-  if (exact && !isFill && !isInteger(type.dtype) && type.dtype != DType::Bool)
+  if (exact && isRounded && !isInteger(type.dtype) && type.dtype != DType::Bool)
     return elements == 1;
   return elements <= kMaxElements;
 }
 
-/// One number throughout, such as the mask of a batch that has no padding.
-static bool isFill(const OpInfo &op) {
-  return op.name == "aten::ones" || op.name == "aten::zeros" ||
-         op.name == "aten::full";
+/// Whether an op may give other fractions on the device than on the host. Not
+/// so one number throughout, as the mask of a batch without padding, nor what
+/// only moves elements, as a mask of an image in the size of its features.
+static bool rounds(const OpInfo &op) {
+  static const std::set<std::string_view> kExact = {
+      "aten::ones",     "aten::zeros",
+      "aten::full",     "aten::upsample_nearest1d",
+      "aten::_to_copy", "aten::upsample_nearest2d"};
+  return !op.view && !kExact.contains(op.name);
 }
 
 bool Cone::addData(const Operand &operand, std::shared_ptr<DeviceData> data) {
-  if (!fits(operand.ltc().result(operand.index).type, /*isFill=*/false))
+  const TensorType &type = operand.ltc().result(operand.index).type;
+  if (!fits(type, /*isRounded=*/true))
     return false;
   if (!firstLeaf)
     firstLeaf = data;
+  ofNumbers &= type.elements() == 1;
+  newest = std::max(newest, data->made);
   leaves[{operand.node.get(), operand.index}] = std::move(data);
   return true;
 }
@@ -100,7 +112,7 @@ bool Cone::add(const Operand &operand) {
   if (seen.size() > kMaxNodes || op.random || !op.name.starts_with("aten::"))
     return false;
   for (const ResultType &result : node->call->results)
-    if (!fits(result.type, isFill(op)))
+    if (!fits(result.type, rounds(op)))
       return false;
   for (const Operand &input : node->inputs)
     if (!add(input))
@@ -123,11 +135,17 @@ bool Cone::collect(const Operand &value) {
 
 bool Cone::comesAround(PendingList &list, SourceId line) const {
   size_t times = 0;
-  for (const PendingList::HostRead &read : list.hostReads)
-    if (read.line == line && (++times == 2 || read.nodes != steps.size() ||
-                              read.data.lock() != firstLeaf))
+  for (const PendingList::HostRead &read : list.hostReads) {
+    if (read.line != line)
+      continue;
+    bool isSame = read.data.lock() == firstLeaf;
+    if (!isSame && ofNumbers && newest <= read.newest)
+      continue; // another layer's
+    if (!isSame || read.nodes != steps.size() || ++times == 2)
       return true;
-  list.hostReads.push_back({line, steps.size(), firstLeaf});
+  }
+  list.hostReads.push_back(
+      {line, steps.size(), firstLeaf, DeviceData::lastMade()});
   return false;
 }
 

@@ -12,7 +12,9 @@
 //
 // Reads also keep loops without steps from becoming one endless graph. So a
 // line that reads again ends the graph, unless it reads the same a second time,
-// as a model does that looks at its mask for two kinds of attention.
+// as a model does that looks at its mask for two kinds of attention, or numbers
+// that are older than its first read, as those are by which layers of one class
+// find their padding.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -43,6 +43,7 @@ struct PendingList {
     SourceId line;
     size_t nodes;
     std::weak_ptr<DeviceData> data;
+    uint64_t newest; ///< of all data there was
   };
   std::vector<HostRead> hostReads;
   /// Nodes that are computed for the error they may raise, until they are.

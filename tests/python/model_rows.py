@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils import _pytree as pytree
 
 BATCH = 4
 LENGTH = 12
@@ -26,6 +27,8 @@ class Model(NamedTuple):
     generates: bool = False
     # Ops of the step whose result shapes depend on values.
     fallbacks: frozenset[str] = frozenset()
+    # How often a step of the model's own code reads what the step computes.
+    reads: int = 0
 
 
 @functools.cache
@@ -51,10 +54,7 @@ def import_torchvision():
 
 
 def move(batch, device):
-    return {
-        name: value.to(device) if isinstance(value, torch.Tensor) else value
-        for name, value in batch.items()
-    }
+    return pytree.tree_map_only(torch.Tensor, lambda value: value.to(device), batch)
 
 
 def tokens(length=LENGTH):

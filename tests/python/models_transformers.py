@@ -3,6 +3,7 @@
 """The table of Hugging Face transformers' models of text and of sounds."""
 
 import torch
+import torch.nn.functional as F
 from model_rows import (
     BATCH,
     CLASSES,
@@ -65,15 +66,19 @@ WAVES = TINY | {
 }
 
 
-def row(name, batch, numbers, **expected):
+def made(name, numbers):
     def make():
         kind = getattr(package("transformers"), name)
         return kind(kind.config_class(**numbers))
 
+    return make
+
+
+def row(name, batch, numbers, **expected):
     def loss(model, batch):
         return model(**batch).loss
 
-    return Model(make, batch, loss, **expected)
+    return Model(made(name, numbers), batch, loss, **expected)
 
 
 def text():
@@ -130,6 +135,10 @@ def spoken_text():
 
 def translated_sounds():
     return {"input_features": torch.randn(BATCH, 8, 40), "labels": tokens(6)}
+
+
+def coded_sounds():
+    return {"input_values": torch.randn(2, 1, 800), "bandwidth": 36.0}
 
 
 def causal(name, numbers, batch=text, **expected):
@@ -263,6 +272,18 @@ TRANSFORMERS = {
         spoken_text,
         WAVES,
         fallbacks=frozenset({"aten::masked_select"}),
+    ),
+    "encodec": Model(
+        made(
+            "EncodecModel",
+            {"num_filters": 4, "hidden_size": 8, "codebook_dim": 8}
+            | {"codebook_size": 16, "upsampling_ratios": [4, 2]}
+            | {"target_bandwidths": [36.0], "sampling_rate": 24000},
+        ),
+        coded_sounds,
+        lambda model, batch: F.mse_loss(
+            model(**batch).audio_values, batch["input_values"]
+        ),
     ),
     "whisper": causal(
         "WhisperForConditionalGeneration",

@@ -55,6 +55,12 @@ def continued_series():
     return {"past_values": past, "future_values": future}
 
 
+def found_objects():
+    boxes = torch.rand(BATCH, 2, 4) / 2 + 0.1
+    labels = [{"class_labels": classes()[:2], "boxes": box} for box in boxes]
+    return {"pixel_values": images(64), "labels": labels}
+
+
 VISION = {
     "vit": row("ViTForImageClassification", classified_images, TINY_IMAGE),
     "deit": row("DeiTForImageClassification", classified_images, TINY_IMAGE),
@@ -95,6 +101,22 @@ VISION = {
         {"image_size": 32, "patch_size": 1, "hidden_sizes": [16, 16, 16]}
         | {"neck_hidden_sizes": [8, 8, 8, 8, 8, 8, 16], "num_attention_heads": 2}
         | {"num_labels": CLASSES},
+    ),
+    # Asks whether its encoder's layer is finite, and, for its boxes and for those
+    # they are matched with, whether corners are in order; matches on the host.
+    "detr": row(
+        "DetrForObjectDetection",
+        found_objects,
+        {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "num_queries": 5}
+        | {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+        | {"encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "num_labels": CLASSES}
+        | {"backbone": None, "use_timm_backbone": False}
+        | {
+            "backbone_config": {"model_type": "resnet", "out_features": ["stage2"]}
+            | STAGES
+            | {"embedding_size": 8}
+        },
+        reads=6,
     ),
     "clip": row(
         "CLIPModel",

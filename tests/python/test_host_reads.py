@@ -6,6 +6,7 @@ import threading
 
 import pytest
 import torch
+import torch.nn.functional as F
 import torch_ltc
 
 MASK = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]])
@@ -33,6 +34,8 @@ DECISIONS = {
     "a mean": lambda mask: mask.sum() / mask.numel() + 0.1,
     # As BART's decoder makes one: of floats, where no padding is.
     "no padding": lambda mask: torch.ones(2, 4, device=mask.device).bool().all(),
+    # As DETR fits the mask of its images to its features.
+    "resized": lambda mask: F.interpolate(mask[None, None].float(), (1, 2)).all(),
 }
 
 
@@ -111,6 +114,30 @@ def test_a_line_may_read_the_same_twice(counts):
         launches.append(counts["execute.launches"])
     assert launches == [0, 0, 1, 1, 2, 2]
     assert x.tolist() == [64, 64]
+
+
+def test_layers_may_ask_numbers_of_their_own(counts):
+    """As EnCodec's convolutions keep their kernel sizes, by which they pad."""
+
+    def run(device):
+        sizes = [torch.tensor(size).to(device) for size in (3, 5, 2, 4)]
+        x = torch.ones(1, 2, device=device)
+        for size in sizes:
+            x = F.pad(x * 2, (0, size - 1), value=1)
+        return x
+
+    lazy = run("lazy")
+    assert counts["execute.launches"] == 0 and counts["graph.host_reads"] == 4
+    assert torch.equal(lazy.cpu(), run("cpu"))
+    assert counts["execute.launches"] == 1
+
+
+def test_numbers_made_in_a_loop_end_the_graph(counts):
+    x = torch.ones(3, device="lazy")
+    for i in range(4):
+        x = x * 2 if torch.tensor(i).to("lazy") * 2 > 3 else x * 3
+    assert counts["execute.launches"] == 3
+    assert x.tolist() == [36, 36, 36]
 
 
 def test_a_loop_over_its_own_condition(counts):

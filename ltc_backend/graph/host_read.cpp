@@ -32,7 +32,7 @@ namespace {
 /// The nodes that lead to the values to be read, and the data they start from.
 class Cone {
 public:
-  /// With `exact`, floating-point values must be single numbers.
+  /// With `exact`, what is rounded must be a single number.
   explicit Cone(bool exact) : exact(exact) {}
 
   /// Whether the values can be had on the host. Under the pending list's lock.
@@ -53,7 +53,7 @@ private:
 
   bool add(const Operand &operand);
   bool addData(const Operand &operand, std::shared_ptr<DeviceData> data);
-  bool fits(const TensorType &type, bool isRounded) const;
+  bool fits(const OpNode &node) const;
   bool run(const Step &step);
 
   bool exact;
@@ -68,11 +68,10 @@ private:
 };
 } // namespace
 
-bool Cone::fits(const TensorType &type, bool isRounded) const {
-  int64_t elements = type.elements();
-  if (exact && isRounded && !isInteger(type.dtype) && type.dtype != DType::Bool)
-    return elements == 1;
-  return elements <= kMaxElements;
+/// Several numbers of a type whose sums and products are rounded.
+static bool areFractions(const TensorType &type) {
+  return type.elements() != 1 && !isInteger(type.dtype) &&
+         type.dtype != DType::Bool;
 }
 
 /// Whether an op may give other fractions on the device than on the host. Not
@@ -80,15 +79,31 @@ bool Cone::fits(const TensorType &type, bool isRounded) const {
 /// only moves elements, as a mask of an image in the size of its features.
 static bool rounds(const OpInfo &op) {
   static const std::set<std::string_view> kExact = {
-      "aten::ones",     "aten::zeros",
-      "aten::full",     "aten::upsample_nearest1d",
-      "aten::_to_copy", "aten::upsample_nearest2d"};
+      "aten::_to_copy", "aten::amax",
+      "aten::amin",     "aten::full",
+      "aten::max",      "aten::min",
+      "aten::ones",     "aten::upsample_nearest1d",
+      "aten::zeros",    "aten::upsample_nearest2d"};
   return !op.view && !kExact.contains(op.name);
+}
+
+bool Cone::fits(const OpNode &node) const {
+  bool takesFractions =
+      std::ranges::any_of(node.inputs, [](const Operand &input) {
+        return input.node && areFractions(input.ltc().result(input.index).type);
+      });
+  bool isExact = !exact || !rounds(*node.call->op);
+  return std::ranges::all_of(node.call->results, [&](const ResultType &result) {
+    const TensorType &type = result.type;
+    bool isWhole = isInteger(type.dtype) || type.dtype == DType::Bool;
+    return type.elements() <= kMaxElements &&
+           (isExact || isWhole || (!takesFractions && type.elements() == 1));
+  });
 }
 
 bool Cone::addData(const Operand &operand, std::shared_ptr<DeviceData> data) {
   const TensorType &type = operand.ltc().result(operand.index).type;
-  if (!fits(type, /*isRounded=*/true))
+  if (type.elements() > kMaxElements)
     return false;
   if (!firstLeaf)
     firstLeaf = data;
@@ -111,9 +126,8 @@ bool Cone::add(const Operand &operand) {
   const OpInfo &op = *node->call->op;
   if (seen.size() > kMaxNodes || op.random || !op.name.starts_with("aten::"))
     return false;
-  for (const ResultType &result : node->call->results)
-    if (!fits(result.type, rounds(op)))
-      return false;
+  if (!fits(*node))
+    return false;
   for (const Operand &input : node->inputs)
     if (!add(input))
       return false;

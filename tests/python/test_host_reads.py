@@ -34,6 +34,9 @@ DECISIONS = {
     "a mean": lambda mask: mask.sum() / mask.numel() + 0.1,
     # As BART's decoder makes one: of floats, where no padding is.
     "no padding": lambda mask: torch.ones(2, 4, device=mask.device).bool().all(),
+    # As torchvision's Normalize asks of the deviations it divides by.
+    "zero": lambda mask: (torch.tensor([0.2, 0.3], device=mask.device) == 0).any(),
+    "brightest": lambda mask: torch.tensor([0.5, 1.5], device=mask.device).max() > 1,
     # As DETR fits the mask of its images to its features.
     "resized": lambda mask: F.interpolate(mask[None, None].float(), (1, 2)).all(),
 }
@@ -60,11 +63,12 @@ def test_a_result_of_a_launch_is_decided_by_as_well(counts):
 @pytest.mark.parametrize(
     "decide",
     [
-        lambda: (SCORES.to("lazy") > 0).all(),
+        lambda: (SCORES.to("lazy") * 3 > 0).all(),
+        lambda: SCORES.to("lazy").sum() > 10,
         lambda: torch.ones(300, 300, device="lazy", dtype=torch.int32).sum(),
         lambda: torch.rand(1, device="lazy") > 2,
     ],
-    ids=["fractions", "large", "random"],
+    ids=["fractions", "a sum of fractions", "large", "random"],
 )
 def test_what_the_device_decides(decide, counts):
     with torch_ltc.settings.scope(rng="fast"):  # eager numbers come from the host

@@ -244,6 +244,16 @@ TRANSFORMERS = {
         | {"attn_layer_period": 2, "attn_layer_offset": 1, "mamba_d_state": 8}
         | {"mamba_dt_rank": 4, "use_mamba_kernels": False},
     ),
+    "recurrent gemma": row(
+        "RecurrentGemmaForCausalLM",
+        text,
+        GROUPED
+        | {"head_dim": 8, "lru_width": 32}
+        | {"block_types": ["recurrent", "attention"]},
+    ),
+    "gpt_oss": causal(
+        "GptOssForCausalLM", GROUPED | {"num_local_experts": 4, "head_dim": 8}
+    ),
     "rwkv": causal(
         "RwkvForCausalLM",
         {"vocab_size": VOCABULARY, "context_length": 32, "hidden_size": 32}

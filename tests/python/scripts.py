@@ -5,6 +5,7 @@
 Each is a generator that trains on a device and yields, a step, what it would log.
 """
 
+import io
 import itertools
 import math
 from collections.abc import Callable
@@ -244,6 +245,68 @@ def averaged_weights(device):
                 averaged.eval()(data[0][0]),
                 late.get_last_lr(),
             )
+
+
+@script(steps=7, settled=2, slow=True)
+def translation_of_packed_sequences(device):
+    rnn = nn.utils.rnn
+    words, read = nn.Embedding(20, 8, padding_idx=0), nn.GRU(8, 8, bidirectional=True)
+    write, ask, name = nn.LSTM(8, 16), nn.Linear(16, 16), nn.Linear(32, 20)
+    model = nn.ModuleList([words, read, write, ask, name]).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    for step in itertools.count():
+        lengths = [(9, 4, 7, 2), (3, 9, 5, 8)][step % 2]
+        texts = rnn.pad_sequence([torch.randint(1, 20, (n,)) for n in lengths])
+        texts, wanted = texts.to(device), torch.randint(1, 20, (6, 4)).to(device)
+        packed = rnn.pack_padded_sequence(
+            words(texts), torch.tensor(lengths), enforce_sorted=False
+        )
+        steps, last = read(packed)
+        steps, lengths = rnn.pad_packed_sequence(steps)
+        first = last.transpose(0, 1).reshape(1, 4, 16).tanh()
+        written, _ = write(words(wanted[:-1]), (first, torch.zeros_like(first)))
+        score = torch.einsum("tbd,sbd->tsb", ask(written), steps)
+        padding = torch.arange(len(texts))[:, None] >= lengths
+        share = score.masked_fill(padding.to(device), -1e9).softmax(1)
+        seen = torch.einsum("tsb,sbd->tbd", share, steps)
+        logits = name(torch.cat([written, seen], -1))
+        loss = F.cross_entropy(logits.flatten(0, 1), wanted[1:].flatten())
+        update(optimizer, loss)
+        yield loss.item()
+
+
+@script(steps=10, settled=8, slow=True)
+def resumed_from_a_checkpoint(device):
+    """Scaled and accumulated gradients, saved and loaded in mid-training."""
+
+    def begin():
+        layers = nn.Linear(8, 16), nn.LayerNorm(16), nn.Dropout(0.1), nn.Linear(16, 4)
+        model = nn.Sequential(*layers).to(device)
+        optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
+        return model, optimizer, torch.amp.GradScaler(device, init_scale=1024.0)
+
+    begun = begin()
+    for step in itertools.count():
+        model, optimizer, scaler = begun
+        for _ in range(2):
+            x, y = torch.randn(8, 8).to(device), torch.randint(0, 4, (8,)).to(device)
+            loss = F.cross_entropy(model(x), y) / 2
+            scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+        yield loss.item(), norm.item(), scaler.get_scale()
+        if step == 4:
+            saved, file = [part.state_dict() for part in begun], io.BytesIO()
+            torch.save([*saved, torch.get_rng_state()], file)
+            begun = begin()
+            file.seek(0)
+            *saved, numbers = torch.load(file, map_location=device)
+            for part, state in zip(begun, saved, strict=True):
+                part.load_state_dict(state)
+            torch.set_rng_state(numbers.cpu())
 
 
 @script(steps=8, settled=6)

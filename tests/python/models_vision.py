@@ -102,8 +102,8 @@ VISION = {
         | {"neck_hidden_sizes": [8, 8, 8, 8, 8, 8, 16], "num_attention_heads": 2}
         | {"num_labels": CLASSES},
     ),
-    # Asks whether its encoder's layer is finite, and, for its boxes and for those
-    # they are matched with, whether corners are in order; matches on the host.
+    # Asks whether its encoder's layer is finite and, for the matcher and for the
+    # loss, whether its boxes have their corners in order; matches on the host.
     "detr": row(
         "DetrForObjectDetection",
         found_objects,
@@ -116,7 +116,7 @@ VISION = {
             | STAGES
             | {"embedding_size": 8}
         },
-        reads=6,
+        reads=4,
     ),
     "clip": row(
         "CLIPModel",

@@ -25,6 +25,9 @@ struct Place {
 /// Integers from here on stand for "to the end", and are no size.
 constexpr int64_t kNoSize = int64_t(1) << 40;
 
+/// In place of an integer that varies: no other is one of these.
+constexpr uint64_t kAnySize = kNoSize - 1;
+
 bool varies(int64_t value) {
   return isSymbolic(value) || (value >= 2 && value < kNoSize);
 }
@@ -66,7 +69,7 @@ private:
       visitor.structure(uint64_t(value));
       return;
     }
-    visitor.structure(uint64_t(kNoSize));
+    visitor.structure(kAnySize);
     visitor.integer(value, kind, place);
   }
 

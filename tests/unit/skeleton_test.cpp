@@ -56,6 +56,7 @@ TEST(Skeleton, IsTheSameForOtherSizesAndForNothingElse) {
   // An empty and a broadcast dimension, an axis, an op, a list's length.
   EXPECT_NE(keyOf(text("0")), key);
   EXPECT_NE(keyOf(text("1")), key);
+  EXPECT_NE(keyOf(text("1099511627776")), key); // from here on no size
   EXPECT_NE(keyOf(text("8", "[4, -1]")), key);
   EXPECT_NE(keyOf(text("8", "[4, 16, 3]")), key);
   EXPECT_NE(keyOf(text("8", "[4, 16]", "2")), key);

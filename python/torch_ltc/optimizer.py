@@ -46,8 +46,11 @@ def foreach_as_one_op(stock):
     one_op = {"_multi_tensor_adam": _adam, "_multi_tensor_sgd": _sgd}[stock.__name__]
 
     def foreach(params, grads, *state, **options):
-        form = one_op if _is_one_op(params, state[0], options) else stock
-        return form(params, grads, *state, **options)
+        if not _is_one_op(params, state[0], options):
+            return stock(params, grads, *state, **options)
+        one_op(params, grads, *state, **options)
+        # As the loop's writes do; those of fused ops count in no PyTorch.
+        torch.autograd.graph.increment_version(params)
 
     return foreach
 

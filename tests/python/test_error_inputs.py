@@ -203,6 +203,93 @@ WRONG_ARGUMENTS = {
         ones(d, 2, 3, dtype=torch.float32), ones(d, 2, 3, dtype=torch.int64)
     ),
     "last of none": lambda d: torch.trapezoid(ones(d)),
+    "beta": lambda d: torch.nn.functional.smooth_l1_loss(
+        ones(d, 3), ones(d, 3), beta=-1.0
+    ),
+    "delta": lambda d: torch.nn.functional.huber_loss(
+        ones(d, 3), ones(d, 3), delta=-1.0
+    ),
+    "lambda": lambda d: torch.nn.functional.softshrink(ones(d, 3), -1.0),
+    "maxnorm": lambda d: torch.renorm(ones(d, 3, 3, dtype=torch.float32), 2, 0, -1.0),
+    "logits": lambda d: torch.nn.functional.binary_cross_entropy_with_logits(
+        ones(d, 3, dtype=torch.int64), ones(d, 3, dtype=torch.float32)
+    ),
+    "groups of integers": lambda d: torch.nn.functional.group_norm(
+        ones(d, 1, 4, 3, dtype=torch.float32), 2, ones(d, 4, dtype=torch.int64)
+    ),
+    "group of a strided": lambda d: torch.native_group_norm(
+        ones(d, 1, 4, 6)[..., ::2], None, None, 1, 4, 3, 2, 1e-5
+    ),
+    "addmm": lambda d: torch.addmm(ones(d, 2, 3), ones(d, 2, 2), ones(d, 2, 1)),
+    "addmm in place": lambda d: ones(d, 5).addmm_(ones(d, 2, 2), ones(d, 2, 3)),
+    "baddbmm": lambda d: torch.baddbmm(ones(d, 5), ones(d, 2, 2, 3), ones(d, 2, 3, 4)),
+    "addmv": lambda d: torch.addmv(ones(d, 5), ones(d, 2, 3), ones(d, 3)),
+    "addr": lambda d: torch.addr(ones(d, 5), ones(d, 2), ones(d, 3)),
+    "mixed convolution": lambda d: torch.conv1d(
+        ones(d, 1, 1, 4, dtype=torch.int64), ones(d, 1, 1, 2, dtype=torch.float32)
+    ),
+    "output padding": lambda d: torch.conv_transpose1d(
+        ones(d, 1, 1, 4), ones(d, 1, 1, 2), output_padding=3
+    ),
+    "segments": lambda d: torch.segment_reduce(
+        ones(d, 3, dtype=torch.int32), "sum", lengths=ones(d, 1, dtype=torch.int64) * 3
+    ),
+    "index of floats": lambda d: ones(d, 3).index_select(0, ones(d, 1)),
+    "index of a matrix": lambda d: ones(d, 3).index_select(
+        0, ones(d, 1, 1, dtype=torch.int64)
+    ),
+    "item of another dtype": lambda d: ones(d, 3).__setitem__(
+        ones(d, 1, dtype=torch.int64), ones(d, 1, dtype=torch.float64)
+    ),
+    "items of another number": lambda d: ones(d, 3).__setitem__(
+        ones(d, 2, dtype=torch.int64), ones(d, 3)
+    ),
+    "index_reduce": lambda d: ones(d, 3).index_reduce(
+        0, ones(d, 1, dtype=torch.int64), ones(d, 1, dtype=torch.float64), "mean"
+    ),
+    "index_copy": lambda d: ones(d, 3).index_copy(
+        0, ones(d, 1, dtype=torch.int64), ones(d, 1, dtype=torch.float64)
+    ),
+    "grid": lambda d: torch.nn.functional.grid_sample(
+        ones(d, 1, 1, 4, 4, dtype=torch.float32), ones(d, 1, 3, 3, 2, dtype=torch.int64)
+    ),
+    "sort": lambda d: ones(d, 3).sort(2),
+    "cummax": lambda d: torch.cummax(ones(d), 1),
+    "mvlgamma": lambda d: torch.mvlgamma(ones(d, 3, dtype=torch.float32), 0),
+    "complex of a strided": lambda d: torch.view_as_complex(ones(d, 3, 4)[:, ::2]),
+    "complex of odd strides": lambda d: torch.view_as_complex(ones(d, 3, 3)[:, :2]),
+    "complex of an odd place": lambda d: torch.view_as_complex(
+        ones(d, 9)[1:].view(4, 2)
+    ),
+    "dtype of a transposed": lambda d: ones(d, 4, 4).t().view(torch.float32),
+    "dtype of an odd place": lambda d: ones(d, 9)[1:].view(torch.float32),
+    "negative stride": lambda d: ones(d, 9).as_strided((3,), (-1,), 4),
+    "negative offset": lambda d: ones(d, 9).as_strided((3,), (1,), -7),
+    "slice of another size": lambda d: torch.as_strided_scatter(
+        ones(d, 9), ones(d, 1), (2,), (1,)
+    ),
+    "strides too few": lambda d: torch.empty_strided((3, 3), (1,), device=d),
+    "negative size": lambda d: torch.empty(-1, device=d),
+}
+# Calls that end eager's process, or read outside of its tensors, with the words for it.
+FATAL = {
+    "pivots": (
+        lambda: torch.lu_unpack(ones("lazy", 3, 3), ones("lazy", 0, dtype=torch.int32)),
+        "LU_pivots should have the shape",
+    ),
+    "statistics": (
+        lambda: torch.native_batch_norm(
+            ones("lazy", 2, 3, 4),
+            None,
+            None,
+            ones("lazy", 0),
+            ones("lazy", 3),
+            False,
+            0.1,
+            1e-5,
+        ),
+        "running_mean should contain 3 elements not 0",
+    ),
 }
 
 
@@ -213,3 +300,28 @@ def test_arguments_are_refused_at_the_call(program):
     with pytest.raises((RuntimeError, IndexError)) as lazy:
         program("lazy")
     assert is_eagers(lazy.value, eager.value)
+
+
+@pytest.mark.parametrize("program, words", FATAL.values(), ids=FATAL)
+def test_fatal_calls_are_refused(program, words):
+    with pytest.raises(RuntimeError, match=words):
+        program()
+
+
+def test_a_number_is_refused_after_another_was_taken():
+    x = ones("lazy", 3, dtype=torch.float32)
+    loss = torch.nn.functional.smooth_l1_loss
+    for beta in (0.5, 0.25):
+        loss(x, x, beta=beta)
+        with pytest.raises(RuntimeError, match="negative values for beta"):
+            loss(x, x, beta=-beta)
+
+
+def test_equal_compares_tensors_of_two_dtypes():
+    for dtype in (torch.bool, torch.int64, torch.float64):
+        for other in (torch.ones(2, dtype=dtype), torch.zeros(2, dtype=dtype)):
+            wanted = torch.equal(torch.ones(2), other)
+            assert (
+                torch.equal(ones("lazy", 2, dtype=torch.float32), other.to("lazy"))
+                == wanted
+            )

@@ -20,6 +20,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/polygamma.h>
 #include <c10/core/ScalarType.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 namespace ltc::backend {
 namespace {
@@ -95,12 +96,16 @@ private:
     call.reserve(arguments);
     for (const IValue &value : torch::jit::last(*stack, arguments))
       call.push_back(mapTensors(value, inner));
-    {
+    try {
       at::AutoDispatchSkipFunctionalize below;
       twin.callBoxed(&call);
+      checkFits(self, call[0].toTensor());
+    } catch (const c10::Error &) {
+      // The kernel that writes may have words of its own.
+      check.ask(torch::jit::last(*stack, arguments));
+      throw;
     }
     const at::Tensor &result = call[0].toTensor();
-    checkFits(self, result);
     if (isDirect(self) && takeValue(self, result)) {
       torch::jit::drop(*stack, arguments - 1);
       return;
@@ -125,6 +130,14 @@ private:
   WriteCheck check;
 };
 
+/// Eager's kernels of lists call the in-place op of each tensor, which counts
+/// for autograd: what it has saved is not to be used after a write.
+void countWrites(const IValue &list) {
+  if (!c10::impl::tls_is_dispatch_key_excluded(DispatchKey::ADInplaceOrView))
+    for (const IValue &self : list.toListRef())
+      self.toTensor().unsafeGetTensorImpl()->bump_version();
+}
+
 /// torch._foreach_add_ and its like: PyTorch's kernel, unless all tensors can
 /// be updated directly.
 class ListKernel final : public OverStock {
@@ -135,21 +148,28 @@ public:
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     auto values = torch::jit::last(*stack, info.arguments.size());
+    const IValue list = values[0];
+    if (update(list, values))
+      torch::jit::drop(*stack, info.arguments.size());
+    else
+      stock.callBoxed(op, keys, stack);
+    countWrites(list);
+  }
+
+private:
+  bool update(const IValue &list, c10::ArrayRef<IValue> values) const {
     c10::SmallVector<const at::Tensor *, 8> selves;
-    for (const IValue &self : values[0].toListRef())
+    for (const IValue &self : list.toListRef())
       selves.push_back(&self.toTensor());
     auto isDirect = [](const at::Tensor *self) {
       return isFunctionalLazy(*self) && isAlone(*self);
     };
-    if (isOrdinary(info) && std::ranges::all_of(selves, isDirect)) {
-      CallReader call(info, values);
-      if (updateDirectly(selves, call))
-        return torch::jit::drop(*stack, info.arguments.size());
-    }
-    stock.callBoxed(op, keys, stack);
+    if (!isOrdinary(info) || !std::ranges::all_of(selves, isDirect))
+      return false;
+    CallReader call(info, values);
+    return updateDirectly(selves, call);
   }
 
-private:
   const OpInfo &info; ///< of the twin
 };
 

@@ -71,6 +71,11 @@ constexpr std::array rows = {
     Row{"addbmm", ""},
     Row{"addmv", ""},
     Row{"addr", ""},
+    // Their kernels refuse some numbers.
+    Row{"huber_loss", "delta"},
+    Row{"renorm", "maxnorm"},
+    Row{"smooth_l1_loss", "beta"},
+    Row{"softshrink", "lambd"},
     // With and without dropout are two kernels.
     Row{"_scaled_dot_product_*", "dropout_p"},
     Row{"_fused_sdp_choice", "dropout_p"},

@@ -67,6 +67,8 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
 /// cpu_check.cpp: throws what eager says of dtypes that its kernel has nothing
 /// for, and of what else meta kernels and the compiler's rows would take.
 void checkCall(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
+/// Throws if what is to be written into a view has not its size.
+void checkSlice(const at::Tensor &slice, const at::Tensor &source);
 
 /// random.cpp: with rng=eager, runs a random op on the CPU with the generator
 /// that eager would use. False: the caller records it with a seed.

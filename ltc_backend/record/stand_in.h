@@ -10,6 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <functional>
 #include <map>
 
 namespace ltc::backend {
@@ -17,7 +18,7 @@ namespace ltc::backend {
 /// Tensors that a kernel may be asked about a call with.
 struct StandIn {
   c10::DeviceType device;
-  at::Tensor (*make)(const at::Tensor &like);
+  std::function<at::Tensor(const at::Tensor &like)> make;
 };
 extern const StandIn onMeta, onMetaRowMajor;
 extern const StandIn onCpu;         ///< zeros with the strides of the tensor

@@ -20,6 +20,7 @@
 #include "ltc_backend/record/wrapper.h"
 
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/FunctionalTensorWrapper.h>
 
 namespace ltc::backend {
@@ -45,6 +46,7 @@ static Tensor emptyBare(at::IntArrayRef size,
            "make the tensor on the CPU"});
   TORCH_CHECK(!pinMemory.value_or(false),
               "Only dense CPU tensors can be pinned");
+  at::detail::check_size_nonnegative(size);
   static const OpInfo &zeros = opInfo("aten::zeros", "");
   int64_t ordinal = ordinalOf(device);
   // Uninitialised memory is zeros here: the node falls away when the tensor is
@@ -74,6 +76,8 @@ static Tensor emptyStrided(at::IntArrayRef size, at::IntArrayRef strides,
                            std::optional<at::Device> device,
                            std::optional<bool> pinMemory) {
   Tensor bare = emptyBare(size, dtype, layout, device, pinMemory);
+  // Throws if strides are too few, or less than 0.
+  at::detail::computeStorageNbytes(size, strides, bare.itemsize());
   if (!isRowMajor(size, strides))
     setLayout(*bare.unsafeGetTensorImpl(), size, {strides.vec()});
   return wrap(bare);

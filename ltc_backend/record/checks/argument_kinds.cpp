@@ -40,7 +40,7 @@ static void addKind(Hasher &hasher, const ArgumentInfo &argument,
   const IValue &first = value.isList() && !value.toListRef().empty()
                             ? value.toListRef()[0]
                             : value;
-  if (takesNumbers(argument))
+  if (takesNumbers(argument) && (argument.liftable || value.isList()))
     addTag(hasher, first.isInt()      ? KeyTag::Int
                    : first.isBool()   ? KeyTag::Bool
                    : first.isNone()   ? KeyTag::None
@@ -48,7 +48,8 @@ static void addKind(Hasher &hasher, const ArgumentInfo &argument,
                                       : KeyTag::Other);
   else if (isSize(argument, value))
     hasher.add(c10::multiply_integers(value.toIntVector()) == 1);
-  else if (argument.kind == ArgumentKind::Attribute && !value.isList())
+  else if (!argument.liftable && argument.kind != ArgumentKind::Placement &&
+           !value.isList())
     addAttribute(hasher, value);
 }
 

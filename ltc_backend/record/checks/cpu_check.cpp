@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/call_key.h"
 #include "ltc_backend/record/checks/argument_kinds.h"
+#include "ltc_backend/record/checks/size_labels.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
@@ -29,8 +30,14 @@ static bool isBoolNumber(const c10::Argument &schema, const IValue &value) {
   return value.isBool() && schema.type()->kind() == c10::TypeKind::NumberType;
 }
 
-/// Whether small tensors that fit each other are computed as large ones are, so
-/// that what is refused of them is about no value and no size.
+/// Meta kernels see to it that sizes fit.
+static bool isElementwise(const OpInfo &info) {
+  return info.handle.hasTag(at::Tag::pointwise) ||
+         info.name.starts_with("aten::_foreach_");
+}
+
+/// Whether small tensors whose sizes compare alike are computed as large ones
+/// are, so that what is refused of them is about no value.
 static bool isAlikeWhenSmall(const OpInfo &info) {
   static const auto *names =
       new std::set<std::string>{"aten::_log_softmax",
@@ -42,17 +49,36 @@ static bool isAlikeWhenSmall(const OpInfo &info) {
                                 "aten::addmv",
                                 "aten::baddbmm",
                                 "aten::binary_cross_entropy",
+                                "aten::binary_cross_entropy_with_logits",
                                 "aten::bmm",
-                                "aten::huber_loss",
+                                "aten::cummax",
+                                "aten::cummin",
+                                "aten::cumprod",
+                                "aten::cumsum",
+                                "aten::grid_sampler_2d",
+                                "aten::grid_sampler_3d",
+                                "aten::index_copy",
+                                "aten::index_fill.int_Scalar",
+                                "aten::index_fill.int_Tensor",
+                                "aten::index_put",
+                                "aten::index_reduce",
+                                "aten::index_select",
                                 "aten::linalg_lu_factor_ex",
                                 "aten::mm",
                                 "aten::mv",
+                                "aten::mvlgamma",
                                 "aten::nll_loss2d_forward",
                                 "aten::nll_loss_forward",
+                                "aten::put",
+                                "aten::renorm",
                                 "aten::rsub.Scalar",
-                                "aten::rsub.Tensor"};
-  return info.handle.hasTag(at::Tag::pointwise) ||
-         info.name.starts_with("aten::_foreach_") || names->count(info.name);
+                                "aten::rsub.Tensor",
+                                "aten::segment_reduce",
+                                "aten::smooth_l1_loss",
+                                "aten::sort",
+                                "aten::sort.stable",
+                                "aten::take"};
+  return isElementwise(info) || names->count(info.name);
 }
 
 /// Whether the meta kernel lets shapes and numbers pass that the CPU's refuses,
@@ -121,6 +147,26 @@ static bool isCountOfIntegers(const OpInfo &info,
                              /*includeBool=*/false);
 }
 
+/// How many elements a mask chooses, only its values tell.
+static bool hasMask(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  bool found = false;
+  if (info.name == "aten::index_put")
+    forEachTensor(arguments[1], [&](const at::Tensor &index) {
+      found |= index.defined() && (index.scalar_type() == at::kBool ||
+                                   index.scalar_type() == at::kByte);
+    });
+  return found;
+}
+
+/// The arguments less the values that are checked before all else.
+static std::vector<IValue> withoutValues(const OpInfo &info,
+                                         c10::ArrayRef<IValue> arguments) {
+  std::vector<IValue> rest = arguments.vec();
+  if (info.name == "aten::segment_reduce")
+    rest[6] = true; // "unsafe": the lengths are not added up
+  return rest;
+}
+
 static bool takes(const OpInfo &info, std::vector<IValue> standIns) {
   try {
     callOnStandIns(info.handle, std::move(standIns));
@@ -130,21 +176,34 @@ static bool takes(const OpInfo &info, std::vector<IValue> standIns) {
   }
 }
 
+/// Whether the kernel looks at all there is to check before it computes: not at
+/// a dilation of 0, padding of the result, and other dtypes than the input's.
+static bool isPlainConvolution(c10::ArrayRef<IValue> arguments) {
+  at::ScalarType type = arguments[0].toTensor().scalar_type();
+  for (const IValue &value : arguments.slice(1, 2))
+    if (value.isTensor() && value.toTensor().defined() &&
+        value.toTensor().scalar_type() != type)
+      return false;
+  auto padding = arguments[7].toIntVector();
+  return !std::ranges::count(arguments[5].toIntVector(), 0) &&
+         std::ranges::count(padding, 0) == std::ssize(padding);
+}
+
 /// Whether the kernel takes the call with so few elements that it has next to
 /// no work.
 static bool takesFew(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
-  if (isAlikeWhenSmall(info))
-    return takes(info, replaceAll(arguments, onCpuSmall));
-  // A dilation of 0 is only seen by the kernels that compute.
-  if (info.name != "aten::convolution" ||
-      std::ranges::count(arguments[5].toIntVector(), 0))
+  if (isAlikeWhenSmall(info)) {
+    SizeLabels labels(arguments);
+    return takes(info, replaceAll(arguments, labels.standIn()));
+  }
+  if (info.name != "aten::convolution" || !isPlainConvolution(arguments))
     return false;
   std::vector<IValue> noSamples = replaceAll(arguments, onCpuFlat);
   noSamples[0] = noSamples[0].toTensor().slice(0, 0, 0);
   return takes(info, std::move(noSamples));
 }
 
-/// Whether the kernel takes zeros or ones. Throws what it says of them, unless
+/// Whether the kernel takes zeros or ones. Throws what it says of zeros, unless
 /// it may be about the values: what it says of zeros of float too, or of a
 /// division by them.
 static bool takesOrThrows(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
@@ -165,11 +224,16 @@ static bool takesOrThrows(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   return false;
 }
 
-/// What is written into a view must have its size, which the meta kernel does
-/// not look at.
+void checkSlice(const at::Tensor &slice, const at::Tensor &source) {
+  TORCH_CHECK(slice.sizes() == source.sizes(),
+              "expected src to have a size equal to the slice of self. src "
+              "size = ",
+              source.sizes(), ", slice size = ", slice.sizes());
+}
+
+/// The meta kernel does not look at sizes.
 static void checkScatter(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   static const auto *views = new std::map<std::string, c10::OperatorName>{
-      {"aten::as_strided_scatter", {"aten::as_strided", ""}},
       {"aten::diagonal_scatter", {"aten::diagonal", ""}},
       {"aten::select_scatter", {"aten::select", "int"}},
       {"aten::slice_scatter", {"aten::slice", "Tensor"}}};
@@ -183,11 +247,7 @@ static void checkScatter(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
       .findSchemaOrThrow(found->second.name.c_str(),
                          found->second.overload_name.c_str())
       .callBoxed(&stack);
-  at::Tensor slice = stack.back().toTensor();
-  TORCH_CHECK(slice.sizes() == source.sizes(),
-              "expected src to have a size equal to the slice of self. src "
-              "size = ",
-              source.sizes(), ", slice size = ", slice.sizes());
+  checkSlice(stack.back().toTensor(), source);
 }
 
 /// Meta kernels and the compiler's rows take what the CPU's kernels refuse.
@@ -197,6 +257,10 @@ void checkCall(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
       isCountOfIntegers(info, arguments))
     return;
   checkScatter(info, arguments);
+  if (hasMask(info, arguments))
+    return;
+  std::vector<IValue> asked = withoutValues(info, arguments);
+  arguments = asked;
   bool isRare = hasRareDtypes(info, arguments);
   if (checksMoreThanMeta(info))
     return void((!isRare && takesFew(info, arguments)) ||
@@ -205,6 +269,10 @@ void checkCall(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
     return;
   static auto *taken = new KeySet;
   Hash128 kinds = kindsOf(info, arguments);
+  if (isAlikeWhenSmall(info) && !isElementwise(info)) {
+    Hash128 sizes = SizeLabels(arguments).hashOf(arguments);
+    kinds = Hasher().add(kinds).add(sizes).finish();
+  }
   if (taken->contains(kinds))
     return;
   if (takesFew(info, arguments) || takesOrThrows(info, arguments))

@@ -23,8 +23,31 @@ static bool isMissing(const IValue *value) {
   return !value || !value->isTensor() || !value->toTensor().defined();
 }
 
+/// Statistics are read and written for each channel.
+static void checkStatistics(const IValue *value, const char *name,
+                            const at::Tensor &input) {
+  if (!isMissing(value) && input.dim() >= 2)
+    TORCH_CHECK(value->toTensor().numel() == input.size(1), name,
+                " should contain ", input.size(1), " elements not ",
+                value->toTensor().numel());
+}
+
+/// A pivot is read for each row that the factors have in common.
+static void checkPivots(const at::Tensor &factors, const at::Tensor &pivots) {
+  if (factors.dim() < 2)
+    return;
+  std::vector<int64_t> wanted =
+      factors.sizes().slice(0, factors.dim() - 1).vec();
+  wanted.back() = std::min(factors.size(-1), factors.size(-2));
+  TORCH_CHECK(pivots.sizes() == wanted,
+              "torch.lu_unpack: LU_pivots should have the shape ",
+              at::IntArrayRef(wanted), " not ", pivots.sizes());
+}
+
 /// The words are those of the kernels in front of these.
 void refuseFatalCall(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  if (info.name == "aten::lu_unpack" && arguments[3].toBool())
+    checkPivots(arguments[0].toTensor(), arguments[1].toTensor());
   if (info.name.find("batch_norm") == info.name.npos)
     return;
   const IValue *input = find(info, arguments, "input");
@@ -35,6 +58,9 @@ void refuseFatalCall(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
               "input tensor must have at least one element, but got "
               "input_sizes = ",
               input->toTensor().sizes());
+  if (!isEmpty)
+    for (const char *name : {"running_mean", "running_var"})
+      checkStatistics(find(info, arguments, name), name, input->toTensor());
   const IValue *training = find(info, arguments, "training");
   if (training && !training->toBool())
     TORCH_CHECK(isEmpty || !isMissing(find(info, arguments, "running_mean")),

@@ -34,17 +34,21 @@ static bool isListed(const OpInfo &info) {
       "aten::_native_batch_norm_legit_functional",
       "aten::_native_batch_norm_legit_no_training",
       "aten::_native_multi_head_attention",
+      "aten::addr",
       "aten::fractional_max_pool3d_backward",
       "aten::geqrf",
       "aten::histogram.bin_ct",
+      "aten::huber_loss",
       "aten::multi_margin_loss",
       "aten::multi_margin_loss_backward",
       "aten::multilabel_margin_loss_backward",
       "aten::multilabel_margin_loss_forward",
       "aten::native_batch_norm",
+      "aten::native_group_norm",
       "aten::native_layer_norm",
       "aten::pixel_shuffle",
-      "aten::pixel_unshuffle"};
+      "aten::pixel_unshuffle",
+      "aten::soft_margin_loss"};
   return names->count(info.name);
 }
 

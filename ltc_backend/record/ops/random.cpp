@@ -98,7 +98,7 @@ static void dropoutEagerly(torch::jit::Stack &stack) {
   stack.emplace_back(wrap(mask));
 }
 
-static constexpr StandIn nothingOnCpu = {
+static const StandIn nothingOnCpu = {
     c10::kCPU,
     [](const at::Tensor &like) { return at::empty({0}, like.scalar_type()); }};
 

@@ -58,6 +58,28 @@ private:
 };
 } // namespace
 
+namespace {
+/// Of views that take elements of the storage together: the meta kernel looks
+/// at the strides that the tensor reports.
+struct RegroupingViewKernel final : OverStock {
+  using OverStock::OverStock;
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    const Tensor &self = arguments[0].toTensor();
+    if (isFunctionalLazy(self) &&
+        !(self.is_contiguous() && self.storage_offset() == 0)) {
+      Tensor like = metaLike(self);
+      like.unsafeGetTensorImpl()->set_storage_offset(self.storage_offset());
+      std::vector<c10::IValue> call = arguments.vec();
+      call[0] = like;
+      callOnStandIns(op, std::move(call));
+    }
+    stock.callBoxed(op, keys, stack);
+  }
+};
+} // namespace
+
 /// Whether a view on the way to the tensor is one of these.
 static bool anyViewIs(const Tensor &self,
                       std::initializer_list<std::string_view> classes) {
@@ -161,6 +183,11 @@ private:
                         at::IntArrayRef stride, int64_t offset) {
     if (size.size() != stride.size())
       return; // the kernel has its own words for that
+    TORCH_CHECK(std::ranges::all_of(stride, [](int64_t by) { return by >= 0; }),
+                "as_strided: Negative strides are not supported at the moment, "
+                "got strides: ",
+                stride);
+    TORCH_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
     size_t itemsize = self.itemsize();
     size_t wanted =
         at::detail::computeStorageNbytes(size, stride, itemsize, offset);
@@ -187,7 +214,7 @@ struct ViewCopyKernel final : c10::OperatorKernel {
       info.view->callBoxed(stack);
     } catch (const std::exception &) {
       // The kernel of the copy may have words of its own.
-      callOnStandIns(info.handle, replaceAll(arguments, onCpuFlat));
+      callOnStandIns(info.handle, replaceAll(arguments, onCpu));
       if (info.name != "aten::view_copy")
         throw;
       // What view() refuses because of strides, its copy does not.
@@ -263,13 +290,19 @@ static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
                      : self.clone();
   Tensor result =
       whole.as_strided(self.sizes(), self.strides(), self.storage_offset());
-  result.as_strided(size, stride, offset.value_or(self.storage_offset()))
-      .copy_(source);
+  Tensor slice =
+      result.as_strided(size, stride, offset.value_or(self.storage_offset()));
+  checkSlice(slice, source);
+  slice.copy_(source);
   return result;
 }
 
 void registerStridedViews(torch::Library &library) {
   implementBoxed<ViewKernel>(library, "view", atenOp("view"));
+  implementBoxed<RegroupingViewKernel>(library, "view.dtype",
+                                       atenOp("view", "dtype"));
+  implementBoxed<RegroupingViewKernel>(library, "view_as_complex",
+                                       atenOp("view_as_complex"));
   implementBoxed<AsStridedKernel>(library, "as_strided", atenOp("as_strided"));
   implementBoxed<AsStridedInPlaceKernel>(library, "as_strided_",
                                          atenOp("as_strided_"));

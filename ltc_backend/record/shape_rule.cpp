@@ -157,17 +157,19 @@ static bool hasResidualsByRank(const OpInfo &info,
          self.size(-2) > self.size(-1);
 }
 
-/// Kernels refuse some tensors without elements, as max() does, and meta
-/// kernels let them pass. The CPU's kernel has next to nothing to do to tell.
-static void checkEmpty(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+/// Kernels refuse some tensors without elements, as max() does, and lay out
+/// others in ways of their own, of both of which meta kernels know nothing. The
+/// CPU's kernel has next to nothing to do to tell.
+static void askAboutEmpty(const OpInfo &info, c10::ArrayRef<IValue> arguments,
+                          torch::jit::Stack &results) {
   bool any = false;
   for (const IValue &value : arguments)
     forEachTensor(value, [&](const at::Tensor &tensor) {
       any |= tensor.defined() && tensor.numel() == 0;
     });
   if (any && !info.random)
-    callOnStandIns(info.view.value_or(info.handle),
-                   replaceAll(arguments, onCpu));
+    results = callOnStandIns(info.view.value_or(info.handle),
+                             replaceAll(arguments, onCpu));
 }
 
 /// Puts tensors like the results on the stack. What a kernel refuses because of
@@ -208,7 +210,7 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   }
   if (isInferred) {
     if (!misleads)
-      checkEmpty(info, arguments);
+      askAboutEmpty(info, arguments, stack);
     return true;
   }
   if (std::ranges::any_of(arguments, isStrided)) {

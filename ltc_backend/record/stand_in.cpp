@@ -165,8 +165,8 @@ struct Silence final : c10::WarningHandler {
 };
 } // namespace
 
-void callOnStandIns(const c10::OperatorHandle &op,
-                    std::vector<c10::IValue> arguments) {
+std::vector<c10::IValue> callOnStandIns(const c10::OperatorHandle &op,
+                                        std::vector<c10::IValue> arguments) {
   const auto &schema = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (schema[i].name() == "generator")
@@ -180,6 +180,7 @@ void callOnStandIns(const c10::OperatorHandle &op,
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   at::AutoDispatchSkipFunctionalize belowFunctionalization;
   op.callBoxed(&arguments);
+  return arguments;
 }
 
 } // namespace ltc::backend

@@ -74,9 +74,10 @@ private:
   std::map<const c10::StorageImpl *, c10::Storage> memory;
 };
 
-/// Calls the op on stand-ins below autograd and functionalisation, quietly and
-/// with no effect on the default generator. Throws what the op throws.
-void callOnStandIns(const c10::OperatorHandle &op,
-                    std::vector<c10::IValue> arguments);
+/// What the op returns for stand-ins, called below autograd and
+/// functionalisation, quietly and with no effect on the default generator.
+/// Throws what the op throws.
+std::vector<c10::IValue> callOnStandIns(const c10::OperatorHandle &op,
+                                        std::vector<c10::IValue> arguments);
 
 } // namespace ltc::backend

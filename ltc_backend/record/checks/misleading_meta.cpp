@@ -90,11 +90,15 @@ bool hasMisleadingStrides(const OpInfo &info) {
       "aten::_batch_norm_with_update_functional_backward",
       "aten::_fft_c2r",
       "aten::_fft_r2c",
+      "aten::angle",
       "aten::batch_norm_backward",
       "aten::channel_shuffle",
       "aten::copysign.Tensor",
       "aten::div.Tensor_mode",
       "aten::floor_divide",
+      "aten::glu_backward",
+      "aten::hardswish_backward",
+      "aten::hardtanh_backward",
       "aten::heaviside",
       "aten::huber_loss_backward",
       "aten::linalg_householder_product",
@@ -103,6 +107,7 @@ bool hasMisleadingStrides(const OpInfo &info) {
       "aten::logical_and",
       "aten::logical_or",
       "aten::logical_xor",
+      "aten::masked_scatter",
       "aten::max_unpool2d",
       "aten::max_unpool3d",
       "aten::mse_loss_backward",
@@ -113,10 +118,14 @@ bool hasMisleadingStrides(const OpInfo &info) {
       "aten::nll_loss2d_backward",
       "aten::nll_loss_backward",
       "aten::ormqr",
+      "aten::pow.Scalar",
+      "aten::reflection_pad3d",
+      "aten::reflection_pad3d_backward",
       "aten::replication_pad1d",
       "aten::replication_pad2d",
       "aten::replication_pad2d_backward",
       "aten::replication_pad3d",
+      "aten::replication_pad3d_backward",
       "aten::smooth_l1_loss_backward"};
   return names->count(info.name);
 }
@@ -138,12 +147,15 @@ void takeChannelsLast(const OpInfo &info, c10::ArrayRef<IValue> arguments,
       {"aten::convolution_backward", {1, 2}},
       {"aten::native_group_norm", {0}},
       {"aten::native_group_norm_backward", {1}}};
+  if (info.name == "aten::_linalg_svd") // LAPACK's matrices are columns
+    results[2] = results[2].toTensor().mT().contiguous().mT();
   auto found = ops->find(info.name);
-  if (found == ops->end() || isTransposedVolume(info, arguments))
+  if (found == ops->end())
     return;
   auto format = at::MemoryFormat::Contiguous;
   for (size_t argument : found->second)
-    if (format == at::MemoryFormat::Contiguous)
+    if (format == at::MemoryFormat::Contiguous &&
+        !isTransposedVolume(info, arguments))
       format = arguments[argument].toTensor().suggest_memory_format();
   int64_t dims = arguments[found->second[0]].toTensor().dim();
   for (IValue &result : results)

@@ -16,6 +16,8 @@ functional::FunctionalStorageImpl &storageOf(const at::Tensor &view) {
 
 static bool reports(const at::Tensor &tensor, const Layout &layout) {
   at::IntArrayRef strides = tensor.strides();
+  if (tensor.storage_offset() != layout.offset)
+    return false;
   return layout.strides.empty() ? isRowMajor(tensor.sizes(), strides)
                                 : strides == layout.strides;
 }
@@ -35,23 +37,29 @@ void LayoutKeeper::add(const at::Tensor &written) {
     each.base = layoutOf(storageOf(written).base());
 }
 
+static void report(const at::Tensor &tensor, const Layout &layout) {
+  if (reports(tensor, layout))
+    return;
+  auto *wrapper = functional::impl::unsafeGetFunctionalWrapper(tensor);
+  const at::Tensor &value = wrapper->value();
+  setLayout(*value.unsafeGetTensorImpl(), value.sizes(), layout);
+  // The wrapper answers some questions from its own copy.
+  wrapper->set_sizes_and_strides(value.sizes(), value.strides(), layout.offset);
+}
+
 void LayoutKeeper::restore() const {
   for (const Kept &each : kept) {
-    if (each.tensor.sizes() != each.sizes)
+    if (each.tensor.sizes() != each.sizes) {
+      if (resized == Resized::RowMajor && !each.isView)
+        report(each.tensor, Layout());
       continue;
+    }
     if (each.isView) {
       const at::Tensor &base = storageOf(each.tensor).base();
       if (!reports(base, each.base))
         setLayout(*base.unsafeGetTensorImpl(), base.sizes(), each.base);
     }
-    if (reports(each.tensor, each.own))
-      continue;
-    auto *wrapper = functional::impl::unsafeGetFunctionalWrapper(each.tensor);
-    const at::Tensor &value = wrapper->value();
-    setLayout(*value.unsafeGetTensorImpl(), value.sizes(), each.own);
-    // The wrapper answers some questions from its own copy.
-    wrapper->set_sizes_and_strides(value.sizes(), value.strides(),
-                                   each.own.offset);
+    report(each.tensor, each.own);
   }
 }
 

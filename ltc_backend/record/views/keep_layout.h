@@ -20,6 +20,10 @@ at::functionalization::FunctionalStorageImpl &storageOf(const at::Tensor &view);
 /// told of and to what they are views of, unless the write resized them.
 class LayoutKeeper {
 public:
+  /// What a tensor that the write resized reports.
+  enum class Resized { AsComputed, RowMajor };
+  explicit LayoutKeeper(Resized resized = Resized::AsComputed)
+      : resized(resized) {}
   /// `written` may be any tensor; only functional ones are remembered.
   void add(const at::Tensor &written);
   void restore() const;
@@ -32,6 +36,7 @@ private:
     bool isView = false;
   };
   c10::SmallVector<Kept, 1> kept;
+  Resized resized;
 };
 
 } // namespace ltc::backend

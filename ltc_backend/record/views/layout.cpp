@@ -8,6 +8,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/ExpandUtils.h>
 
 namespace ltc::backend {
 
@@ -37,8 +38,17 @@ Layout layoutOfCopy(const at::Tensor &source,
       (wanted == at::MemoryFormat::Preserve &&
        isRowMajor(source.sizes(), source.strides())))
     return {};
-  return layoutOf(
-      at::empty_like(metaLike(source), at::TensorOptions(), wanted));
+  if (wanted != at::MemoryFormat::Preserve)
+    return layoutOf(
+        at::empty_like(metaLike(source), at::TensorOptions(), wanted));
+  // As empty_like() of a CPU does it; that of meta tensors is another where
+  // there are no elements or sizes of 1.
+  Layout layout;
+  layout.strides =
+      source.is_non_overlapping_and_dense()
+          ? source.strides().vec()
+          : at::infer_dense_strides(source.sizes(), source.strides());
+  return layout;
 }
 
 void setLayout(c10::TensorImpl &bare, at::IntArrayRef sizes,

@@ -282,6 +282,14 @@ struct ResizeKernel final : OverStock {
 };
 } // namespace
 
+/// PyTorch's kernel here makes a new tensor of it, whatever its size is.
+static const Tensor &resizeAs(const Tensor &self, const Tensor &like,
+                              std::optional<at::MemoryFormat> format) {
+  if (format == at::MemoryFormat::Preserve)
+    format = like.suggest_memory_format();
+  return self.resize_(like.sizes(), format);
+}
+
 static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
                                at::IntArrayRef size, at::IntArrayRef stride,
                                std::optional<int64_t> offset) {
@@ -307,6 +315,7 @@ void registerStridedViews(torch::Library &library) {
   implementBoxed<AsStridedInPlaceKernel>(library, "as_strided_",
                                          atenOp("as_strided_"));
   implementBoxed<ResizeKernel>(library, "resize_", atenOp("resize_"));
+  library.impl("resize_as_", resizeAs);
   library.impl("as_strided_scatter", asStridedScatter);
   forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
     if (!op.schema().name().ends_with("_copy"))

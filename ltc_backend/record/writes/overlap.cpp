@@ -169,17 +169,25 @@ bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
   return true;
 }
 
+/// The out= kernels that PyTorch generates, and those of copies of views, copy
+/// into what resize_() gives; others lay out what they resize as a result.
+static LayoutKeeper::Resized resizedBy(const c10::OperatorHandle &op) {
+  return op.hasTag(at::Tag::generated) || op.schema().name().ends_with("_copy")
+             ? LayoutKeeper::Resized::RowMajor
+             : LayoutKeeper::Resized::AsComputed;
+}
+
 namespace {
 struct WriteKernel final : OverStock {
   explicit WriteKernel(const c10::OperatorHandle &op)
-      : OverStock(op), check(op) {}
+      : OverStock(op), check(op), resized(resizedBy(op)) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     const auto &schema = op.schema().arguments();
     check(torch::jit::last(*stack, schema.size()));
     if (wroteBesideEmptyList(op, *stack) || wroteToPlaces(op, *stack))
       return;
-    LayoutKeeper layouts;
+    LayoutKeeper layouts(resized);
     auto arguments = torch::jit::last(*stack, schema.size());
     for (size_t i = 0; i < schema.size(); ++i)
       if (isWritten(schema[i]))
@@ -189,6 +197,7 @@ struct WriteKernel final : OverStock {
     layouts.restore();
   }
   WriteCheck check;
+  LayoutKeeper::Resized resized;
 };
 } // namespace
 

@@ -1,0 +1,50 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where layouts are known to be others than eager's, values are the same."""
+
+import pytest
+import torch
+
+
+def numbers(device, *shape):
+    return torch.arange(float(torch.Size(shape).numel())).view(shape).to(device)
+
+
+def masked_gradient(device):
+    x = numbers(device, 4, 4).t().requires_grad_()
+    x.masked_select(x.detach() > 3).sum().backward()
+    return torch.autograd.grad(x.masked_select(x.detach() > 3).sum(), x)[0]
+
+
+def cholesky(device):
+    out = torch.empty(0, device=device)
+    return torch.cholesky(torch.eye(4, device=device) * 4, out=out)
+
+
+def ldexp(device):
+    x = numbers(device, 2, 3, 4, 4).to(memory_format=torch.channels_last)
+    return torch.ldexp(x[:, :1], x)
+
+
+def slice_scatter(device):
+    x = numbers(device, 4, 4, 2)[..., 1]
+    return torch.slice_scatter(x, x[:2], 0, 0, 2)
+
+
+OTHERS = [masked_gradient, cholesky, ldexp, slice_scatter]
+
+
+@pytest.mark.parametrize("program", OTHERS)
+def test_known_to_differ(program):
+    lazy, eager = program("lazy"), program("cpu")
+    assert torch.equal(lazy.cpu(), eager)
+    layouts = [(t.stride(), t.storage_offset()) for t in (lazy, eager)]
+    assert layouts[0] != layouts[1], "take it out of the list, and of the page"
+
+
+def test_linspace_takes_its_own_shape():
+    lazy = torch.linspace(0, 5, 6, out=torch.empty(2, 3, device="lazy"))
+    eager = torch.linspace(0, 5, 6, out=torch.empty(2, 3))
+    assert lazy.shape == (6,)
+    assert eager.shape == (2, 3)
+    assert torch.equal(lazy.cpu(), eager.flatten())

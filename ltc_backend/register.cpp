@@ -31,8 +31,8 @@
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/transfer.h"
-#include "ltc_backend/record/views/conjugate.h"
 #include "ltc_backend/record/views/direct_view.h"
+#include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/views/show_in_place.h"
 #include "ltc_backend/record/views/strided_view.h"
 #include "ltc_backend/record/wrapper.h"
@@ -191,7 +191,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerShowInPlace(*functionalize);
   registerAutocast();
   registerOutTwins();
-  registerConjugates();
+  registerMathBits(*functionalize);
   watchCustomOps();
 }
 

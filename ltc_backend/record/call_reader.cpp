@@ -10,6 +10,7 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_key.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
 namespace ltc::backend {
@@ -107,7 +108,7 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
         settle(*wrapper);
         lazy = lazyImpl(tensor);
       }
-      ++wrappers;
+      wrappers += !impl->key_set().has_any(kMathBits);
     }
     if (device < 0)
       device = lazy->device().index();

@@ -56,7 +56,8 @@ public:
   int64_t device = -1;
   int64_t byteOffset = 0; ///< into the storage of a view's base
   bool hasHostTensors() const { return !hostTensors.empty(); }
-  /// Whether each lazy tensor was in a functional wrapper, and there is one.
+  /// Whether each lazy tensor was in a functional wrapper that shows what is in
+  /// it (math_bits.h), and there is one.
   bool allFunctional() const {
     return !elsewhere.defined() && !lazyTensors.empty() &&
            wrappers == lazyTensors.size();

@@ -13,6 +13,7 @@
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/unboxed.h"
 #include "ltc_backend/record/views/keep_layout.h"
+#include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
@@ -188,7 +189,7 @@ public:
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
-    if (!record(keys, *stack))
+    if (!record(keys, *stack) && !resolvedMathBits(op, keys, *stack))
       callStock(stock, op, keys, *stack);
   }
 
@@ -201,7 +202,8 @@ public:
         return makeWrapper(result);
     }
     torch::jit::Stack stack{c10::IValue(arguments)...};
-    callStock(stock, info.handle, keys, stack);
+    if (!resolvedMathBits(info.handle, keys, stack))
+      callStock(stock, info.handle, keys, stack);
     return std::move(stack.back()).toTensor();
   }
 

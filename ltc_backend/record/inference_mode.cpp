@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/inference_mode.h"
 
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <c10/core/AutogradState.h>
@@ -52,13 +55,20 @@ struct InferenceViewKernel final : OverStock {
 
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    at::Tensor self = torch::jit::peek(*stack, 0, arguments).toTensor();
     // PyTorch's views do not sync what they are taken of.
-    settle(torch::jit::peek(*stack, 0, arguments).toTensor());
-    if (!c10::InferenceMode::is_enabled() || !keys.has(DispatchKey::Lazy) ||
-        torch::jit::peek(*stack, 0, arguments).toTensor().is_inference())
-      return callStock(stock, op, keys, *stack);
-    OrdinaryTensors guard;
-    callStock(stock, op, keys, *stack);
+    settle(self);
+    {
+      std::optional<OrdinaryTensors> guard;
+      if (c10::InferenceMode::is_enabled() && keys.has(DispatchKey::Lazy) &&
+          !self.is_inference())
+        guard.emplace();
+      callStock(stock, op, keys, *stack);
+    }
+    // And lose the bits of that.
+    if (isFunctionalLazy(self) && hasMathBits(self)) [[unlikely]]
+      forEachTensor(stack->back(),
+                    [&](const at::Tensor &view) { copyMathBits(self, view); });
   }
 
 private:

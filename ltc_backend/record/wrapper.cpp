@@ -11,6 +11,7 @@
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recycled.h"
 #include "ltc_backend/record/schema.h"
+#include "ltc_backend/record/views/math_bits.h"
 
 #include <c10/core/WrapDimMinimal.h>
 
@@ -34,12 +35,13 @@ public:
   /// A copy, which shares the storage.
   Wrapper(const FunctionalTensorWrapper &other, const VariableVersion &version)
       : FunctionalTensorWrapper(other.value(), &other, anyMeta()) {
-    take(other, version);
+    take(other, version, /*allowChange=*/true);
   }
 
   /// Makes this a view that has not been taken.
-  void show(const Geometry &geometry) {
+  void show(const Geometry &geometry, c10::DispatchKeySet mathBits) {
     setNotTaken(*this);
+    key_set_ = key_set_ | mathBits;
     set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
     // The placeholder's is everybody's. Autograd gives views their base's, and
     // would copy a tensor that came with one.
@@ -87,6 +89,12 @@ public:
                           bool allowChange) const override {
     return shallow_copy_and_detach(std::as_const(version), allowChange);
   }
+  /// PyTorch's takes a lazy tensor with a math bit for one of another kind.
+  void
+  shallow_copy_from(const c10::intrusive_ptr<c10::TensorImpl> &from) override {
+    take(static_cast<const FunctionalTensorWrapper &>(*from), version_counter(),
+         allow_tensor_metadata_change());
+  }
 
 private:
   /// Stands for a view while the constructor runs that makes no new storage.
@@ -104,9 +112,8 @@ private:
   }
 
   void take(const FunctionalTensorWrapper &other,
-            const VariableVersion &version) {
-    copy_tensor_metadata(&other, this, version,
-                         /*allow_tensor_metadata_change=*/true);
+            const VariableVersion &version, bool allowChange) {
+    copy_tensor_metadata(&other, this, version, allowChange);
     refresh_numel();
     refresh_contiguous();
   }
@@ -139,7 +146,7 @@ at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
   if (nothing.key_set() != inside.key_set())
     return {};
   auto view = c10::make_intrusive<Wrapper>(nothing, base, meta);
-  view->show(geometry);
+  view->show(geometry, self.key_set() & kMathBits);
   return at::Tensor(std::move(view));
 }
 

@@ -7,8 +7,7 @@ PyTorch's own rebuild function, so that any PyTorch reads the file with
 ``map_location='cpu'``. Reading, a storage that is to go to a lazy device stays
 on the CPU and carries a mark, since lazy tensors have no storage; the tensor made
 from it moves. Tensors that share a storage, as eager has it, share one in the file
-and afterwards: each is then a view of the first, or of the whole storage. A view
-that conjugates or negates is written, and copied, as a tensor of its own.
+and afterwards: each is then a view of the first, or of the whole storage.
 """
 
 import contextlib
@@ -69,9 +68,20 @@ def moving(rebuild):
     return rebuild_and_move
 
 
+def _flipped(tensor, like):
+    """Return a view with the conjugate and negative bits of ``like`` turned over."""
+    if like.is_conj():
+        tensor = torch._conj(tensor)
+    return torch._neg_view(tensor) if like.is_neg() else tensor
+
+
 @torch.no_grad()
 def _move(tensor, storage, location):
-    tensor = tensor.detach()
+    plain = _flipped(tensor.detach(), tensor)
+    return _flipped(_move_plain(plain, storage, location), tensor).detach()
+
+
+def _move_plain(tensor, storage, location):
     base = getattr(storage, _BASE, None)
     if base is None or base.dtype != tensor.dtype:
         moved = tensor.to(location)
@@ -82,9 +92,7 @@ def _move(tensor, storage, location):
         whole = torch.empty(0, dtype=tensor.dtype).set_(storage)
         base = whole.to(location)
         setattr(storage, _BASE, base)
-    return base.as_strided(
-        tensor.size(), tensor.stride(), tensor.storage_offset()
-    ).detach()
+    return base.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
 
 
 def finishing(load):
@@ -155,20 +163,22 @@ def _on_cpu(tensor):
     """Return a copy whose storage is what the tensor's would be in eager."""
     whole = _C().storage_values(tensor)
     if whole is None:
-        return tensor.cpu().resolve_conj().resolve_neg().contiguous()
+        return tensor.cpu().contiguous()
+    plain = _flipped(tensor, tensor)
     storage = tensor.untyped_storage()
     known = _saved.storages if _saved.storages is not None else {}
     if storage._cdata not in known:
-        cpu = tensor.cpu()
+        cpu = plain.cpu()
         if not _is_all_of(tensor, whole) or cpu.stride() != tensor.stride():
             cpu = whole.cpu()
         known[storage._cdata] = storage, cpu.untyped_storage()
-    return torch.empty(0, dtype=tensor.dtype).set_(
+    cpu = torch.empty(0, dtype=tensor.dtype).set_(
         known[storage._cdata][1],
         tensor.storage_offset(),
         tensor.size(),
         tensor.stride(),
     )
+    return _flipped(cpu, tensor)
 
 
 def copying(stock):
@@ -187,6 +197,8 @@ def copying(stock):
 @torch.no_grad()
 def _share(tensor, copied, memo):
     """Make a copy show the copy of what its original shows, if that is a view."""
+    if tensor.is_conj() or tensor.is_neg():
+        return  # of which eager's copy is a tensor of its own
     tensor = tensor.detach()
     whole = _C().storage_values(tensor)
     if whole is None:

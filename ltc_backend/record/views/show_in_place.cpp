@@ -9,6 +9,7 @@
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
 namespace ltc::backend {
@@ -37,7 +38,9 @@ struct SetKernel final : OverStock {
         self.dtype() != source.dtype() || self.device() != source.device())
       return stock.callBoxed(op, keys, stack);
     at::functionalization::impl::sync(source);
-    self.unsafeGetTensorImpl()->shallow_copy_from(source.getIntrusivePtr());
+    at::Tensor memory = shareStorage(source);
+    copyMathBits(/*from=*/self, memory);
+    self.unsafeGetTensorImpl()->shallow_copy_from(memory.getIntrusivePtr());
     torch::jit::drop(*stack, 2);
     stack->emplace_back(std::move(self));
   }

@@ -80,23 +80,13 @@ struct RegroupingViewKernel final : OverStock {
 };
 } // namespace
 
-/// Whether a view on the way to the tensor is one of these.
-static bool anyViewIs(const Tensor &self,
-                      std::initializer_list<std::string_view> classes) {
+bool changesElements(const Tensor &self) {
   const auto &metas =
       functional::impl::unsafeGetFunctionalWrapper(self)->view_metas();
-  return std::ranges::any_of(
-      metas, [&](const auto &meta) { return isOneOf(*meta, classes); });
-}
-
-bool changesSigns(const Tensor &self) {
-  return anyViewIs(self, {"_conj_ViewMeta", "_neg_view_ViewMeta"});
-}
-
-bool changesElements(const Tensor &self) {
-  return changesSigns(self) ||
-         anyViewIs(self, {"view_dtype_ViewMeta", "view_as_real_ViewMeta",
-                          "view_as_complex_ViewMeta"});
+  return std::ranges::any_of(metas, [](const auto &meta) {
+    return isOneOf(*meta, {"view_dtype_ViewMeta", "view_as_real_ViewMeta",
+                           "view_as_complex_ViewMeta"});
+  });
 }
 
 /// The elements of `flat`, as many as there are whole ones, taken for a dtype.
@@ -113,11 +103,6 @@ static Tensor takenFor(Tensor flat, at::ScalarType type) {
 /// the tensor is of another dtype than the storage, flat and of that.
 static Tensor storageView(const Tensor &self) {
   functional::impl::sync(self);
-  if (changesSigns(self))
-    raise({ErrorCode::Unsupported, Stage::Record,
-           "as_strided() of a view that conjugates or negates",
-           "aten::as_strided", sourceOf(currentSource()),
-           "as_strided() of the tensor it is a view of, or of x.clone()"});
   Tensor base = makeWrapper(storageOf(self).base());
   base.unsafeGetTensorImpl()->set_storage_keep_dtype(self.storage());
   bool isOwn = base.scalar_type() == self.scalar_type();
@@ -141,8 +126,7 @@ std::optional<Tensor> storageValues(const Tensor &self) {
     return std::nullopt;
   functional::impl::sync(self);
   const Tensor &base = storageOf(self).base();
-  if (changesSigns(self) || base.storage_offset() != 0 ||
-      !base.is_non_overlapping_and_dense())
+  if (base.storage_offset() != 0 || !base.is_non_overlapping_and_dense())
     return std::nullopt;
   Tensor values = makeWrapper(base);
   return values.as_strided({base.numel()}, {1}, 0);

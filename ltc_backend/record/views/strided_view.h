@@ -15,14 +15,13 @@
 namespace ltc::backend {
 
 /// All that eager's storage of a lazy tensor holds now, flat, in the dtype it
-/// was made with, as a tensor of its own. None for any other tensor, for views
-/// that conjugate or negate, and where there are gaps in the storage.
+/// was made with, as a tensor of its own. None for any other tensor, and where
+/// there are gaps in the storage.
 LTC_API std::optional<at::Tensor> storageValues(const at::Tensor &self);
 
-/// Whether a functional tensor is a view that conjugates or negates; or that
-/// takes its storage for another dtype.
-bool changesSigns(const at::Tensor &self);
-bool changesElements(const at::Tensor &self); ///< either of these
+/// Whether a functional tensor is a view that takes its storage for another
+/// dtype.
+bool changesElements(const at::Tensor &self);
 
 /// view() refuses what its strides cannot do, and as_strided() looks at the
 /// storage under its tensor. `library` is aten's on the Functionalize key.

@@ -11,6 +11,7 @@
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/unboxed.h"
 #include "ltc_backend/record/views/keep_layout.h"
+#include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/overlap.h"
 #include "ltc_backend/record/writes/write_check.h"
@@ -87,6 +88,8 @@ private:
     if (self.device().type() != at::kLazy ||
         !functional::isFunctionalTensor(self))
       return stock.callBoxed(handle, keys, stack);
+    if (resolvedMathBits(handle, keys, *stack)) [[unlikely]]
+      return;
 
     bool isView = !functional::unsafeGetFunctionalWrapper(self)->isBaseTensor();
     check(torch::jit::last(*stack, arguments), isView);

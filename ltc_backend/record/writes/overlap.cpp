@@ -13,6 +13,7 @@
 #include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/views/keep_layout.h"
+#include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/views/strided_view.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/empty_list.h"
@@ -45,8 +46,7 @@ static at::Tensor placesInBase(const at::Tensor &view) {
   if (changesElements(view))
     raise({ErrorCode::Unsupported,
            Stage::Record,
-           "a write through as_strided, expand or unfold and another dtype, or "
-           "a conjugate",
+           "a write through as_strided, expand or unfold and another dtype",
            {},
            sourceOf(currentSource()),
            "write to x.clone(), then copy it to where it came from"});
@@ -184,6 +184,8 @@ struct WriteKernel final : OverStock {
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     const auto &schema = op.schema().arguments();
+    if (resolvedMathBits(op, keys, *stack)) [[unlikely]]
+      return;
     check(torch::jit::last(*stack, schema.size()));
     if (wroteBesideEmptyList(op, *stack) || wroteToPlaces(op, *stack))
       return;

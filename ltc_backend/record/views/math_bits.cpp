@@ -1,0 +1,163 @@
+//===- views/math_bits.cpp - Conjugates and negatives ---------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/views/math_bits.h"
+
+#include "ltc_backend/library.h"
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/views/layout.h"
+#include "ltc_backend/record/wrapper.h"
+
+#include <ATen/ATen.h>
+#include <ATen/native/MathBitsFallback.h>
+
+namespace ltc::backend {
+using at::Tensor;
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+
+static void setMathBits(const Tensor &tensor, bool conj, bool neg) {
+  tensor._set_conj(conj);
+  tensor._set_neg(neg);
+}
+
+void copyMathBits(const Tensor &from, const Tensor &to) {
+  setMathBits(to, from.is_conj(), from.is_neg());
+}
+
+namespace {
+struct Resolve final : at::native::MathOpFallback {
+  /// Of the two keys, Functionalize stands behind the one of conjugates.
+  Resolve() : MathOpFallback(DispatchKey::Conjugate, "conjugate or negative") {}
+  bool is_bit_set(const Tensor &tensor) override { return hasMathBits(tensor); }
+};
+} // namespace
+
+bool resolvedMathBits(const c10::OperatorHandle &op, DispatchKeySet keys,
+                      torch::jit::Stack &stack) {
+  bool any = false;
+  for (const c10::IValue &value :
+       torch::jit::last(stack, op.schema().arguments().size()))
+    forEachTensor(value, [&](const Tensor &t) { any |= hasMathBits(t); });
+  if (any) [[unlikely]]
+    Resolve().fallback_impl(op, keys, &stack);
+  return any;
+}
+
+/// The memory under a tensor that has bits.
+static Tensor withoutBits(const Tensor &self) {
+  Tensor plain = shareStorage(self);
+  setMathBits(plain, false, false);
+  return plain;
+}
+
+/// Of a tensor without bits what one with those of `like` shows, or the other
+/// way round.
+static Tensor applyBits(Tensor value, const Tensor &like) {
+  if (like.is_conj())
+    value = at::_conj_physical(value);
+  return like.is_neg() ? at::neg(value) : value;
+}
+
+namespace {
+/// _conj or _neg_view: the same memory with this bit turned over.
+struct FlipKernel final : OverStock {
+  FlipKernel(const c10::OperatorHandle &op, DispatchKey bit)
+      : OverStock(op), bit(bit) {}
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    Tensor self = stack->back().toTensor();
+    if (!isFunctionalLazy(self))
+      return stock.callBoxed(op, keys, stack);
+    Tensor view = shareStorage(self);
+    setMathBits(view, self.is_conj() != (bit == DispatchKey::Conjugate),
+                self.is_neg() != (bit == DispatchKey::Negative));
+    stack->back() = std::move(view);
+  }
+
+private:
+  DispatchKey bit;
+};
+
+struct CloneKernel final : OverStock {
+  using OverStock::OverStock;
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    Tensor self = torch::jit::peek(*stack, 0, 2).toTensor();
+    bool resolves = isFunctionalLazy(self) && hasMathBits(self);
+    if (resolves)
+      torch::jit::peek(*stack, 0, 2) = withoutBits(self);
+    stock.callBoxed(op, keys, stack);
+    if (resolves)
+      stack->back() = applyBits(stack->back().toTensor(), self);
+  }
+};
+
+struct CopyKernel final : OverStock {
+  using OverStock::OverStock;
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    c10::IValue *arguments = &torch::jit::peek(*stack, 0, 3);
+    Tensor self = arguments[0].toTensor(), source = arguments[1].toTensor();
+    if (isFunctionalLazy(source) && hasMathBits(source))
+      arguments[1] = source = source.clone();
+    bool resolves = isFunctionalLazy(self) && hasMathBits(self);
+    if (resolves) {
+      arguments[0] = withoutBits(self);
+      arguments[1] = applyBits(source.to(self.options()), self);
+    }
+    stock.callBoxed(op, keys, stack);
+    if (resolves)
+      stack->back() = std::move(self);
+  }
+};
+
+/// Eager shows no tensor that has bits as one of another dtype; its kernel has
+/// the words.
+struct DtypeViewKernel final : OverStock {
+  using OverStock::OverStock;
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    const Tensor &self = arguments[0].toTensor();
+    if (isFunctionalLazy(self) && hasMathBits(self)) [[unlikely]] {
+      torch::jit::Stack question = arguments.vec();
+      Tensor meta = metaLike(self);
+      copyMathBits(self, meta);
+      question[0] = meta;
+      op.callBoxed(&question);
+    }
+    stock.callBoxed(op, keys, stack);
+  }
+};
+} // namespace
+
+/// Whether `self.data = from` can be: for dense devices, bits make no
+/// difference.
+static bool isOfOneKind(const Tensor &self, const Tensor &from) {
+  return self.unsafeGetTensorImpl()->has_compatible_shallow_copy_type(
+      (from.key_set() - kMathBits) | (self.key_set() & kMathBits));
+}
+
+void registerMathBits(torch::Library &library) {
+  implementBoxed<FlipKernel>(library, "_conj", atenOp("_conj"),
+                             DispatchKey::Conjugate);
+  implementBoxed<FlipKernel>(library, "_neg_view", atenOp("_neg_view"),
+                             DispatchKey::Negative);
+  implementBoxed<CloneKernel>(library, "clone", atenOp("clone"));
+  implementBoxed<CopyKernel>(library, "copy_", atenOp("copy_"));
+  implementBoxed<DtypeViewKernel>(library, "view_as_real",
+                                  atenOp("view_as_real"));
+  implementBoxed<DtypeViewKernel>(library, "view.dtype",
+                                  atenOp("view", "dtype"));
+  // A composite op.
+  makeLibrary("aten", DispatchKey::AutogradLazy)
+      ->impl("_has_compatible_shallow_copy_type", isOfOneKind);
+}
+
+} // namespace ltc::backend

@@ -115,20 +115,6 @@ static void recordAnyOther(const c10::OperatorHandle &op,
                torch::jit::last(*stack, schema.returns().size()));
 }
 
-/// `cpu.copy_(lazy)`: functionalisation knows no tensor that is not lazy here.
-static c10::SafeKernelFunction *stockCopy = nullptr;
-static void copyInPlace(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
-                        torch::jit::Stack *stack) {
-  auto arguments = torch::jit::last(*stack, 3);
-  at::Tensor self = arguments[0].toTensor();
-  at::Tensor source = arguments[1].toTensor();
-  if (self.device().type() == at::kLazy || source.device().type() != at::kLazy)
-    return stockCopy->callBoxed(op, keys, stack);
-  torch::jit::drop(*stack, 3);
-  self.copy_(toCpu(source));
-  stack->emplace_back(self);
-}
-
 namespace {
 struct Silence final : c10::WarningHandler {
   void process(const c10::Warning &) override {}
@@ -175,11 +161,6 @@ void registerKernels(const std::function<void()> &dropFallback) {
       ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());
 
   registerWrites(*functionalize);
-  auto copy = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
-  stockCopy = new c10::SafeKernelFunction(
-      copy.getComputedKernelForDispatchKey(DispatchKey::Functionalize));
-  functionalize->impl("copy_",
-                      CppFunction::makeFromBoxedFunction<&copyInPlace>());
   registerInPlaceOps(*functionalize);
   registerFusedSteps(*functionalize);
   registerStridedViews(*functionalize);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/math_bits.h"
 
+#include "ltc_backend/backend.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
@@ -106,6 +107,12 @@ struct CopyKernel final : OverStock {
     Tensor self = arguments[0].toTensor(), source = arguments[1].toTensor();
     if (isFunctionalLazy(source) && hasMathBits(source))
       arguments[1] = source = source.clone();
+    // Functionalisation knows no tensor that is not lazy here.
+    if (self.device().type() != at::kLazy &&
+        source.device().type() == at::kLazy) {
+      self.copy_(toCpu(source));
+      return torch::jit::drop(*stack, 2);
+    }
     bool resolves = isFunctionalLazy(self) && hasMathBits(self);
     if (resolves) {
       arguments[0] = withoutBits(self);

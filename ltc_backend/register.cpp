@@ -31,6 +31,7 @@
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/transfer.h"
+#include "ltc_backend/record/untracked.h"
 #include "ltc_backend/record/views/direct_view.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/views/show_in_place.h"
@@ -95,8 +96,10 @@ static void registerRecorder(torch::Library &library,
     if (!isRecorded(op, name))
       return;
     implementBoxed<RecordKernel>(library, name, opInfo(op));
-    if (!op.hasKernelForDispatchKey(DispatchKey::Functionalize))
-      registerDirectKernel(functionalize, name, opInfo(op));
+    if (op.hasKernelForDispatchKey(DispatchKey::Functionalize))
+      return;
+    registerDirectKernel(functionalize, name, opInfo(op));
+    registerUntrackedOp(name, opInfo(op));
   });
 }
 

@@ -10,6 +10,7 @@
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recycled.h"
+#include "ltc_backend/record/untracked.h"
 #include "ltc_backend/record/views/view_geometry.h"
 #include "ltc_backend/record/views/view_op.h"
 
@@ -74,11 +75,12 @@ const ViewOp &selectOp() {
   return op;
 }
 
-template <typename Kernel>
-void implement(torch::Library &library, const char *name, const char *overload,
-               Kernel kernel) {
-  std::string full = *overload ? std::string(name) + "." + overload : name;
-  library.impl(full.c_str(), torch::CppFunction(kernel));
+template <typename Result, typename... Args, typename Kernel>
+void implement(torch::Library &library, const ViewOp &op, Kernel kernel) {
+  std::string name = c10::toString(op.view.operator_name());
+  name.erase(0, strlen("aten::"));
+  library.impl(name.c_str(), torch::CppFunction(kernel));
+  registerUntracked<Result, const at::Tensor &, Args...>(name.c_str(), op.view);
 }
 
 /// Undefined: the long way.
@@ -103,9 +105,7 @@ void add(torch::Library &library, const ViewOp &op, Show show) {
       return view;
     return takeStock(op, keys, {IValue(self), IValue(args)...}).toTensor();
   };
-  const c10::FunctionSchema &schema = op.view.schema();
-  implement(library, schema.name().c_str() + strlen("aten::"),
-            schema.overload_name().c_str(), kernel);
+  implement<at::Tensor, Args...>(library, op, kernel);
 }
 
 using Views = std::vector<at::Tensor>;
@@ -166,7 +166,7 @@ void addSeveral(torch::Library &library, const char *name, const char *overload,
     return takeStock(op, keys, {IValue(self), IValue(args)...})
         .toTensorVector();
   };
-  implement(library, name, overload, kernel);
+  implement<Views, Args...>(library, op, kernel);
 }
 
 /// PyTorch's kernel takes a view of all, which stays one: a gradient, which is
@@ -178,7 +178,7 @@ void addDetach(torch::Library &library) {
       return shareStorage(self);
     return takeStock(op, keys, {IValue(self)}).toTensor();
   };
-  implement(library, "detach", "", kernel);
+  library.impl("detach", torch::CppFunction(kernel));
 }
 } // namespace
 

@@ -10,6 +10,7 @@
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/unboxed.h"
+#include "ltc_backend/record/untracked.h"
 #include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
@@ -243,6 +244,7 @@ static void registerInPlaceOp(torch::Library &library, const char *name,
                                     Parameter<Rest>... rest) -> at::Tensor & {
                              return kernel->unboxed(keys, self, rest...);
                            }));
+    registerUntracked<at::Tensor &, at::Tensor &, Parameter<Rest>...>(name, op);
   };
   if (!visitArguments(op.schema(), register_))
     implementBoxed<InPlaceKernel>(library, name, op, twin);

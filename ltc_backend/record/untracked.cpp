@@ -1,0 +1,92 @@
+//===- record/untracked.cpp - Calls that autograd has no part in ----------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/untracked.h"
+
+#include "ltc_backend/library.h"
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/unboxed.h"
+#include "ltc_backend/record/wrapper.h"
+
+#include <ATen/core/grad_mode.h>
+
+namespace ltc::backend {
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+
+template <auto Kernel> struct Member {
+  friend const c10::KernelFunction &
+  kernelInside(const c10::SafeKernelFunction &stock) {
+    return stock.*Kernel;
+  }
+};
+const c10::KernelFunction &kernelInside(const c10::SafeKernelFunction &stock);
+template struct Member<&c10::SafeKernelFunction::kernel_>;
+const c10::KernelFunction &kernelOf(const c10::SafeKernelFunction &stock) {
+  return kernelInside(stock);
+}
+
+/// Whether functionalisation comes next after autograd.
+static bool isFunctionalisedNext(DispatchKeySet keys) {
+  return (keys & c10::after_autograd_keyset).highestPriorityTypeId() ==
+         DispatchKey::Functionalize;
+}
+
+bool isTracked(const at::Tensor &tensor) {
+  if (!tensor.defined() || !tensor.unsafeGetTensorImpl()->autograd_meta())
+    return false;
+  return (at::GradMode::is_enabled() && tensor.requires_grad()) ||
+         tensor._fw_grad(/*level=*/0).defined();
+}
+
+namespace {
+class UntrackedKernel final : public OverStock {
+public:
+  explicit UntrackedKernel(const OpInfo &info)
+      : OverStock(info.handle, DispatchKey::AutogradLazy), info(info) {}
+
+  template <typename... Args>
+  at::Tensor call(DispatchKeySet keys, Parameter<Args>... arguments) const {
+    if (isFunctionalisedNext(keys) && isOrdinary(info) &&
+        !(isTracked(arguments) || ...)) {
+      CallReader call(info, arguments...);
+      if (at::Tensor result = recordDirectly(call); result.defined())
+        return makeWrapper(result);
+    }
+    return kernelOf(stock).call<at::Tensor, Parameter<Args>...>(
+        info.handle, keys, arguments...);
+  }
+
+private:
+  const OpInfo &info;
+};
+} // namespace
+
+bool isLeftToAutograd(const c10::OperatorHandle &op) {
+  return op.hasKernelForDispatchKey(DispatchKey::Autograd) &&
+         !op.hasKernelForDispatchKey(DispatchKey::AutogradLazy);
+}
+
+torch::Library &autogradLibrary() {
+  static torch::Library *library =
+      makeLibrary("aten", DispatchKey::AutogradLazy);
+  return *library;
+}
+
+void registerUntrackedOp(const char *name, const OpInfo &info) {
+  if (!isLeftToAutograd(info.handle))
+    return;
+  visitArguments(info.handle.schema(), [&]<typename... Args>(Takes<Args...>) {
+    auto kernel = std::make_shared<UntrackedKernel>(info);
+    autogradLibrary().impl(
+        name, torch::CppFunction(
+                  [kernel](DispatchKeySet keys, Parameter<Args>... arguments) {
+                    return kernel->call<Args...>(keys, arguments...);
+                  }));
+  });
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,65 @@
+//===- record/untracked.h - Calls that autograd has no part in --*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Autograd's kernel of a call without gradients still holds a tensor, which
+// takes the GIL twice, guards, and dispatches anew: an eighth of eager's time
+// for an op. Kernels in front of it go on to what comes below.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc_backend/record/op_info.h"
+#include "ltc_backend/record/over_stock.h"
+
+namespace ltc::backend {
+
+/// Whether either mode of autograd follows what becomes of the tensor.
+bool isTracked(const at::Tensor &tensor);
+template <typename T> bool isTracked(const T &) { return false; }
+
+/// To be called without boxing, which no public function does.
+const c10::KernelFunction &kernelOf(const c10::SafeKernelFunction &stock);
+
+/// Whether the op has a kernel of autograd's, and none of ours before it.
+bool isLeftToAutograd(const c10::OperatorHandle &op);
+/// Aten's on the AutogradLazy key.
+torch::Library &autogradLibrary();
+
+/// For an op with a direct kernel: what has been met before is recorded at
+/// once. `name` is the op's without the namespace.
+void registerUntrackedOp(const char *name, const OpInfo &info);
+
+/// For views and in-place ops, which have a kernel for that below autograd's.
+template <typename Result, typename... Args>
+void registerUntracked(const char *name, const c10::OperatorHandle &op) {
+  using c10::DispatchKey;
+  if (!isLeftToAutograd(op) ||
+      !op.hasKernelForDispatchKey(DispatchKey::ADInplaceOrView))
+    return;
+  struct Kernel : OverStock {
+    explicit Kernel(const c10::OperatorHandle &op)
+        : OverStock(op, DispatchKey::AutogradLazy), op(op),
+          below(op.getComputedKernelForDispatchKey(
+              DispatchKey::ADInplaceOrView)) {}
+    c10::OperatorHandle op;
+    c10::SafeKernelFunction below;
+  };
+  auto kernel = std::make_shared<Kernel>(op);
+  autogradLibrary().impl(
+      name, torch::CppFunction([kernel](c10::DispatchKeySet keys,
+                                        Args... arguments) -> Result {
+        c10::DispatchKeySet rest = keys & c10::after_autograd_keyset;
+        bool tracked =
+            rest.highestPriorityTypeId() != DispatchKey::ADInplaceOrView ||
+            (isTracked(arguments) || ...);
+        return kernelOf(tracked ? kernel->stock : kernel->below)
+            .template call<Result, Args...>(kernel->op, tracked ? keys : rest,
+                                            arguments...);
+      }));
+}
+
+} // namespace ltc::backend

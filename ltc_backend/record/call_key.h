@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ltc/hash.h"
+#include "ltc_backend/mutex.h"
 
 #include <ATen/core/ivalue.h>
 #include <cstring>
@@ -84,7 +85,7 @@ public:
   }
 
 private:
-  mutable std::mutex mutex;
+  mutable Mutex mutex;
   std::unordered_set<Hash128> keys;
 };
 

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc_backend/mutex.h"
 #include "ltc_backend/record/node.h"
 
 #include <mutex>
@@ -34,7 +35,7 @@ using TensorDataPtr = std::shared_ptr<TensorData>;
 
 /// What one device has yet to compute.
 struct PendingList {
-  std::mutex mutex; ///< guards everything below and the nodes' scratch fields
+  Mutex mutex; ///< guards everything below and the nodes' scratch fields
   OpNode *firstNode = nullptr, *lastNode = nullptr;
   TensorData *firstTensor = nullptr, *lastTensor = nullptr;
   size_t nodes = 0;

@@ -8,6 +8,7 @@
 
 #include "ltc/metrics.h"
 #include "ltc_backend/convert.h"
+#include "ltc_backend/mutex.h"
 #include "ltc_backend/record/node.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -64,7 +65,7 @@ struct OpInfo {
   void countFallback() const;
 
 private:
-  mutable std::mutex mutex;
+  mutable Mutex mutex;
   mutable std::unordered_map<Hash128, std::shared_ptr<const CallShape>> calls;
   mutable torch::lazy::Counter torchCounter;
 };

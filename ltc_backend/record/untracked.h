@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Autograd's kernel of a call without gradients still holds a tensor, which
-// takes the GIL twice, guards, and dispatches anew: an eighth of eager's time
-// for an op. Kernels in front of it go on to what comes below.
+// takes the GIL twice, guards, and dispatches anew: a seventh of an op's
+// instructions. Kernels in front of it go on to what comes below.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -134,6 +134,7 @@ def main():
     for job in JOBS:
         if options.epochs:
             job.options += ["--epochs", options.epochs]
+            job.least_accuracy = 0  # of all the epochs
         try:
             first = not comparisons
             comparisons.append(compare(job, options.device, dumps if first else None))

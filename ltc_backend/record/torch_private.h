@@ -16,6 +16,7 @@
 #pragma once
 
 #include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/lazy/core/tensor_impl.h>
 #include <torch/headeronly/version.h>
 
@@ -39,6 +40,12 @@ template <auto Generation, auto Value> struct WrapperMembers {
     return wrapper.*Value;
   }
 };
+template <auto Kernel> struct SafeKernelMember {
+  friend const c10::KernelFunction &
+  kernelInside(const c10::SafeKernelFunction &safe) {
+    return safe.*Kernel;
+  }
+};
 template <auto Tensor> struct LazyImplMember {
   friend torch::lazy::LazyTensor &
   lazyTensorOf(torch::lazy::LTCTensorImpl &impl) {
@@ -51,11 +58,14 @@ template <auto Tensor> struct LazyImplMember {
 size_t &generationOf(at::FunctionalTensorWrapper &wrapper);
 /// That value: replace_() and set_() change sizes or the storage too.
 at::Tensor &insideOf(at::FunctionalTensorWrapper &wrapper);
+/// SafeKernelFunction calls it with boxed arguments alone.
+const c10::KernelFunction &kernelInside(const c10::SafeKernelFunction &safe);
 /// What LTCTensorImpl::tensor() gives, without a reference to be counted.
 torch::lazy::LazyTensor &lazyTensorOf(torch::lazy::LTCTensorImpl &impl);
 
 template struct WrapperMembers<&at::FunctionalTensorWrapper::generation_,
                                &at::FunctionalTensorWrapper::value_>;
+template struct SafeKernelMember<&c10::SafeKernelFunction::kernel_>;
 template struct LazyImplMember<&torch::lazy::LTCTensorImpl::tensor_>;
 } // namespace
 

@@ -8,6 +8,7 @@
 
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/unboxed.h"
 #include "ltc_backend/record/wrapper.h"
 
@@ -17,14 +18,6 @@ namespace ltc::backend {
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 
-template <auto Kernel> struct Member {
-  friend const c10::KernelFunction &
-  kernelInside(const c10::SafeKernelFunction &stock) {
-    return stock.*Kernel;
-  }
-};
-const c10::KernelFunction &kernelInside(const c10::SafeKernelFunction &stock);
-template struct Member<&c10::SafeKernelFunction::kernel_>;
 const c10::KernelFunction &kernelOf(const c10::SafeKernelFunction &stock) {
   return kernelInside(stock);
 }

@@ -76,7 +76,11 @@ def _adam(params, grads, *state, decoupled_weight_decay, **options):
 
 def _sgd(params, grads, averages, *, has_sparse_grad, **options):
     is_first = bool(averages) and averages[0] is None
-    if is_first:
+    if is_first and options["dampening"] == 0:
+        # The first step is then the same graph as all others: 0 momentum + grad.
+        averages[:] = [torch.zeros_like(param) for param in params]
+        is_first = False
+    elif is_first:
         averages[:] = [torch.empty_like(grad) for grad in grads]
     torch._fused_sgd_(params, grads, averages, is_first_step=is_first, **options)
 

@@ -166,15 +166,16 @@ def test_a_steady_loop_compiles_two_graphs(make_task, optimizer, counts):
     assert counts.fallbacks() == []
 
 
-ADAPTIVE = {
+STATEFUL = {
     "adam": lambda p: torch.optim.Adam(p, amsgrad=True),
     "adamw": lambda p: torch.optim.AdamW(p, foreach=False),
     "nadam": lambda p: torch.optim.NAdam(p),
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
     "rmsprop": lambda p: torch.optim.RMSprop(p, momentum=0.9, centered=True),
 }
 
 
-@pytest.mark.parametrize("optimizer", ADAPTIVE.values(), ids=ADAPTIVE)
+@pytest.mark.parametrize("optimizer", STATEFUL.values(), ids=STATEFUL)
 def test_a_first_step_is_the_graph_of_those_that_follow(optimizer, counts):
     torch.manual_seed(0)
     model = train_digits.Mlp(width=16).to("lazy")

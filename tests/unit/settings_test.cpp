@@ -271,6 +271,8 @@ TEST(OpInfo, WhatDecidesAShapeOrAKindStaysAnAttribute) {
                               {"aten::_foreach_norm.Scalar", "ord"},
                               {"aten::_cdist_forward", "p"},
                               {"aten::renorm", "p"},
+                              {"aten::renorm", "maxnorm"}, // refused below 0
+                              {"aten::huber_loss", "delta"},
                               {"aten::histc", "max"},
                               {"aten::upsample_nearest2d", "scales_h"},
                               {"aten::var.correction", "correction"},
@@ -283,7 +285,6 @@ TEST(OpInfo, WhatDecidesAShapeOrAKindStaysAnAttribute) {
                               {"aten::addcdiv", "value"},
                               {"aten::native_layer_norm", "eps"},
                               {"aten::native_dropout", "p"},
-                              {"aten::renorm", "maxnorm"},
                               {"aten::full", "fill_value"},
                               {"aten::__and__.Scalar", "other"}})
     EXPECT_FALSE(scalarIsAttribute(op, argument)) << op << " " << argument;

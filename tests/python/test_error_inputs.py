@@ -13,7 +13,6 @@ from torch.utils import _pytree as pytree
 # in other words: op -> why.
 OTHER_DTYPES = {
     "histc": "integers are counted, as on GPUs: mixture models ask for it there",
-    "nn.functional.gaussian_nll_loss": "clamp_ names dtypes as C++ does, clamp not",
     "nn.functional.normalize": "torch.norm asks for the device's name",
     "norm": "as above",
     "norm.fro": "as above",

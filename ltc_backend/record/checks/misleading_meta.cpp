@@ -147,7 +147,8 @@ void takeChannelsLast(const OpInfo &info, c10::ArrayRef<IValue> arguments,
       {"aten::convolution_backward", {1, 2}},
       {"aten::native_group_norm", {0}},
       {"aten::native_group_norm_backward", {1}}};
-  if (info.name == "aten::_linalg_svd") // LAPACK's matrices are columns
+  // LAPACK's matrices are columns. Without vectors there is no matrix.
+  if (info.name == "aten::_linalg_svd" && results[2].toTensor().dim() > 1)
     results[2] = results[2].toTensor().mT().contiguous().mT();
   auto found = ops->find(info.name);
   if (found == ops->end())

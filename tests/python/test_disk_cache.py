@@ -19,8 +19,8 @@ model = nn.Sequential(
     nn.Flatten(), nn.Linear(8 * 16, 16), nn.LayerNorm(16), nn.Dropout(0.1),
     nn.GELU(), nn.Linear(16, 4),
 ).to("lazy")
-# Whose first step is another graph.
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-2, momentum=0.9)
+# Whose first step is another graph, for its dampening.
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-2, momentum=0.9, dampening=0.1)
 x, y = torch.randn(6, 3, 8, 8).to("lazy"), torch.randint(4, (6,)).to("lazy")
 losses = []
 for _ in range(3):

@@ -99,7 +99,7 @@ void Collector::addReceiver(Collection::Receiver receiver) {
 void Collector::findNumbers() {
   for (TensorData *tensor = list.firstTensor; tensor; tensor = tensor->next) {
     auto &node = static_cast<OpNode &>(*tensor->ir_value.node);
-    if (node.references == 0 && isNumber(node))
+    if (node.pending && node.references == 0 && isNumber(node))
       numbers.push_back(&node);
     node.owners = tensor->ir_value.node.use_count();
   }

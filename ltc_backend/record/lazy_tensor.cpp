@@ -26,7 +26,8 @@ TensorData::~TensorData() {
   PendingList &list = pendingList(device.ordinal());
   std::lock_guard lock(list.mutex);
   list.unlink(*this);
-  // A node that nobody else holds goes too, and spares itself the lock.
+  // A node that nobody else holds goes too, and spares itself the lock. A sync
+  // may have computed it while this waited.
   auto &node = static_cast<LtcNode &>(*ir_value.node);
   if (!node.isData && ir_value.node.use_count() == 1)
     list.unlink(static_cast<OpNode &>(node));
@@ -51,6 +52,8 @@ void PendingList::link(OpNode &node) {
 }
 
 void PendingList::unlink(OpNode &node) {
+  if (!node.pending)
+    return;
   remove(node, firstNode, lastNode);
   node.pending = false;
   --nodes;
@@ -118,8 +121,13 @@ struct Carrier final : LazyTensor {
 } // namespace
 
 static at::Tensor makeWithoutSizes(TensorDataPtr data) {
-  at::Tensor tensor(
-      c10::make_intrusive<LTCTensorImpl>(Carrier(std::move(data))));
+  at::Tensor tensor;
+  {
+    // It looks up the dtype in what another thread's sync may be changing.
+    std::lock_guard lock(pendingList(deviceOf(*data)).mutex);
+    tensor = at::Tensor(
+        c10::make_intrusive<LTCTensorImpl>(Carrier(std::move(data))));
+  }
   // There is none, which PyTorch's own code would take for one at null.
   tensor.unsafeGetTensorImpl()->set_storage_access_should_throw();
   return tensor;

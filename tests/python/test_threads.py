@@ -104,6 +104,45 @@ def test_threads_read_views_of_what_one_has_written(run_python):
     assert run_python(READERS).stdout == "[]\n"
 
 
+# Results that nobody wants die while another thread's sync computes them.
+DROPPERS = """
+import sys, threading
+import torch
+import torch_ltc
+
+sys.setswitchinterval(1e-5)
+x = torch.ones(4, device="lazy")
+torch.lazy.mark_step()
+
+
+def drop():
+    for _ in range(20000):
+        x + 1
+
+
+def sync():
+    while dropping:
+        torch.lazy.mark_step(wait=False)
+
+
+dropping = True
+droppers = [threading.Thread(target=drop) for _ in range(3)]
+syncs = [threading.Thread(target=sync) for _ in range(2)]
+for thread in droppers + syncs:
+    thread.start()
+for thread in droppers:
+    thread.join()
+dropping = False
+for thread in syncs:
+    thread.join()
+print((x + 2).tolist())
+"""
+
+
+def test_results_die_while_another_thread_syncs(run_python):
+    assert run_python(DROPPERS).stdout == "[3.0, 3.0, 3.0, 3.0]\n"
+
+
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("rounds", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_eight_threads_get_their_own_values(rounds, devices, run_python):

@@ -11,7 +11,6 @@
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/views/layout.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <ATen/ATen.h>
@@ -123,25 +122,6 @@ struct CopyKernel final : OverStock {
       stack->back() = std::move(self);
   }
 };
-
-/// Eager shows no tensor that has bits as one of another dtype; its kernel has
-/// the words.
-struct DtypeViewKernel final : OverStock {
-  using OverStock::OverStock;
-  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
-                  torch::jit::Stack *stack) {
-    auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
-    const Tensor &self = arguments[0].toTensor();
-    if (isFunctionalLazy(self) && hasMathBits(self)) [[unlikely]] {
-      torch::jit::Stack question = arguments.vec();
-      Tensor meta = metaLike(self);
-      copyMathBits(self, meta);
-      question[0] = meta;
-      op.callBoxed(&question);
-    }
-    stock.callBoxed(op, keys, stack);
-  }
-};
 } // namespace
 
 /// Whether `self.data = from` can be: for dense devices, bits make no
@@ -158,10 +138,6 @@ void registerMathBits(torch::Library &library) {
                              DispatchKey::Negative);
   implementBoxed<CloneKernel>(library, "clone", atenOp("clone"));
   implementBoxed<CopyKernel>(library, "copy_", atenOp("copy_"));
-  implementBoxed<DtypeViewKernel>(library, "view_as_real",
-                                  atenOp("view_as_real"));
-  implementBoxed<DtypeViewKernel>(library, "view.dtype",
-                                  atenOp("view", "dtype"));
   // A composite op.
   makeLibrary("aten", DispatchKey::AutogradLazy)
       ->impl("_has_compatible_shallow_copy_type", isOfOneKind);

@@ -20,6 +20,7 @@
 #include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/views/keep_layout.h"
+#include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <ATen/ATen.h>
@@ -59,18 +60,19 @@ private:
 } // namespace
 
 namespace {
-/// Of views that take elements of the storage together: the meta kernel looks
-/// at the strides that the tensor reports.
-struct RegroupingViewKernel final : OverStock {
+/// Of views of another dtype: the meta kernel looks at the strides that the
+/// tensor reports, and eager has none of a conjugate or negative.
+struct DtypeViewKernel final : OverStock {
   using OverStock::OverStock;
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
     const Tensor &self = arguments[0].toTensor();
     if (isFunctionalLazy(self) &&
-        !(self.is_contiguous() && self.storage_offset() == 0)) {
+        (hasMathBits(self) || !self.is_contiguous() || self.storage_offset())) {
       Tensor like = metaLike(self);
       like.unsafeGetTensorImpl()->set_storage_offset(self.storage_offset());
+      copyMathBits(self, like);
       std::vector<c10::IValue> call = arguments.vec();
       call[0] = like;
       callOnStandIns(op, std::move(call));
@@ -291,10 +293,10 @@ static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
 
 void registerStridedViews(torch::Library &library) {
   implementBoxed<ViewKernel>(library, "view", atenOp("view"));
-  implementBoxed<RegroupingViewKernel>(library, "view.dtype",
-                                       atenOp("view", "dtype"));
-  implementBoxed<RegroupingViewKernel>(library, "view_as_complex",
-                                       atenOp("view_as_complex"));
+  implementBoxed<DtypeViewKernel>(library, "view.dtype",
+                                  atenOp("view", "dtype"));
+  for (const char *name : {"view_as_complex", "view_as_real"})
+    implementBoxed<DtypeViewKernel>(library, name, atenOp(name));
   implementBoxed<AsStridedKernel>(library, "as_strided", atenOp("as_strided"));
   implementBoxed<AsStridedInPlaceKernel>(library, "as_strided_",
                                          atenOp("as_strided_"));

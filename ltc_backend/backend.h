@@ -77,5 +77,14 @@ LTC_API void setFrameHook(FrameHook hook);
 /// up the wait (Ctrl-C).
 using InterruptHook = void (*)();
 LTC_API void setInterruptHook(InterruptHook hook);
+/// What a thread must not hold while it waits: the GIL, which kernels written
+/// in Python and other threads' errors need. `release` returns what `restore`
+/// takes, or null if the thread does not hold it.
+struct WaitHooks {
+  void *(*release)();
+  void (*restore)(void *released);
+};
+/// `hooks` stays for good.
+LTC_API void setWaitHooks(const WaitHooks &hooks);
 
 } // namespace ltc::backend

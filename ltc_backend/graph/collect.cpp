@@ -132,12 +132,12 @@ void Collector::settleLateTensors() {
 
 void Collector::findRoots() {
   for (TensorData *tensor = list.firstTensor; tensor; tensor = tensor->next) {
-    TensorDataPtr alive = tensor->weak_from_this().lock();
-    if (!alive)
-      continue;
     auto node = std::static_pointer_cast<OpNode>(tensor->ir_value.node);
     ++node->references;
-    if (isCollected(*node))
+    // Not to hold the last share in others here: their end takes the lock.
+    if (!isCollected(*node))
+      continue;
+    if (TensorDataPtr alive = tensor->weak_from_this().lock())
       addReceiver({std::move(alive), node, uint32_t(tensor->ir_value.index)});
   }
   // A thread that is recording right now holds a node no tensor stands for.

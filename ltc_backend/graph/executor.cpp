@@ -28,12 +28,29 @@ static std::atomic<InterruptHook> interruptHook{nullptr};
 
 void setInterruptHook(InterruptHook hook) { interruptHook = hook; }
 
+static std::atomic<const WaitHooks *> waitHooks{nullptr};
+
+void setWaitHooks(const WaitHooks &hooks) { waitHooks = &hooks; }
+
+Waiting::Waiting() {
+  if (const WaitHooks *hooks = waitHooks)
+    released = hooks->release();
+}
+
+Waiting::~Waiting() {
+  if (released)
+    waitHooks.load()->restore(released);
+}
+
 Engine &engine(int64_t device) {
   return *valueOrRaise(engineFor(uint32_t(device)));
 }
 
 template <typename Awaited> static void waitInterruptibly(Awaited &awaited) {
   using namespace std::chrono_literals;
+  if (awaited.waitFor(0ms))
+    return;
+  Waiting waiting;
   while (!awaited.waitFor(50ms))
     if (InterruptHook hook = interruptHook.load())
       hook();
@@ -210,6 +227,7 @@ void sync(int64_t device, bool wait) {
   const bool dry = settings().dry_run;
   // Before any lock: it may take the GIL.
   const SourceId place = currentSource();
+  Waiting waiting;
   std::vector<BufferPtr> buffers;
   {
     std::lock_guard oneAtATime(syncMutex(device));

@@ -16,6 +16,18 @@ namespace ltc::backend {
 /// The device's engine; raises if it cannot be opened.
 Engine &engine(int64_t device);
 
+/// Stands where a thread is about to wait for another one. PyTorch calls us with
+/// the GIL for a few things, such as x[i] with a tensor i.
+class Waiting {
+public:
+  Waiting();
+  ~Waiting();
+  Waiting(const Waiting &) = delete;
+
+private:
+  void *released = nullptr;
+};
+
 /// Wait until ready or reached, calling the interrupt hook now and then. Do not
 /// raise the buffer's own error.
 void waitFor(Buffer &buffer);

@@ -235,6 +235,7 @@ static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
   int64_t device = deviceOf(*tensors[0]);
   PendingList &list = pendingList(device);
   SourceId line = currentSource();
+  Waiting waiting;
   Cone cone(exact);
   bool around;
   {

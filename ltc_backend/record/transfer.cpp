@@ -215,10 +215,12 @@ std::shared_ptr<DeviceData> readyData(const at::Tensor &tensor) {
   if (at::functionalization::impl::isFunctionalTensor(tensor))
     at::functionalization::impl::sync(tensor);
   TensorDataPtr data = tensorData(tensor);
-  if (!deviceData(*data))
-    sync(deviceOf(*data), /*wait=*/false);
   std::shared_ptr<DeviceData> ready = deviceData(*data);
-  TORCH_INTERNAL_ASSERT(ready, "a sync left a live tensor without data");
+  // Another thread may write to it between a sync and the next look.
+  while (!ready) {
+    sync(deviceOf(*data), /*wait=*/false);
+    ready = deviceData(*data);
+  }
   return ready;
 }
 

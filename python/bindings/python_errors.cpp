@@ -56,12 +56,24 @@ void throwIfInterrupted() {
     throwPending();
 }
 
+/// At the end of the process nobody else may run Python.
+void *releaseGil() {
+  return Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread()
+                                                  : nullptr;
+}
+
+void restoreGil(void *thread) {
+  PyEval_RestoreThread(static_cast<PyThreadState *>(thread));
+}
+
 } // namespace
 
 void installErrorHooks(py::function makeError) {
   errorMaker = makeError.release().ptr();
   backend::setRaiseHook(raiseInPython);
   backend::setInterruptHook(throwIfInterrupted);
+  static constexpr backend::WaitHooks waitHooks{releaseGil, restoreGil};
+  backend::setWaitHooks(waitHooks);
 }
 
 } // namespace ltc::python

@@ -143,6 +143,49 @@ def test_results_die_while_another_thread_syncs(run_python):
     assert run_python(DROPPERS).stdout == "[3.0, 3.0, 3.0, 3.0]\n"
 
 
+# PyTorch asks for an index's value with the GIL, without which a kernel that is
+# written in Python does not run, and no other thread gets to the end of its sync.
+INDEX = """
+import faulthandler, threading
+import torch
+import torch_ltc
+
+faulthandler.dump_traceback_later(60, exit=True)
+
+
+@torch.library.custom_op("ltc_threads::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+x = torch.arange(64.0, device="lazy")
+found = []
+
+
+def read(number):
+    for i in range(20):
+        index = twice(torch.full((), number + i, device="lazy"))
+        found.append((x[index] - 2 * (number + i)).item())
+
+
+threads = [threading.Thread(target=read, args=(n,)) for n in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(found), set(found))
+"""
+
+
+def test_threads_wait_for_an_index_without_the_gil(run_python):
+    assert run_python(INDEX).stdout == "80 {0.0}\n"
+
+
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("rounds", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_eight_threads_get_their_own_values(rounds, devices, run_python):

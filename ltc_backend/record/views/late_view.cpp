@@ -7,6 +7,7 @@
 #include "ltc_backend/record/views/late_view.h"
 
 #include "ltc_backend/convert.h"
+#include "ltc_backend/graph/executor.h"
 #include "ltc_backend/record/torch_private.h"
 
 #include <ATen/ATen.h>
@@ -85,7 +86,12 @@ static at::Tensor take(FunctionalTensorWrapper &view, const at::Tensor &base) {
 
 void settle(FunctionalTensorWrapper &wrapper) {
   static auto *mutex = new std::recursive_mutex;
-  std::lock_guard lock(*mutex);
+  std::unique_lock lock(*mutex, std::try_to_lock);
+  if (!lock) {
+    // Who has it may want the GIL, to name the line of what it records.
+    Waiting waiting;
+    lock.lock();
+  }
   if (wrapper.is_up_to_date())
     return;
   if (wrapper.isBaseTensor())

@@ -16,8 +16,8 @@ namespace ltc::backend {
 /// The device's engine; raises if it cannot be opened.
 Engine &engine(int64_t device);
 
-/// Stands where a thread is about to wait for another one. PyTorch calls us with
-/// the GIL for a few things, such as x[i] with a tensor i.
+/// Stands where a thread is about to wait for another one. PyTorch calls us
+/// with the GIL for a few things, such as x[i] with a tensor i.
 class Waiting {
 public:
   Waiting();

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// exp, expm1, logarithms, tanh and erf in f32, on scalars and vectors, within
-// 2 ULP, with the C library's results for zeros, infinities and NaN. The
-// coefficients are minimax fits, rounded to f32 one by one from the leading one
-// on. log1p and expm1 in f64 are made of log and exp, within a few ULP. All
+// exp, expm1, logarithms, tanh and erf in f32, and exp in f64, on scalars and
+// vectors, within 2 ULP, with the C library's results for zeros, infinities and
+// NaN. The coefficients are minimax fits, rounded one by one from the leading
+// one on. log1p and expm1 in f64 are made of log and exp, within a few ULP. All
 // else is the C library's, lane by lane.
 //
 //===----------------------------------------------------------------------===//
@@ -35,41 +35,76 @@ struct ExpParts {
   Value p, n;
 };
 
+/// What the precisions differ in.
+struct ExpFit {
+  double magic;       // 1.5 times the first number without a fraction
+  double high, low;   // ln 2; a multiple of `high` by n is exact
+  double least, most; // beyond, e^x is 0 and infinite
+  int64_t bias, digits;
+  SmallVector<double, 10> q; // e^r = 1 + r + r^2 q(r)
+};
+
+ExpFit expFit(const Real &f) {
+  if (f.isDouble())
+    return {0x1.8p52,
+            0x1.62e42feep-1,
+            0x1.a39ef35793c76p-33,
+            -746,
+            710,
+            1023,
+            52,
+            {0x1.000000000000bp-1, 0x1.555555555550fp-3, 0x1.55555555502a0p-5,
+             0x1.1111111122b4ap-7, 0x1.6c16c1852c01cp-10, 0x1.a01a014498ae6p-13,
+             0x1.a01997c656a0fp-16, 0x1.71deec62e8918p-19,
+             0x1.28af42a60c9fap-22, 0x1.add773f1864b3p-26}};
+  return {0x1.8p23,
+          0x1.62e4p-1,
+          0x1.7f7d1cp-20,
+          -104,
+          90,
+          127,
+          23,
+          {0.5f, 0.166666687f, 0.0416664518f, 0.00833286904f, 0.0013936141f,
+           0.000201265182f}};
+}
+
 /// x = n ln 2 + r with |r| <= ln 2 / 2; p = e^r. Rounding to n by adding
-/// 1.5 * 2^23 keeps a NaN a NaN without a conversion that has no value for it.
-ExpParts splitExp(Real &f, Value x) {
-  Value magic = f.constant(12582912.0f);
-  Value shifted = f.add(f.mul(x, f.constant(1.44269504f)), magic);
+/// `magic` keeps a NaN a NaN without a conversion that has no value for it.
+ExpParts splitExp(Real &f, Value x, const ExpFit &fit) {
+  Value magic = f.constant(fit.magic);
+  Value shifted = f.add(f.mul(x, f.constant(0x1.71547652b82fep0)), magic);
   Value n = f.sub(shifted, magic);
-  Value r = f.sub(x, f.mul(n, f.constant(0x1.62e4p-1f)));
-  r = f.sub(r, f.mul(n, f.constant(0x1.7f7d1cp-20f)));
-  Value q = f.polynomial(r, {0.5f, 0.166666687f, 0.0416664518f, 0.00833286904f,
-                             0.0013936141f, 0.000201265182f});
-  Value p = f.add(f.add(f.mul(f.mul(r, r), q), r), f.constant(1.0f));
+  Value r = f.sub(x, f.mul(n, f.constant(fit.high)));
+  r = f.sub(r, f.mul(n, f.constant(fit.low)));
+  Value q = f.polynomial(r, fit.q);
+  Value p = f.add(f.add(f.mul(f.mul(r, r), q), r), f.constant(1.0));
   return {p, f.subInt(f.bits(shifted), f.bits(magic))};
 }
 
-Value powerOfTwo(Real &f, Value n) {
-  return f.fromBits(f.shiftLeft(f.addInt(n, f.integer(127)), 23));
+Value powerOfTwo(Real &f, Value n, const ExpFit &fit) {
+  return f.fromBits(f.shiftLeft(f.addInt(n, f.integer(fit.bias)), fit.digits));
 }
 
 /// e^x of a NaN, or where it is a normal number.
 Value normalExp(Real &f, Value x) {
-  auto [p, n] = splitExp(f, x);
-  return f.mul(p, powerOfTwo(f, n));
+  ExpFit fit = expFit(f);
+  auto [p, n] = splitExp(f, x, fit);
+  return f.mul(p, powerOfTwo(f, n, fit));
 }
 
 } // namespace
 
 Value approximateExp(Real &f, Value x, int64_t shift) {
-  x = f.select(f.greater(x, 90.0f), f.constant(90.0f), x);
-  x = f.select(f.less(x, -104.0f), f.constant(-104.0f), x);
-  auto [p, n] = splitExp(f, x);
+  ExpFit fit = expFit(f);
+  x = f.select(f.greater(x, fit.most), f.constant(fit.most), x);
+  x = f.select(f.less(x, fit.least), f.constant(fit.least), x);
+  auto [p, n] = splitExp(f, x, fit);
   if (shift)
     n = f.addInt(n, f.integer(shift));
   // 2^n in two halves: n reaches beyond what one exponent holds.
   Value half = f.shiftRight(n, 1);
-  return f.mul(f.mul(p, powerOfTwo(f, half)), powerOfTwo(f, f.subInt(n, half)));
+  return f.mul(f.mul(p, powerOfTwo(f, half, fit)),
+               powerOfTwo(f, f.subInt(n, half), fit));
 }
 
 namespace {
@@ -256,6 +291,7 @@ LogicalResult approximateMath(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   MLIRContext *context = module.getContext();
   patterns.add<Approximate<math::ExpOp>>(context, unary<exp>);
+  patterns.add<Approximate<math::ExpOp>>(context, unary<exp>, /*bits=*/64);
   patterns.add<Approximate<math::ExpM1Op>>(context, unary<expm1>);
   patterns.add<Approximate<math::LogOp>>(context, unary<log>);
   patterns.add<Approximate<math::Log2Op>>(context, unary<log2>);

@@ -106,12 +106,12 @@ Value Real::equalInt(Value x, int64_t y) {
 Value Real::toFloat(Value x) { return arith::SIToFPOp::create(b, type, x); }
 
 Value Real::convert(Value x) {
-  if (getElementTypeOrSelf(type).isF64())
+  if (isDouble())
     return arith::ExtFOp::create(b, type, x);
   return arith::TruncFOp::create(b, type, x);
 }
 Value Real::convertInt(Value x) {
-  if (getElementTypeOrSelf(type).isF64())
+  if (isDouble())
     return arith::ExtSIOp::create(b, integers(), x);
   return arith::TruncIOp::create(b, integers(), x);
 }

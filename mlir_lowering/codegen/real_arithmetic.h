@@ -23,6 +23,8 @@ public:
   Real doubles() const { return {b, with(b.getF64Type())}; }
   Real singles() const { return {b, with(b.getF32Type())}; }
 
+  bool isDouble() const { return mlir::getElementTypeOrSelf(type).isF64(); }
+
   Value constant(double value);
   Value integer(int64_t value);
 
@@ -88,15 +90,18 @@ void addPowers(mlir::RewritePatternSet &patterns);
 /// On an op that stays as it is: the C library's, for rare arguments.
 inline constexpr llvm::StringLiteral kExact = "ltc.exact";
 
-/// Replaces an op in f32 by what `function` makes of its operands.
+/// Replaces an op, in f32 or the other, by what `function` makes of its
+/// operands.
 template <typename Op> struct Approximate : mlir::OpRewritePattern<Op> {
   using Function = mlir::Value (*)(Real &, mlir::ValueRange);
-  Approximate(mlir::MLIRContext *context, Function function)
-      : mlir::OpRewritePattern<Op>(context), function(function) {}
+  Approximate(mlir::MLIRContext *context, Function function, unsigned bits = 32)
+      : mlir::OpRewritePattern<Op>(context), function(function), bits(bits) {}
   mlir::LogicalResult
   matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const override {
     mlir::Type type = op->getResult(0).getType();
-    if (!mlir::getElementTypeOrSelf(type).isF32() || op->hasAttr(kExact))
+    mlir::Type element = mlir::getElementTypeOrSelf(type);
+    bool wanted = bits == 64 ? element.isF64() : element.isF32();
+    if (!wanted || op->hasAttr(kExact))
       return mlir::failure();
     mlir::ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Real f(b, type);
@@ -104,6 +109,7 @@ template <typename Op> struct Approximate : mlir::OpRewritePattern<Op> {
     return mlir::success();
   }
   Function function;
+  unsigned bits;
 };
 
 } // namespace ltc::compiler

@@ -41,8 +41,13 @@ Result<std::unique_ptr<llvm::TargetMachine>> machineFor(const Target &target) {
   // A product and a sum become one instruction only where they say so: what an
   // op gives must not depend on what it is fused with.
   llvm::TargetOptions options;
+  // Asking each time whether a 64-bit division would fit into 32 bits costs
+  // more than it saves: signs and sizes that vary are not foreseen.
+  std::string features = target.features;
+  if (triple.isX86())
+    features += features.empty() ? "-idivq-to-divl" : ",-idivq-to-divl";
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
+      triple, target.cpu, features, options, llvm::Reloc::PIC_,
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, /*JIT=*/true));
   if (!machine)
     return failed("no code generator for " + target.str());

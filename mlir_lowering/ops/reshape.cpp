@@ -261,9 +261,14 @@ static Value roll(Emit &e, const OpCall &op) {
     shiftOf[dim < 0 ? dim + x.rank() : dim] += shift;
   Value y = e.generate(e.shape(x), [&](Scalar s, llvm::ArrayRef<Value> at) {
     Values from(at);
-    for (int64_t dim = 0; dim < x.rank(); ++dim)
-      if (shiftOf[dim])
-        from[dim] = s.remainder(s.sub(at[dim], shiftOf[dim]), s.size(x, dim));
+    for (int64_t dim = 0; dim < x.rank(); ++dim) {
+      int64_t size = x.size(dim);
+      int64_t shift = (shiftOf[dim] % size + size) % size;
+      if (!shift)
+        continue;
+      Value i = s.sub(at[dim], shift);
+      from[dim] = s.select(s.lt(i, 0), s.add(i, size), i);
+    }
     return s.load(x, from);
   });
   return e.reshape(e.narrow(y, op.result()), op.result());

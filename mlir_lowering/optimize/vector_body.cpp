@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
@@ -140,11 +141,9 @@ void VectorBody::classify() {
       legal &= classifyLoad(&inner);
       continue;
     }
-    bool counts = isa<arith::AddIOp, arith::SubIOp>(inner) &&
-                  kindOf(inner.getOperand(0)) == Lanes::Counting &&
-                  kindOf(inner.getOperand(1)) == Lanes::Uniform;
+    Lanes kind = combine(&inner);
     for (Value result : inner.getResults())
-      kinds[result] = counts ? Lanes::Counting : Lanes::Varying;
+      kinds[result] = kind;
     // Integer division may trap in lanes that are masked off.
     if (isa<CheckOp>(inner))
       legal &= llvm::all_of(inner.getOperandTypes(), isLaneType);
@@ -158,6 +157,56 @@ void VectorBody::classify() {
   }
 }
 
+/// By how much a value grows from lane to lane.
+static std::optional<int> stepOf(Lanes kind) {
+  switch (kind) {
+  case Lanes::Uniform:
+    return 0;
+  case Lanes::Counting:
+    return 1;
+  case Lanes::Falling:
+    return -1;
+  default:
+    return std::nullopt;
+  }
+}
+
+static bool isScalar(Lanes kind) { return stepOf(kind).has_value(); }
+
+/// What an op makes of operands that are not all uniform.
+Lanes VectorBody::combine(Operation *inner) const {
+  auto all = [&](auto holds) {
+    return llvm::all_of(inner->getOperands(),
+                        [&](Value operand) { return holds(kindOf(operand)); });
+  };
+  bool isPosition = all([](Lanes kind) { return kind != Lanes::Varying; });
+  if (all(isScalar)) {
+    int step = *stepOf(kindOf(inner->getOperand(0)));
+    bool adds = isa<arith::AddIOp>(inner),
+         subtracts = isa<arith::SubIOp>(inner);
+    if (adds || subtracts)
+      step += (adds ? 1 : -1) * *stepOf(kindOf(inner->getOperand(1)));
+    Type type = inner->getNumResults() ? inner->getResult(0).getType() : Type();
+    bool keeps = isa<arith::IndexCastOp>(inner) &&
+                 (type.isIndex() || type.isInteger(64));
+    if ((adds || subtracts || keeps) && std::abs(step) == 1)
+      return step > 0 ? Lanes::Counting : Lanes::Falling;
+  }
+  return isPosition ? Lanes::Computed : Lanes::Varying;
+}
+
+/// Whether only the last index varies, over elements side by side.
+bool VectorBody::hasOneRow(Operation *inner) const {
+  auto load = cast<memref::LoadOp>(inner);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(load.getMemRefType().getStridesAndOffset(strides, offset)) &&
+         strides.back() == 1 && isMemoryType(load.getType()) &&
+         llvm::all_of(load.getIndices().drop_back(), [&](Value index) {
+           return kindOf(index) == Lanes::Uniform;
+         });
+}
+
 bool VectorBody::classifyLoad(Operation *inner) {
   auto load = cast<memref::LoadOp>(inner);
   kinds[load] = Lanes::Varying;
@@ -166,13 +215,11 @@ bool VectorBody::classifyLoad(Operation *inner) {
   int64_t offset;
   if (failed(type.getStridesAndOffset(strides, offset)))
     return false;
-  bool inARow = kindOf(load.getIndices().back()) == Lanes::Counting &&
-                strides.back() == 1 && isMemoryType(type.getElementType());
-  for (Value index : load.getIndices().drop_back())
-    inARow &= kindOf(index) == Lanes::Uniform;
-  return inARow || (canGather(type.getElementType()) &&
-                    strides.back() == 1 && // vector.gather has no other
-                    llvm::none_of(strides, ShapedType::isDynamic));
+  if (hasOneRow(load) && kindOf(load.getIndices().back()) == Lanes::Counting)
+    return true;
+  return canGather(type.getElementType()) &&
+         strides.back() == 1 && // vector.gather has no other
+         llvm::none_of(strides, ShapedType::isDynamic);
 }
 
 /// The vector of a value of the body, made on first use.
@@ -185,12 +232,12 @@ Value VectorBody::asVector(ImplicitLocOpBuilder &b, Value original,
     return value;
   auto type = VectorType::get({lanes}, value.getType());
   Attribute constant;
-  if (kindOf(original) != Lanes::Counting &&
-      matchPattern(value, m_Constant(&constant)))
+  int step = *stepOf(kindOf(original));
+  if (!step && matchPattern(value, m_Constant(&constant)))
     return arith::ConstantOp::create(b, DenseElementsAttr::get(type, constant));
   Value vector = vector::BroadcastOp::create(b, type, value);
-  if (kindOf(original) == Lanes::Counting) {
-    Value lane = steps(b, lanes, 1);
+  if (step) {
+    Value lane = steps(b, lanes, step);
     if (!value.getType().isIndex())
       lane = arith::IndexCastOp::create(b, type, lane);
     vector = arith::AddIOp::create(b, vector, lane);
@@ -211,33 +258,13 @@ Value VectorBody::loadOperand(ImplicitLocOpBuilder &b, unsigned number,
                     access.strides[loop], point.lanes, point.mask);
 }
 
-void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
-                          const Point &point) {
+Value VectorBody::gather(ImplicitLocOpBuilder &b, Operation *inner,
+                         const Point &point) {
   auto load = cast<memref::LoadOp>(inner);
-  auto scalar = [&](Value value) {
-    Value known = emitted.lookup(value);
-    return known ? known : value;
-  };
   auto type = VectorType::get({point.lanes}, load.getType());
-  bool inARow = kindOf(load.getIndices().back()) == Lanes::Counting;
-  SmallVector<Value> indices;
-  for (auto [i, index] : llvm::enumerate(load.getIndices())) {
-    inARow &=
-        kindOf(index) == Lanes::Uniform || i + 1 == load.getIndices().size();
-    indices.push_back(scalar(index));
-  }
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)load.getMemRefType().getStridesAndOffset(strides, offset);
-  if (inARow && strides.back() == 1) {
-    emitted[load] =
-        point.mask
-            ? Value(vector::MaskedLoadOp::create(b, type, load.getMemRef(),
-                                                 indices, point.mask,
-                                                 constantOf(b, type, 1)))
-            : Value(vector::LoadOp::create(b, type, load.getMemRef(), indices));
-    return;
-  }
   Value lanes;
   for (auto [index, stride] : llvm::zip_equal(load.getIndices(), strides)) {
     Value vector = asVector(b, index, point.lanes);
@@ -248,9 +275,64 @@ void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
   }
   Value zero = arith::ConstantIndexOp::create(b, 0);
   SmallVector<Value> origin(load.getIndices().size(), zero);
-  emitted[load] = vector::GatherOp::create(
-      b, type, load.getMemRef(), origin, lanes,
-      maskOrAll(b, point.mask, point.lanes), constantOf(b, type, 1));
+  return vector::GatherOp::create(b, type, load.getMemRef(), origin, lanes,
+                                  maskOrAll(b, point.mask, point.lanes),
+                                  constantOf(b, type, 1));
+}
+
+/// Elements side by side are one load, from the last to the first a load and a
+/// shuffle. Those at computed places may be side by side, as most of a rolled
+/// or padded row is: one look costs less than a gather.
+void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
+                          const Point &point) {
+  auto load = cast<memref::LoadOp>(inner);
+  auto type = VectorType::get({point.lanes}, load.getType());
+  Value last = load.getIndices().back();
+  Lanes kind = hasOneRow(load) ? kindOf(last) : Lanes::Varying;
+  SmallVector<Value> at;
+  for (Value index : load.getIndices()) {
+    Value known = emitted.lookup(index);
+    at.push_back(known ? known : index);
+  }
+  auto loadRow = [&](ImplicitLocOpBuilder &b) -> Value {
+    if (point.mask)
+      return vector::MaskedLoadOp::create(b, type, load.getMemRef(), at,
+                                          point.mask, constantOf(b, type, 1));
+    return vector::LoadOp::create(b, type, load.getMemRef(), at);
+  };
+  if (kind == Lanes::Counting) {
+    emitted[load] = loadRow(b);
+  } else if (kind == Lanes::Falling && !point.mask) {
+    Value back = arith::ConstantIndexOp::create(b, point.lanes - 1);
+    at.back() = arith::SubIOp::create(b, at.back(), back);
+    Value row = loadRow(b);
+    auto order =
+        llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, point.lanes)));
+    emitted[load] = vector::ShuffleOp::create(b, row, row, order);
+  } else if (kind == Lanes::Computed) {
+    Value places = asVector(b, last, point.lanes);
+    at.back() = vector::ExtractOp::create(b, places, 0);
+    Value row = arith::AddIOp::create(
+        b, vector::BroadcastOp::create(b, places.getType(), at.back()),
+        steps(b, point.lanes, 1));
+    Value same =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, places, row);
+    Value all =
+        vector::ReductionOp::create(b, vector::CombiningKind::AND, same);
+    auto yields = [&](auto value) {
+      return [value](OpBuilder &inside, Location loc) {
+        ImplicitLocOpBuilder in(loc, inside);
+        scf::YieldOp::create(in, value(in));
+      };
+    };
+    emitted[load] = scf::IfOp::create(b, all, yields(loadRow),
+                                      yields([&](ImplicitLocOpBuilder &in) {
+                                        return gather(in, load, point);
+                                      }))
+                        .getResult(0);
+  } else {
+    emitted[load] = gather(b, load, point);
+  }
 }
 
 /// One branch for all lanes. Those that are masked off compute with anything.
@@ -274,10 +356,10 @@ void VectorBody::emitOp(ImplicitLocOpBuilder &b, Operation *inner,
     emitted[index] = point.indices[index.getDim()];
     return;
   }
-  bool scalar = llvm::all_of(inner->getOperands(), [&](Value operand) {
+  bool uniform = llvm::all_of(inner->getOperands(), [&](Value operand) {
     return kindOf(operand) == Lanes::Uniform;
   });
-  if (scalar || kindOf(inner->getResult(0)) == Lanes::Counting) {
+  if (uniform || isScalar(kindOf(inner->getResult(0)))) {
     IRMapping map;
     for (Value operand : inner->getOperands())
       if (Value known = emitted.lookup(operand))

@@ -17,6 +17,8 @@ namespace ltc::compiler {
 enum class Lanes {
   Uniform,  ///< one scalar
   Counting, ///< a scalar index plus the lane's number
+  Falling,  ///< a scalar index minus the lane's number
+  Computed, ///< a vector, made of the above alone
   Varying,  ///< a vector
 };
 
@@ -43,6 +45,8 @@ public:
 private:
   void classify();
   bool classifyLoad(mlir::Operation *load);
+  Lanes combine(mlir::Operation *inner) const;
+  bool hasOneRow(mlir::Operation *load) const;
   Lanes kindOf(mlir::Value value) const;
   mlir::Value asVector(mlir::ImplicitLocOpBuilder &b, mlir::Value original,
                        int64_t lanes);
@@ -54,6 +58,8 @@ private:
                  const Point &point);
   void emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::Operation *load,
                 const Point &point);
+  mlir::Value gather(mlir::ImplicitLocOpBuilder &b, mlir::Operation *load,
+                     const Point &point);
 
   mlir::linalg::GenericOp op;
   const Nest &nest;

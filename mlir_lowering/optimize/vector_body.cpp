@@ -215,7 +215,8 @@ bool VectorBody::classifyLoad(Operation *inner) {
   int64_t offset;
   if (failed(type.getStridesAndOffset(strides, offset)))
     return false;
-  if (hasOneRow(load) && kindOf(load.getIndices().back()) == Lanes::Counting)
+  Lanes last = kindOf(load.getIndices().back());
+  if (hasOneRow(load) && (last == Lanes::Counting || last == Lanes::Falling))
     return true;
   return canGather(type.getElementType()) &&
          strides.back() == 1 && // vector.gather has no other
@@ -294,21 +295,26 @@ void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
     Value known = emitted.lookup(index);
     at.push_back(known ? known : index);
   }
+  Value mask = point.mask;
   auto loadRow = [&](ImplicitLocOpBuilder &b) -> Value {
-    if (point.mask)
-      return vector::MaskedLoadOp::create(b, type, load.getMemRef(), at,
-                                          point.mask, constantOf(b, type, 1));
+    if (mask)
+      return vector::MaskedLoadOp::create(b, type, load.getMemRef(), at, mask,
+                                          constantOf(b, type, 1));
     return vector::LoadOp::create(b, type, load.getMemRef(), at);
+  };
+  auto reverse = [&](Value vector) {
+    auto order =
+        llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, point.lanes)));
+    return vector::ShuffleOp::create(b, vector, vector, order);
   };
   if (kind == Lanes::Counting) {
     emitted[load] = loadRow(b);
-  } else if (kind == Lanes::Falling && !point.mask) {
+  } else if (kind == Lanes::Falling) {
     Value back = arith::ConstantIndexOp::create(b, point.lanes - 1);
     at.back() = arith::SubIOp::create(b, at.back(), back);
-    Value row = loadRow(b);
-    auto order =
-        llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, point.lanes)));
-    emitted[load] = vector::ShuffleOp::create(b, row, row, order);
+    if (mask)
+      mask = reverse(mask);
+    emitted[load] = reverse(loadRow(b));
   } else if (kind == Lanes::Computed) {
     Value places = asVector(b, last, point.lanes);
     at.back() = vector::ExtractOp::create(b, places, 0);

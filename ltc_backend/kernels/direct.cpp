@@ -9,6 +9,7 @@
 #include "../parallel.h"
 #include "attention.h"
 #include "gemm.h"
+#include "running_sums.h"
 
 #include <ATen/ops/addmm_cpu_dispatch.h>
 #include <ATen/ops/baddbmm_cpu_dispatch.h>
@@ -87,6 +88,10 @@ bool baddbmm(const Stack &a, Results r, const at::Generator &) {
   return true;
 }
 
+bool cumsum(const Stack &a, Results r, const at::Generator &) {
+  return tryRunningSums(a[0].toTensor(), a[1].toInt(), r[0]);
+}
+
 /// ATen's own draws from the process's generator; this one draws the same
 /// numbers in the same order from the generator of the call.
 bool nativeDropout(const Stack &a, Results r, const at::Generator &generator) {
@@ -159,6 +164,7 @@ DirectCall directCall(const CallPlan &plan) {
       {"aten::bmm", bmm},
       {"aten::addmm", addmm},
       {"aten::baddbmm", baddbmm},
+      {"aten::cumsum", cumsum},
       {"aten::native_dropout", nativeDropout},
       {"aten::_scaled_dot_product_flash_attention_for_cpu", flashAttention},
       {"aten::_scaled_dot_product_flash_attention_for_cpu_backward",

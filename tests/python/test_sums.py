@@ -171,3 +171,20 @@ def test_what_is_cut_into_parts(program):
     x = torch.rand(2045, 1031, generator=torch.manual_seed(0)) * 2 - 0.5
     lazy, exact = program(x.to("lazy")).cpu().double(), program(x.double()).double()
     torch.testing.assert_close(lazy, exact, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
+@pytest.mark.parametrize(
+    "shape", [(), (0, 20), (20, 0), (7, 16), (300, 257), (3, 5, 33), (2, 3, 600)]
+)
+def test_running_sums_are_eagers_bit_for_bit(shape, dtype):
+    x = (torch.randn(shape, generator=torch.manual_seed(0)) * 100).to(dtype)
+    if x.numel() > 8 and dtype != torch.int64:
+        x.view(-1)[:4] = torch.tensor([-0.0, torch.inf, torch.nan, -torch.inf])
+    for dim in range(-x.dim(), max(x.dim(), 1)):
+        for y in (x, x.t() if x.dim() == 2 else x[1:] if x.dim() else x):
+            found, wanted = y.to("lazy").cumsum(dim).cpu(), y.cumsum(dim)
+            assert torch.equal(found.isnan(), wanted.isnan())
+            found, wanted = found.nan_to_num(), wanted.nan_to_num()
+            assert torch.equal(found, wanted)
+            assert torch.equal(found.double().signbit(), wanted.double().signbit())

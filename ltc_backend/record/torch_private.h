@@ -46,6 +46,12 @@ template <auto Kernel> struct SafeKernelMember {
     return safe.*Kernel;
   }
 };
+template <auto Definition> struct OperatorMember {
+  friend const c10::impl::OperatorEntry &
+  entryOf(const c10::OperatorHandle &op) {
+    return (op.*Definition)->op;
+  }
+};
 template <auto Tensor> struct LazyImplMember {
   friend torch::lazy::LazyTensor &
   lazyTensorOf(torch::lazy::LTCTensorImpl &impl) {
@@ -60,12 +66,16 @@ size_t &generationOf(at::FunctionalTensorWrapper &wrapper);
 at::Tensor &insideOf(at::FunctionalTensorWrapper &wrapper);
 /// SafeKernelFunction calls it with boxed arguments alone.
 const c10::KernelFunction &kernelInside(const c10::SafeKernelFunction &safe);
+/// The op's table of kernels, which getComputedKernelForDispatchKey() copies
+/// of.
+const c10::impl::OperatorEntry &entryOf(const c10::OperatorHandle &op);
 /// What LTCTensorImpl::tensor() gives, without a reference to be counted.
 torch::lazy::LazyTensor &lazyTensorOf(torch::lazy::LTCTensorImpl &impl);
 
 template struct WrapperMembers<&at::FunctionalTensorWrapper::generation_,
                                &at::FunctionalTensorWrapper::value_>;
 template struct SafeKernelMember<&c10::SafeKernelFunction::kernel_>;
+template struct OperatorMember<&c10::OperatorHandle::operatorDef_>;
 template struct LazyImplMember<&torch::lazy::LTCTensorImpl::tensor_>;
 } // namespace
 

@@ -18,8 +18,16 @@ namespace ltc::backend {
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 
-const c10::KernelFunction &kernelOf(const c10::SafeKernelFunction &stock) {
-  return kernelInside(stock);
+const c10::KernelFunction &kernelOf(const c10::SafeKernelFunction &kernel) {
+  return kernelInside(kernel);
+}
+
+OverAutograd::OverAutograd(const c10::OperatorHandle &op)
+    : OverStock(op, DispatchKey::AutogradLazy), op(op),
+      current(entryOf(op).lookup(DispatchKeySet(DispatchKey::AutogradIPU))) {}
+
+bool OverAutograd::isStock() const {
+  return current._equalsBoxedAndUnboxed(kernelOf(stock));
 }
 
 /// Whether functionalisation comes next after autograd.
@@ -36,21 +44,20 @@ bool isTracked(const at::Tensor &tensor) {
 }
 
 namespace {
-class UntrackedKernel final : public OverStock {
+class UntrackedKernel final : public OverAutograd {
 public:
   explicit UntrackedKernel(const OpInfo &info)
-      : OverStock(info.handle, DispatchKey::AutogradLazy), info(info) {}
+      : OverAutograd(info.handle), info(info) {}
 
   template <typename... Args>
   at::Tensor call(DispatchKeySet keys, Parameter<Args>... arguments) const {
     if (isFunctionalisedNext(keys) && isOrdinary(info) &&
-        !(isTracked(arguments) || ...)) {
+        !(isTracked(arguments) || ...) && isStock()) {
       CallReader call(info, arguments...);
       if (at::Tensor result = recordDirectly(call); result.defined())
         return makeWrapper(result);
     }
-    return kernelOf(stock).call<at::Tensor, Parameter<Args>...>(
-        info.handle, keys, arguments...);
+    return callAutograd<at::Tensor, Parameter<Args>...>(keys, arguments...);
   }
 
 private:

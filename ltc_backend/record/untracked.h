@@ -7,7 +7,8 @@
 //
 // Autograd's kernel of a call without gradients still holds a tensor, which
 // takes the GIL twice, guards, and dispatches anew: a seventh of an op's
-// instructions. Kernels in front of it go on to what comes below.
+// instructions. Kernels in front of it go on to what comes below, and stand
+// back where somebody has put another kernel in its place.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -21,8 +22,25 @@ namespace ltc::backend {
 bool isTracked(const at::Tensor &tensor);
 template <typename T> bool isTracked(const T &) { return false; }
 
+/// A kernel on AutogradLazy in front of the op's for any device's autograd.
+struct OverAutograd : OverStock {
+  explicit OverAutograd(const c10::OperatorHandle &op);
+  /// Whether autograd's kernel is the one that was met first.
+  bool isStock() const;
+  /// What would be called if this were not.
+  template <typename Result, typename... Args>
+  Result callAutograd(c10::DispatchKeySet keys, Args... arguments) const {
+    return current.call<Result, Args...>(op, keys, arguments...);
+  }
+  c10::OperatorHandle op;
+
+private:
+  /// The op's kernel for a device that has no autograd of its own.
+  const c10::KernelFunction &current;
+};
+
 /// To be called without boxing, which no public function does.
-const c10::KernelFunction &kernelOf(const c10::SafeKernelFunction &stock);
+const c10::KernelFunction &kernelOf(const c10::SafeKernelFunction &kernel);
 
 /// Whether the op has a kernel of autograd's, and none of ours before it.
 bool isLeftToAutograd(const c10::OperatorHandle &op);
@@ -40,12 +58,10 @@ void registerUntracked(const char *name, const c10::OperatorHandle &op) {
   if (!isLeftToAutograd(op) ||
       !op.hasKernelForDispatchKey(DispatchKey::ADInplaceOrView))
     return;
-  struct Kernel : OverStock {
+  struct Kernel : OverAutograd {
     explicit Kernel(const c10::OperatorHandle &op)
-        : OverStock(op, DispatchKey::AutogradLazy), op(op),
-          below(op.getComputedKernelForDispatchKey(
-              DispatchKey::ADInplaceOrView)) {}
-    c10::OperatorHandle op;
+        : OverAutograd(op), below(op.getComputedKernelForDispatchKey(
+                                DispatchKey::ADInplaceOrView)) {}
     c10::SafeKernelFunction below;
   };
   auto kernel = std::make_shared<Kernel>(op);
@@ -53,12 +69,12 @@ void registerUntracked(const char *name, const c10::OperatorHandle &op) {
       name, torch::CppFunction([kernel](c10::DispatchKeySet keys,
                                         Args... arguments) -> Result {
         c10::DispatchKeySet rest = keys & c10::after_autograd_keyset;
-        bool tracked =
-            rest.highestPriorityTypeId() != DispatchKey::ADInplaceOrView ||
-            (isTracked(arguments) || ...);
-        return kernelOf(tracked ? kernel->stock : kernel->below)
-            .template call<Result, Args...>(kernel->op, tracked ? keys : rest,
-                                            arguments...);
+        if (rest.highestPriorityTypeId() != DispatchKey::ADInplaceOrView ||
+            (isTracked(arguments) || ...) || !kernel->isStock())
+          return kernel->template callAutograd<Result, Args...>(keys,
+                                                                arguments...);
+        return kernelOf(kernel->below)
+            .template call<Result, Args...>(kernel->op, rest, arguments...);
       }));
 }
 

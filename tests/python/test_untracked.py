@@ -114,3 +114,31 @@ PROGRAMS = [
 def test_like_eager(program):
     eager = outcome(program, "cpu")
     assert [outcome(program, "lazy") for _ in range(RUNS)] == [eager] * RUNS
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("add.Tensor", lambda x: torch.add(x, x)),
+        ("mul_.Tensor", lambda x: x.mul_(x)),
+        ("transpose.int", lambda x: x.transpose(0, 1)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_autograd_kernel_of_a_user(name, call):
+    x = torch.ones(2, 3, device="lazy")
+    plain = [call(x.clone()) for _ in range(RUNS)][-1].tolist()
+    calls = []
+
+    def kernel(self, *arguments):
+        calls.append(name)
+        return self
+
+    library = torch.library.Library("aten", "IMPL")
+    library.impl(name, kernel, "Autograd")
+    try:
+        assert call(x.clone()).tolist() == x.tolist()
+    finally:
+        library._destroy()
+    assert call(x.clone()).tolist() == plain
+    assert calls == [name]

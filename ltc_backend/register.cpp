@@ -99,7 +99,8 @@ static void registerRecorder(torch::Library &library,
     if (op.hasKernelForDispatchKey(DispatchKey::Functionalize))
       return;
     registerDirectKernel(functionalize, name, opInfo(op));
-    registerUntrackedOp(name, opInfo(op));
+    if (!returnsConjugates(name))
+      registerUntrackedOp(name, opInfo(op));
   });
 }
 

@@ -76,16 +76,20 @@ void CallReader::read(const ArgumentInfo &argument, const IValue &value) {
   }
 }
 
-void CallReader::checkDevices() const {
-  if (!elsewhere.defined())
-    return;
+void raiseTwoDevices(const std::string &op, int64_t device,
+                     const at::Tensor &elsewhere) {
   raise({ErrorCode::InvalidArgument, Stage::Record,
          "Expected all tensors to be on the same device, but found at least "
          "two devices, lazy:" +
              std::to_string(device) + " and " + elsewhere.device().str() + "!",
-         info.name, sourceOf(currentSource()),
+         op, sourceOf(currentSource()),
          isLazy(elsewhere) ? "move one of them with .to(...)"
                            : "move it with .to('lazy') first"});
+}
+
+void CallReader::checkDevices() const {
+  if (elsewhere.defined())
+    raiseTwoDevices(info.name, device, elsewhere);
 }
 
 void CallReader::readTensor(const IValue &value, bool comesAlong) {

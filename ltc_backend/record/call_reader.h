@@ -14,6 +14,10 @@
 
 namespace ltc::backend {
 
+/// In the words of TensorIterator: of a tensor that is not on the device.
+[[noreturn]] void raiseTwoDevices(const std::string &op, int64_t device,
+                                  const at::Tensor &elsewhere);
+
 /// Collects the operands of one call and the key of its CallShape. In two
 /// steps: what may run other code comes first, what needs the pending list's
 /// lock second. The arguments must outlive it.

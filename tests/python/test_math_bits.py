@@ -272,3 +272,40 @@ def test_host_and_device_exchange_conjugates():
     assert torch.equal(host, z)
     host.copy_(z.to("lazy").conj())
     assert torch.equal(host, z.conj())
+
+
+PAIRS = [(a, b) for a in (False, True) for b in (False, True)]
+
+
+@pytest.mark.parametrize("op", [torch.dot, torch.vdot, torch.inner])
+def test_products_of_vectors(op):
+    def program(z):
+        sides = [
+            (z[0].conj() if a else z[0], z[1].conj() if b else z[1]) for a, b in PAIRS
+        ]
+        return [op(*each) for each in sides]
+
+    same(program)
+    same(lambda z: op(z[0].conj(), z[1].conj()) * 2j)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_solutions(left):
+    def program(z):
+        square = z[:, :2] + 5 * torch.eye(2).to(z.device)
+        factors = torch.linalg.lu_factor(square)
+        solve = torch.linalg.lu_solve
+        return (
+            solve(*factors, square, left=left),
+            solve(*factors, square.conj(), left=left, adjoint=True),
+            torch.linalg.solve(square, square.mH, left=left),
+        )
+
+    def gradient(z):
+        z = z.requires_grad_()
+        torch.view_as_real(program(z)[2].resolve_conj()).sum().backward()
+        return z.grad
+
+    for _ in range(2):
+        same(program)
+    same(gradient)

@@ -181,3 +181,19 @@ def test_ranges_are_eagers(name):
     types = (torch.float32, torch.float64, torch.int64, torch.int8, torch.bool)
     for dtype in types:
         assert made("lazy", dtype) == made("cpu", dtype), dtype
+
+
+POOLS = ("max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d")
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_strides_of_pools(name):
+    def told(device):
+        x = torch.ones([1] + [4] * (int(name[-2]) + 1), device=device)
+        pool = getattr(torch.nn.functional, name)
+        assert pool(x, 2, stride=2**31 - 1).numel() == 4
+        with pytest.raises(RuntimeError, match=OVERFLOW) as caught:
+            pool(x, 2, stride=2**31)
+        return str(caught.value).splitlines()[0]
+
+    assert told("lazy") == told("cpu")

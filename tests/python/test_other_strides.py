@@ -40,11 +40,3 @@ def test_known_to_differ(program):
     assert torch.equal(lazy.cpu(), eager)
     layouts = [(t.stride(), t.storage_offset()) for t in (lazy, eager)]
     assert layouts[0] != layouts[1], "take it out of the list, and of the page"
-
-
-def test_linspace_takes_its_own_shape():
-    lazy = torch.linspace(0, 5, 6, out=torch.empty(2, 3, device="lazy"))
-    eager = torch.linspace(0, 5, 6, out=torch.empty(2, 3))
-    assert lazy.shape == (6,)
-    assert eager.shape == (2, 3)
-    assert torch.equal(lazy.cpu(), eager.flatten())

@@ -18,7 +18,8 @@ def told(program, device):
             result = [t.tolist() for t in result]
         except RuntimeError as error:
             result = type(error), str(error).splitlines()[0]
-    return result, [str(w.message).splitlines()[0] for w in caught]
+    words = [str(w.message).splitlines()[0] for w in caught]
+    return result, [each.partition(" (Triggered")[0] for each in words]
 
 
 def numbers(device, *shape, dtype=torch.float32):
@@ -62,6 +63,77 @@ def self_and(write):
     return program
 
 
+def converted(dtype, write):
+    return self_and(lambda x: write(x.to(dtype)))
+
+
+IN_PLACE = {
+    "cumsum_": self_and(lambda x: x.cumsum_(0, dtype=torch.float64)),
+    "cumprod_": converted(torch.float16, lambda x: x.cumprod_(0, dtype=torch.float32)),
+    "abs_": converted(torch.complex64, lambda x: x.abs_()),
+    "polygamma_": converted(torch.int64, lambda x: x.polygamma_(1)),
+    "mask's shape": self_and(lambda x: x.index_put_((x[1] > 0,), x[0, 0])),
+    "mask's source": self_and(lambda x: x.index_put_((x > 9,), x[0, :2].double())),
+}
+
+
+@pytest.mark.parametrize("program", IN_PLACE.values(), ids=IN_PLACE)
+def test_in_place(program):
+    def refused(device):
+        try:
+            program(device)
+        except (RuntimeError, IndexError) as error:
+            return str(error).splitlines()[0]
+
+    eager = refused("cpu")
+    assert eager and refused("lazy") == eager
+
+
+ON_THE_HOST = {
+    "in place": lambda x, host: host.add_(x),
+    "out=": lambda x, host: torch.add(x, x, out=host),
+    "of two": lambda x, host: torch.sort(x, out=(host, torch.zeros(3).long())),
+}
+
+
+@pytest.mark.parametrize("write", ON_THE_HOST.values(), ids=ON_THE_HOST)
+def test_writes_to_the_host(write):
+    host = torch.zeros(3)
+    with pytest.raises(RuntimeError, match=r"same device.*lazy:0 and cpu"):
+        write(torch.ones(3, device="lazy"), host)
+    assert host.tolist() == [0, 0, 0]
+
+
+def into(op, *shape):
+    def program(device):
+        out = torch.zeros(shape, device=device)
+        op(out)
+        return torch.tensor(out.shape), out
+
+    return program
+
+
+RESIZED = {
+    "linspace": into(lambda out: torch.linspace(0, 5, 6, out=out), 2, 3),
+    "linspace, strided": into(lambda out: torch.linspace(0, 5, 6, out=out.t()), 2, 3),
+    "linspace, larger": into(lambda out: torch.linspace(0, 5, 6, out=out), 2),
+    "logspace": into(lambda out: torch.logspace(0, 1, 1, out=out)),
+    "arange": into(lambda out: torch.arange(6, out=out), 3, 2),
+    "arange, larger": into(lambda out: torch.arange(6, out=out), 3),
+    "arange, from none": into(lambda out: torch.arange(1, 9, 2, out=out), 0),
+    "range": into(lambda out: torch.range(1, 6, out=out), 6, 1),
+    "narrow_copy": into(lambda out: torch.narrow_copy(out, 0, 0, 1, out=out + 1), 2),
+    "logsigmoid": into(
+        lambda out: torch._C._nn.log_sigmoid(torch.ones_like(out)[1:], out=out), 2
+    ),
+}
+
+
+@pytest.mark.parametrize("program", RESIZED.values(), ids=RESIZED)
+def test_sizes_of_out(program):
+    assert told(program, "lazy") == told(program, "cpu")
+
+
 def square(x):
     return x.view(-1)[:9].view(3, 3)
 
@@ -86,6 +158,8 @@ OVERLAPS = {
     "expanded": self_and(lambda x: x[:1].expand(3, 4).add_(1)),
     "out= expanded": self_and(lambda x: torch.exp(x, out=x[:1].expand(3, 4))),
     "two results": self_and(lambda x: torch.aminmax(x, dim=0, out=(x[0], x[0]))),
+    "negative": self_and(lambda x: torch._neg_view(x[:3]).copy_(x[0])),
+    "negative of all": self_and(lambda x: x.copy_(torch._neg_view(x))),
 }
 
 
@@ -217,3 +291,29 @@ def test_slices_of_complex_numbers():
         return torch.view_as_real(torch.addmm(a, b, c)).flatten()
 
     assert torch.equal(program("lazy").cpu(), program("cpu"))
+
+
+def masked(write):
+    def program(device):
+        x = numbers(device, 3, 4)
+        write(x, x > 6, torch.tensor([True, False, True]).to(device))
+        return (x,)
+
+    return program
+
+
+MASKED = {
+    "a number": masked(lambda x, mask, rows: x.index_put_((mask,), x[0, 1].double())),
+    "as many": masked(lambda x, mask, rows: x.index_put_((mask,), x.view(-1)[:5] + 1)),
+    "rows": masked(lambda x, mask, rows: x.index_put_((rows,), x[0] + 1)),
+    "none": masked(lambda x, mask, rows: x.index_put_((mask & False,), x[0, :0])),
+    "added": masked(lambda x, mask, rows: x.index_put_((mask,), x[0, 1], True)),
+    "columns too": masked(
+        lambda x, mask, rows: x.index_put_((rows, rows.long()[:2]), x[0, :2] + 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("program", MASKED.values(), ids=MASKED)
+def test_writes_through_masks(program):
+    assert told(program, "lazy") == told(program, "cpu")

@@ -13,6 +13,7 @@
 
 #include <ATen/ATen.h>
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -81,9 +82,23 @@ static bool isAlikeWhenSmall(const OpInfo &info) {
   return isElementwise(info) || names->count(info.name);
 }
 
+/// A pool's, beyond what its kernel's integers hold.
+static bool hasLargeStride(const OpInfo &info,
+                           c10::ArrayRef<IValue> arguments) {
+  if (info.name.find("_pool") == info.name.npos)
+    return false;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (info.arguments[i].name == "stride" && arguments[i].isIntList())
+      for (int64_t stride : arguments[i].toIntVector())
+        if (stride > std::numeric_limits<int>::max())
+          return true;
+  return false;
+}
+
 /// Whether the meta kernel lets shapes and numbers pass that the CPU's refuses,
 /// which next to no work is asked about with.
-static bool checksMoreThanMeta(const OpInfo &info) {
+static bool checksMoreThanMeta(const OpInfo &info,
+                               c10::ArrayRef<IValue> arguments) {
   static const auto *names =
       new std::set<std::string>{"aten::bucketize.Tensor",
                                 "aten::convolution",
@@ -93,7 +108,7 @@ static bool checksMoreThanMeta(const OpInfo &info) {
                                 "aten::masked_scatter",
                                 "aten::searchsorted.Scalar",
                                 "aten::searchsorted.Tensor"};
-  return names->count(info.name);
+  return names->count(info.name) || hasLargeStride(info, arguments);
 }
 
 /// All kernels take floats of these dtypes; convolutions others too, and to ask
@@ -147,15 +162,38 @@ static bool isCountOfIntegers(const OpInfo &info,
                              /*includeBool=*/false);
 }
 
+static bool isMask(const at::Tensor &index) {
+  return index.scalar_type() == at::kBool || index.scalar_type() == at::kByte;
+}
+
 /// How many elements a mask chooses, only its values tell.
 static bool hasMask(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   bool found = false;
   if (info.name == "aten::index_put")
     forEachTensor(arguments[1], [&](const at::Tensor &index) {
-      found |= index.defined() && (index.scalar_type() == at::kBool ||
-                                   index.scalar_type() == at::kByte);
+      found |= index.defined() && isMask(index);
     });
   return found;
+}
+
+/// What does not depend on that number.
+static void checkMask(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  const at::Tensor &self = arguments[0].toTensor(),
+                   &values = arguments[2].toTensor();
+  TORCH_CHECK(
+      values.numel() == 1 || values.scalar_type() == self.scalar_type(),
+      "Index put requires the source and destination dtypes match, got ",
+      self.scalar_type(), " for the destination and ", values.scalar_type(),
+      " for the source.");
+  bool others = false;
+  forEachTensor(arguments[1], [&](const at::Tensor &index) {
+    others |= index.defined() && !isMask(index);
+  });
+  if (others)
+    return; // of as many elements
+  std::vector<IValue> none = replaceAll(arguments, onCpu);
+  none[2] = at::zeros({}, none[2].toTensor().options());
+  callOnStandIns(info.handle, std::move(none));
 }
 
 /// The arguments less the values that are checked before all else.
@@ -215,7 +253,7 @@ static bool takesOrThrows(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
       std::string_view what = refused.what();
       if (what.find("ZeroDivisionError") != what.npos)
         continue;
-      if (isAlikeWhenSmall(info) || checksMoreThanMeta(info) ||
+      if (isAlikeWhenSmall(info) || checksMoreThanMeta(info, arguments) ||
           what.find("not implemented for") != what.npos ||
           takes(info, asOthers(info, arguments, onCpuFloat)) ||
           takes(info, asOthers(info, arguments, onCpuWide)))
@@ -258,11 +296,11 @@ void checkCall(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
     return;
   checkScatter(info, arguments);
   if (hasMask(info, arguments))
-    return;
+    return checkMask(info, arguments);
   std::vector<IValue> asked = withoutValues(info, arguments);
   arguments = asked;
   bool isRare = hasRareDtypes(info, arguments);
-  if (checksMoreThanMeta(info))
+  if (checksMoreThanMeta(info, arguments))
     return void((!isRare && takesFew(info, arguments)) ||
                 takesOrThrows(info, arguments));
   if (!isRare && !isAlikeWhenSmall(info))

@@ -12,6 +12,7 @@
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/writes/write_check.h"
 
 #include <ATen/ATen.h>
 #include <ATen/native/MathBitsFallback.h>
@@ -99,11 +100,14 @@ struct CloneKernel final : OverStock {
 };
 
 struct CopyKernel final : OverStock {
-  using OverStock::OverStock;
+  explicit CopyKernel(const c10::OperatorHandle &op)
+      : OverStock(op), check(op) {}
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     c10::IValue *arguments = &torch::jit::peek(*stack, 0, 3);
     Tensor self = arguments[0].toTensor(), source = arguments[1].toTensor();
+    if (isFunctionalLazy(self) && (hasMathBits(self) || hasMathBits(source)))
+      check(torch::jit::last(*stack, 3));
     if (isFunctionalLazy(source) && hasMathBits(source))
       arguments[1] = source = source.clone();
     // Functionalisation knows no tensor that is not lazy here.
@@ -121,6 +125,55 @@ struct CopyKernel final : OverStock {
     if (resolves)
       stack->back() = std::move(self);
   }
+
+private:
+  WriteCheck check;
+};
+
+/// An op whose first result eager's kernel conjugates at the end.
+struct ConjugateRow {
+  const char *name;
+  bool (*isConjugate)(c10::ArrayRef<c10::IValue> arguments);
+};
+constexpr ConjugateRow conjugateRows[] = {
+    {"dot",
+     [](c10::ArrayRef<c10::IValue> arguments) {
+       return arguments[0].toTensor().is_conj() &&
+              arguments[1].toTensor().is_conj();
+     }},
+    {"vdot",
+     [](c10::ArrayRef<c10::IValue> arguments) {
+       return !arguments[0].toTensor().is_conj() &&
+              arguments[1].toTensor().is_conj();
+     }},
+    // A * X = B is solved, for X * A = B with the adjoints of all.
+    {"linalg_lu_solve",
+     [](c10::ArrayRef<c10::IValue> arguments) {
+       return arguments[2].toTensor().is_complex() && !arguments[3].toBool();
+     }},
+    {"_linalg_solve_ex",
+     [](c10::ArrayRef<c10::IValue> arguments) {
+       return arguments[1].toTensor().is_complex() && !arguments[2].toBool();
+     }},
+};
+
+struct ConjugateKernel final : OverStock {
+  ConjugateKernel(const c10::OperatorHandle &op, const ConjugateRow &row)
+      : OverStock(op), row(row) {}
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    bool shows = row.isConjugate(
+        torch::jit::last(*stack, op.schema().arguments().size()));
+    stock.callBoxed(op, keys, stack);
+    if (!shows)
+      return;
+    c10::IValue &first =
+        torch::jit::peek(*stack, 0, op.schema().returns().size());
+    first = at::_conj(at::_conj_physical(first.toTensor()));
+  }
+
+private:
+  const ConjugateRow &row;
 };
 } // namespace
 
@@ -131,7 +184,14 @@ static bool isOfOneKind(const Tensor &self, const Tensor &from) {
       (from.key_set() - kMathBits) | (self.key_set() & kMathBits));
 }
 
+bool returnsConjugates(const std::string &name) {
+  return std::ranges::any_of(
+      conjugateRows, [&](const ConjugateRow &row) { return name == row.name; });
+}
+
 void registerMathBits(torch::Library &library) {
+  for (const ConjugateRow &row : conjugateRows)
+    implementBoxed<ConjugateKernel>(library, row.name, atenOp(row.name), row);
   implementBoxed<FlipKernel>(library, "_conj", atenOp("_conj"),
                              DispatchKey::Conjugate);
   implementBoxed<FlipKernel>(library, "_neg_view", atenOp("_neg_view"),

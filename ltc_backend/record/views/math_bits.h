@@ -36,6 +36,9 @@ void copyMathBits(const at::Tensor &from, const at::Tensor &to);
 bool resolvedMathBits(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                       torch::jit::Stack &stack);
 
+/// Whether eager shows what the op makes of some arguments as a conjugate.
+bool returnsConjugates(const std::string &name);
+
 /// The ops that set, read and drop the bits. `library` is aten's on the
 /// Functionalize key, which has all its other kernels.
 void registerMathBits(torch::Library &library);

@@ -48,6 +48,18 @@ void checkFits(const at::Tensor &self, const at::Tensor &result) {
               " can't be cast to the desired output type ", self.scalar_type());
 }
 
+/// Which eager's kernels want for no reason of TensorIterator's.
+void checkType(const c10::FunctionSchema &twin, const at::Tensor &self,
+               const at::Tensor &result) {
+  TORCH_CHECK(!self.is_complex() || result.is_complex(), "In-place ",
+              twin.name().substr(twin.name().rfind(':') + 1),
+              " is not supported for complex tensors.");
+  TORCH_CHECK(!twin.argumentIndexWithName("dtype") ||
+                  self.dtype() == result.dtype(),
+              "Bad in-place call: input tensor dtype ", self.dtype(),
+              " and output tensor dtype ", result.dtype(), " should match");
+}
+
 class InPlaceKernel final : public OverStock {
 public:
   InPlaceKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin)
@@ -103,10 +115,13 @@ private:
     try {
       at::AutoDispatchSkipFunctionalize below;
       twin.callBoxed(&call);
+      checkType(twin.schema(), self, call[0].toTensor());
       checkFits(self, call[0].toTensor());
     } catch (const c10::Error &) {
-      // The kernel that writes may have words of its own.
-      check.ask(torch::jit::last(*stack, arguments));
+      // The kernel that writes may have words of its own; of zeros for a mask
+      // they are others.
+      if (info.name != "aten::index_put")
+        check.ask(torch::jit::last(*stack, arguments));
       throw;
     }
     const at::Tensor &result = call[0].toTensor();
@@ -229,7 +244,9 @@ bool writesSelfOnly(const c10::OperatorHandle &op) {
 
 /// The one in-place op that PyTorch functionalises nowhere.
 static at::Tensor &polygammaInPlace(at::Tensor &self, int64_t n) {
-  return self.copy_(at::polygamma(n, self));
+  at::Tensor result = at::polygamma(n, self);
+  checkFits(self, result);
+  return self.copy_(result);
 }
 
 static void registerInPlaceOp(torch::Library &library, const char *name,

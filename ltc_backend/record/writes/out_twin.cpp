@@ -61,9 +61,55 @@ constexpr Row rows[] = {
     {"_native_batch_norm_legit", "out", ""},
     {"_native_batch_norm_legit", "no_stats_out", "no_stats"},
 };
+
+/// linspace and its like: what has as many elements as they make keeps its
+/// shape.
+struct RangeKernel final : OverStock {
+  using OverStock::OverStock;
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    at::Tensor out = stack->back().toTensor();
+    if (out.device().type() != at::kLazy)
+      return stock.callBoxed(op, keys, stack);
+    at::Tensor made = at::empty({out.numel()}, out.options());
+    stack->back() = made;
+    stock.callBoxed(op, keys, stack);
+    if (made.numel() != out.numel())
+      resize(op.schema().name(), out, made.numel());
+    out.copy_(made.view(out.sizes()));
+    stack->back() = out;
+  }
+
+private:
+  static void resize(const std::string &name, const at::Tensor &out,
+                     int64_t size) {
+    if (name == "aten::arange" && out.numel())
+      TORCH_WARN("The number of elements in the out tensor of shape ",
+                 out.sizes(), " is ", out.numel(),
+                 " which does not match the computed number of elements ", size,
+                 ". Note that this may occur as a result of rounding error. "
+                 "The out tensor will be resized to a tensor of shape (",
+                 size, ",).");
+    out.resize_({size});
+  }
+};
 } // namespace
 
+/// Those that have no kernel on the key are composed of one that has.
+static void registerRanges() {
+  torch::Library *library = makeLibrary("aten", DispatchKey::Functionalize);
+  forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
+    const std::string &base = op.schema().name();
+    if ((base == "aten::arange" || base == "aten::linspace" ||
+         base == "aten::logspace" || base == "aten::range") &&
+        op.schema().arguments().back().is_out() &&
+        op.hasKernelForDispatchKey(DispatchKey::Functionalize))
+      implementBoxed<RangeKernel>(*library, name.data(), op);
+  });
+}
+
 void registerOutTwins() {
+  registerRanges();
   // The composite kernels stand on the autograd key, below which is the other.
   for (DispatchKey key :
        {DispatchKey::AutogradLazy, DispatchKey::Functionalize}) {

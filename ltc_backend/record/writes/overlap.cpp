@@ -7,6 +7,7 @@
 #include "ltc_backend/record/writes/overlap.h"
 
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
@@ -177,6 +178,24 @@ static LayoutKeeper::Resized resizedBy(const c10::OperatorHandle &op) {
              : LayoutKeeper::Resized::AsComputed;
 }
 
+/// Functionalisation takes such a call for a bug of PyTorch's.
+static void checkDevices(const c10::OperatorHandle &op,
+                         c10::ArrayRef<IValue> arguments) {
+  at::Tensor lazy;
+  for (const IValue &value : arguments)
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      if (tensor.defined() && tensor.device().type() == at::kLazy)
+        lazy = tensor;
+    });
+  const auto &schema = op.schema().arguments();
+  for (size_t i = 0; i < schema.size() && lazy.defined(); ++i)
+    if (isWritten(schema[i]) && arguments[i].isTensor())
+      if (const at::Tensor &written = arguments[i].toTensor();
+          written.defined() && written.device().type() != at::kLazy)
+        raiseTwoDevices(c10::toString(op.operator_name()),
+                        lazy.device().index(), written);
+}
+
 namespace {
 struct WriteKernel final : OverStock {
   explicit WriteKernel(const c10::OperatorHandle &op)
@@ -186,6 +205,7 @@ struct WriteKernel final : OverStock {
     const auto &schema = op.schema().arguments();
     if (resolvedMathBits(op, keys, *stack)) [[unlikely]]
       return;
+    checkDevices(op, torch::jit::last(*stack, schema.size()));
     check(torch::jit::last(*stack, schema.size()));
     if (wroteBesideEmptyList(op, *stack) || wroteToPlaces(op, *stack))
       return;

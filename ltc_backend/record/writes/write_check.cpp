@@ -14,6 +14,8 @@
 #include <ATen/ATen.h>
 #include <ATen/native/Resize.h>
 
+#include <set>
+
 namespace ltc::backend {
 using c10::IValue;
 using ArgumentList = c10::ArrayRef<IValue>;
@@ -48,9 +50,15 @@ findTwin(const c10::FunctionSchema &schema, size_t inputs) {
   return std::nullopt;
 }
 
-// multinomial's kernel resizes without a word.
+static bool warnsOfResizing(const std::string &name) {
+  static const auto *silent = new std::set<std::string>{
+      "aten::addbmm",      "aten::bernoulli",           "aten::log_sigmoid",
+      "aten::multinomial", "aten::log_sigmoid_forward", "aten::narrow_copy"};
+  return !silent->count(name);
+}
+
 WriteCheck::WriteCheck(const c10::OperatorHandle &op, bool warns)
-    : op(op), warns(warns && op.schema().name() != "aten::multinomial"),
+    : op(op), warns(warns && warnsOfResizing(op.schema().name())),
       inputs(op.schema().arguments().size()) {
   const auto &arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -197,3 +197,17 @@ def test_strides_of_pools(name):
         return str(caught.value).splitlines()[0]
 
     assert told("lazy") == told("cpu")
+
+
+@pytest.mark.parametrize("mode", ["linear", "bilinear", "bicubic", "trilinear"])
+def test_interpolation_to_nothing(mode):
+    def told(device):
+        dims = {"linear": 1, "trilinear": 3}.get(mode, 2)
+        x = torch.ones([2, 3] + [4] * dims, device=device)
+        interpolate = torch.nn.functional.interpolate
+        assert len(interpolate(x[:0], 2, mode=mode, align_corners=True)) == 0
+        with pytest.raises(RuntimeError, match="greater than 0") as caught:
+            interpolate(x, 0, mode=mode, align_corners=True)
+        return str(caught.value).splitlines()[0]
+
+    assert told("lazy") == told("cpu")

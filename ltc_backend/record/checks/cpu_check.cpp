@@ -82,16 +82,20 @@ static bool isAlikeWhenSmall(const OpInfo &info) {
   return isElementwise(info) || names->count(info.name);
 }
 
-/// A pool's, beyond what its kernel's integers hold.
-static bool hasLargeStride(const OpInfo &info,
-                           c10::ArrayRef<IValue> arguments) {
-  if (info.name.find("_pool") == info.name.npos)
+/// A pool's strides beyond what its kernel's integers hold, or an interpolation
+/// to nothing.
+static bool hasOddSizes(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  bool isPool = info.name.find("_pool") != info.name.npos;
+  if (!isPool && !info.name.starts_with("aten::upsample"))
     return false;
+  auto isOdd = [&](int64_t size) {
+    return isPool ? size > std::numeric_limits<int>::max() : size == 0;
+  };
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (info.arguments[i].name == "stride" && arguments[i].isIntList())
-      for (int64_t stride : arguments[i].toIntVector())
-        if (stride > std::numeric_limits<int>::max())
-          return true;
+    if (info.arguments[i].name == (isPool ? "stride" : "output_size") &&
+        arguments[i].isIntList() &&
+        std::ranges::any_of(arguments[i].toIntVector(), isOdd))
+      return true;
   return false;
 }
 
@@ -108,7 +112,7 @@ static bool checksMoreThanMeta(const OpInfo &info,
                                 "aten::masked_scatter",
                                 "aten::searchsorted.Scalar",
                                 "aten::searchsorted.Tensor"};
-  return names->count(info.name) || hasLargeStride(info, arguments);
+  return names->count(info.name) || hasOddSizes(info, arguments);
 }
 
 /// All kernels take floats of these dtypes; convolutions others too, and to ask

@@ -19,7 +19,19 @@ void Completion::finish(FailurePtr why) {
   changed.notify_all();
 }
 
+bool Completion::isAwaitedWithin(Clock::duration time) const {
+  Clock::time_point first = awaited, begin = handed;
+  return first != Clock::time_point::max() && first - time < begin;
+}
+
+void Completion::noteWaiting() {
+  Clock::time_point nobody = Clock::time_point::max();
+  if (awaited.load(std::memory_order_relaxed) == nobody)
+    awaited.compare_exchange_strong(nobody, Clock::now());
+}
+
 void Completion::wait() {
+  noteWaiting();
   if (isDone())
     return;
   std::unique_lock lock(mutex);
@@ -27,6 +39,8 @@ void Completion::wait() {
 }
 
 bool Completion::waitFor(std::chrono::milliseconds time) {
+  if (time.count() > 0)
+    noteWaiting();
   if (isDone() || time.count() <= 0)
     return isDone();
   std::unique_lock lock(mutex);
@@ -34,11 +48,9 @@ bool Completion::waitFor(std::chrono::milliseconds time) {
 }
 
 Status DeviceBuffer::wait() {
-  if (!completion->isDone()) {
-    if (isForked())
-      return forkedError();
-    completion->wait();
-  }
+  if (!completion->isDone() && isForked())
+    return forkedError();
+  completion->wait();
   const FailurePtr &failure = completion->failed();
   if (!failure)
     return {};

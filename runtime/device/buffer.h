@@ -9,6 +9,7 @@
 #include "device/device.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 
 namespace ltc::runtime {
@@ -24,16 +25,26 @@ using FailurePtr = std::shared_ptr<Failure>;
 
 /// The moment at which the results of a launch become ready or fail. Any
 /// thread waits; one thread finishes, once.
-class Completion {
+class LTC_API Completion {
 public:
+  using Clock = std::chrono::steady_clock;
+
   void finish(FailurePtr failure);
   bool isDone() const { return done.load(std::memory_order_acquire); }
+  /// Tells that whoever launched it goes on.
+  void handOver() { handed = Clock::now(); }
+  /// Whether somebody came to wait, or found it done, so soon after that.
+  bool isAwaitedWithin(Clock::duration time) const;
   void wait();
   bool waitFor(std::chrono::milliseconds time);
   /// nullptr when all went well. Only after isDone().
   const FailurePtr &failed() const { return failure; }
 
 private:
+  void noteWaiting();
+
+  std::atomic<Clock::time_point> handed = Clock::time_point::max();
+  std::atomic<Clock::time_point> awaited = Clock::time_point::max();
   std::atomic<bool> done = false;
   FailurePtr failure;
   std::mutex mutex;

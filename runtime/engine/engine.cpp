@@ -195,6 +195,7 @@ DeviceEngine::launch(const ExecutablePtr &executable,
                                            std::move(results), completion),
                   limit))
     return open().takeError();
+  completion->handOver();
   launches.add();
   return handed;
 }

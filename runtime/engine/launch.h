@@ -72,8 +72,13 @@ public:
          std::vector<ScalarOrBuffer> arguments,
          std::vector<DeviceBufferPtr> results,
          std::shared_ptr<Completion> completion);
-  bool isShort() const override { return bound->threads.isShort(); }
-  void queued() override { ++state.inFlight; }
+  bool isShort() const override {
+    return bound->threads.isShort(bound->habit.holds());
+  }
+  void queued() override {
+    ++state.inFlight;
+    bound->habit.add(completion);
+  }
   void run(bool borrows) override;
 
 private:

@@ -9,6 +9,7 @@
 #include "device/buffer.h"
 #include "engine/loop_meter.h"
 #include "engine/thread_choice.h"
+#include "engine/wait_habit.h"
 
 #include <atomic>
 
@@ -79,6 +80,7 @@ public:
   // Of whoever runs the queue's work.
   ThreadChoice threads;
   LoopWindow loop;
+  WaitHabit habit; ///< under the queue's lock
 
 private:
   BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols,

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "engine/thread_choice.h"
+#include "engine/wait_habit.h"
 
 #include <gtest/gtest.h>
 
@@ -66,4 +67,38 @@ TEST(ThreadChoice, ALongProgramGetsAllThreads) {
   EXPECT_FALSE(choice.alone());
   EXPECT_FALSE(choice.isShort());
   EXPECT_FALSE(choice.isMeasuring());
+}
+
+TEST(ThreadChoice, WhatIsAwaitedMayTakeLonger) {
+  ThreadChoice choice = after({{microseconds(60), microseconds(60)},
+                               {microseconds(60), microseconds(60)}});
+  EXPECT_FALSE(choice.isShort());
+  EXPECT_TRUE(choice.isShort(/*awaited=*/true));
+  ThreadChoice longer = after({{microseconds(500), microseconds(500)},
+                               {microseconds(500), microseconds(500)}});
+  EXPECT_FALSE(longer.isShort(/*awaited=*/true));
+}
+
+/// A run that was handed over, and for which somebody waited or did not.
+static std::shared_ptr<ltc::runtime::Completion> completion(bool awaited) {
+  auto made = std::make_shared<ltc::runtime::Completion>();
+  made->finish(nullptr);
+  if (awaited) // before it: then the test does not depend on time
+    made->wait();
+  made->handOver();
+  return made;
+}
+
+TEST(WaitHabit, NeedsMoreThanOneWaitAndEndsWithoutOne) {
+  ltc::runtime::WaitHabit habit;
+  habit.add(completion(true));
+  EXPECT_FALSE(habit.holds());
+  habit.add(completion(true));
+  EXPECT_FALSE(habit.holds());
+  habit.add(completion(true));
+  EXPECT_TRUE(habit.holds());
+  habit.add(completion(false));
+  EXPECT_TRUE(habit.holds());
+  habit.add(completion(true));
+  EXPECT_FALSE(habit.holds());
 }

@@ -241,6 +241,42 @@ def test_views_of_pytorchs_own_kind(alias):
     same(lambda d: ALIASES[alias](torch.complex(numbers(d, 3, 3), numbers(d, 3, 3))))
 
 
+def test_a_view_with_computed_strides():
+    def program(device):
+        x = numbers(device, 4, 4)
+        part = x[:, 1:3]
+        alias = torch.ops.aten._reshape_alias(part, (4, 2), part.stride())
+        on_the_host = alias.flatten()[5].item()
+        alias.cumsum_(0)
+        return x, alias, torch.tensor(on_the_host)
+
+    same(program)
+
+
+REFUSED = {
+    "t_": lambda v: v.t_(),
+    "transpose_": lambda v: v.transpose_(0, 7),
+    "unsqueeze_": lambda v: v.unsqueeze_(9),
+    "squeeze_": lambda v: v.squeeze_(5),
+    "swapdims_": lambda v: v.swapdims_(0, 9),
+    "as_strided_": lambda v: v.as_strided_((100,), (1,)),
+}
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_what_is_refused_in_place_changes_nothing(change):
+    def program(device):
+        x = numbers(device, 2, 3, 4)
+        v = x[:, 1:]
+        with pytest.raises((RuntimeError, IndexError)):
+            REFUSED[change](v)
+        v.add_(1)
+        x[0].mul_(2)
+        return x, v
+
+    same(program)
+
+
 def test_deep_copies_keep_sharing():
     def program(device):
         x = numbers(device, 4, 4)

@@ -15,7 +15,7 @@
 namespace ltc::backend {
 namespace {
 /// They go by what is inside a tensor and its arguments.
-struct ShowInPlaceKernel final : OverStock {
+struct ShowInPlaceKernel : OverStock {
   using OverStock::OverStock;
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -23,6 +23,25 @@ struct ShowInPlaceKernel final : OverStock {
          torch::jit::last(*stack, op.schema().arguments().size()))
       forEachTensor(value, [](const at::Tensor &t) { settle(t); });
     stock.callBoxed(op, keys, stack);
+  }
+};
+
+/// PyTorch's kernels note a view before they take it: one that is refused would
+/// stay with the tensor. So they get a copy, which becomes self where they
+/// succeed.
+struct ViewInPlaceKernel final : ShowInPlaceKernel {
+  using ShowInPlaceKernel::ShowInPlaceKernel;
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    size_t count = op.schema().arguments().size();
+    at::Tensor self = torch::jit::peek(*stack, 0, count).toTensor();
+    if (!isFunctionalLazy(self))
+      return stock.callBoxed(op, keys, stack);
+    at::Tensor shown = shareStorage(self);
+    torch::jit::peek(*stack, 0, count) = shown;
+    ShowInPlaceKernel::operator()(op, keys, stack);
+    self.unsafeGetTensorImpl()->shallow_copy_from(shown.getIntrusivePtr());
+    stack->back() = std::move(self);
   }
 };
 
@@ -51,10 +70,12 @@ void registerShowInPlace(torch::Library &library) {
   implementBoxed<SetKernel>(library, "set_.source_Tensor",
                             atenOp("set_", "source_Tensor"));
   forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
-    if (op.hasKernelForDispatchKey(c10::DispatchKey::Functionalize) &&
-        (op.hasTag(at::Tag::inplace_view) || name.starts_with("set_") ||
-         name.starts_with("resize")))
+    if (!op.hasKernelForDispatchKey(c10::DispatchKey::Functionalize))
+      return;
+    if (name.starts_with("set_") || name.starts_with("resize"))
       implementBoxed<ShowInPlaceKernel>(library, name.data(), op);
+    else if (op.hasTag(at::Tag::inplace_view))
+      implementBoxed<ViewInPlaceKernel>(library, name.data(), op);
   });
 }
 

@@ -276,6 +276,12 @@ static const Tensor &resizeAs(const Tensor &self, const Tensor &like,
   return self.resize_(like.sizes(), format);
 }
 
+/// A view whose strides the caller has computed, of memory that lies otherwise.
+static Tensor reshapeAlias(const Tensor &self, at::IntArrayRef size,
+                           at::IntArrayRef) {
+  return self.view(size);
+}
+
 static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
                                at::IntArrayRef size, at::IntArrayRef stride,
                                std::optional<int64_t> offset) {
@@ -302,6 +308,7 @@ void registerStridedViews(torch::Library &library) {
                                          atenOp("as_strided_"));
   implementBoxed<ResizeKernel>(library, "resize_", atenOp("resize_"));
   library.impl("resize_as_", resizeAs);
+  library.impl("_reshape_alias", reshapeAlias);
   library.impl("as_strided_scatter", asStridedScatter);
   forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
     if (!op.schema().name().ends_with("_copy"))

@@ -180,10 +180,15 @@ void AtenKernel::store(const at::Tensor &value, Views results, size_t number) {
     borrow(results[number]).copy_(value);
 }
 
-/// Every defined tensor that the operator returned, in order.
-static std::vector<at::Tensor> definedTensors(const Stack &returned) {
+/// Every defined tensor that the operator returned and the call wants, in
+/// order: a convolution's weight gets its gradient with the bias, asked or not.
+static std::vector<at::Tensor> definedTensors(const Stack &returned,
+                                              const CallPlan &plan) {
   std::vector<at::Tensor> tensors;
-  for (const IValue &value : returned) {
+  for (size_t i = 0; i < returned.size(); ++i) {
+    const IValue &value = returned[i];
+    if (i < plan.wanted.size() && !plan.wanted[i])
+      continue;
     if (value.isTensor() && value.toTensor().defined())
       tensors.push_back(value.toTensor());
     else if (value.isTensorList())
@@ -211,7 +216,7 @@ void AtenKernel::callFunctional(Views results) {
   {
     Placement placement(results);
     plan.op.callBoxed(&stack);
-    returned = definedTensors(stack);
+    returned = definedTensors(stack, plan);
   }
   TORCH_CHECK(returned.size() == results.size(), "the operator returned ",
               returned.size(), " tensors where ", results.size(),

@@ -260,6 +260,9 @@ Result<CallPlan> planCall(const Graph &call) {
   plan.results = node.results.size();
   if (Status status = Planner(call, plan).run(); !status)
     return status.takeError();
+  if (auto mask = op->schema().argumentIndexWithName("output_mask"))
+    if (plan.arguments[*mask].isBoolList())
+      plan.wanted = plan.arguments[*mask].toBoolList().vec();
   if (plan.out && plan.out->schema().returns().size() != plan.results)
     plan.out.reset();
   return plan;

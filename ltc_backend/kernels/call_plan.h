@@ -49,6 +49,8 @@ struct CallPlan {
   std::vector<Binding> bindings{};
   std::optional<ValueId> seed{};       ///< operand that seeds a random op
   std::optional<uint32_t> generator{}; ///< place of the generator in the stack
+  /// Which of the returned tensors output_mask asks for; empty: all.
+  std::vector<bool> wanted{};
   /// The operator looks at strides or storage (as_strided, views), where a
   /// graph only knows dense row-major values.
   bool needsDense = false;

@@ -57,4 +57,9 @@ endif()
 function(ltc_link_llvm target)
   llvm_map_components_to_libnames(libraries ${ARGN})
   target_link_libraries(${target} PRIVATE ltc::mlir ${libraries})
+  # Templates leave a fifth of the code as copies of other code, which would be
+  # resident while a graph is compiled.
+  if(LTC_LLD)
+    target_link_options(${target} PUBLIC -Wl,--icf=all)
+  endif()
 endfunction()

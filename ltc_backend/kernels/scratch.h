@@ -6,32 +6,48 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <c10/util/Exception.h>
+
 #include <cstdint>
-#include <memory>
-#include <new>
+#include <sys/mman.h>
 
 namespace ltc::backend {
 
-/// Floats at an address that a cache line begins at. Made thread_local: a
-/// kernel finds what the last one left, and allocates only to have more.
+/// Floats at an address that a page begins at. Made thread_local: a kernel
+/// finds what the last one left, and maps only to have more. Of a thread's
+/// heap, where small pieces lie between, the one that became too small would
+/// stay resident.
 class Scratch {
 public:
+  Scratch() = default;
+  Scratch(const Scratch &) = delete;
+  Scratch &operator=(const Scratch &) = delete;
+  ~Scratch() { release(); }
+
   /// At least `count` floats of any value, until the next reserve().
   float *reserve(int64_t count) {
     if (count > size) {
-      memory.reset(new (std::align_val_t(64)) float[count]);
+      release();
+      void *mapped =
+          mmap(nullptr, size_t(count) * sizeof(float), PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      TORCH_CHECK_WITH(OutOfMemoryError, mapped != MAP_FAILED, "no memory for ",
+                       count, " floats of a kernel's own");
+      data = static_cast<float *>(mapped);
       size = count;
     }
-    return memory.get();
+    return data;
   }
 
 private:
-  struct Free {
-    void operator()(float *data) const {
-      ::operator delete[](data, std::align_val_t(64));
-    }
-  };
-  std::unique_ptr<float[], Free> memory;
+  void release() {
+    if (data)
+      munmap(data, size_t(size) * sizeof(float));
+    data = nullptr;
+    size = 0;
+  }
+
+  float *data = nullptr;
   int64_t size = 0;
 };
 

@@ -15,6 +15,7 @@
 
 #include "ltc_backend/record/op_info.h"
 #include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/views/replayed_view.h"
 
 namespace ltc::backend {
 
@@ -70,9 +71,13 @@ void registerUntracked(const char *name, const c10::OperatorHandle &op) {
                                         Args... arguments) -> Result {
         c10::DispatchKeySet rest = keys & c10::after_autograd_keyset;
         if (rest.highestPriorityTypeId() != DispatchKey::ADInplaceOrView ||
-            (isTracked(arguments) || ...) || !kernel->isStock())
-          return kernel->template callAutograd<Result, Args...>(keys,
-                                                                arguments...);
+            (isTracked(arguments) || ...) || !kernel->isStock()) {
+          auto &&result = kernel->template callAutograd<Result, Args...>(
+              keys, arguments...);
+          if constexpr (!std::is_reference_v<Result>)
+            keepPlaces(result);
+          return std::forward<Result>(result);
+        }
         return kernelOf(kernel->below)
             .template call<Result, Args...>(kernel->op, rest, arguments...);
       }));

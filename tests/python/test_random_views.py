@@ -3,8 +3,8 @@
 """Random programs of views and writes through them show what eager shows.
 
 Each step takes one of the tensors so far. What eager refuses is refused, and
-changes nothing. `python tests/python/test_random_views.py 7` names the steps of a
-program.
+changes nothing. With gradients, all tensors lead back to one leaf.
+`python tests/python/test_random_views.py 7` names the steps of a program.
 """
 
 import itertools
@@ -124,11 +124,15 @@ def shown(x):
     return tuple(x.shape), strides, offset, x.is_contiguous(), x._version
 
 
-def run(seed, device):
-    """Return what each step said, then all tensors."""
+def run(seed, device, with_gradients=False):
+    """Return what each step said, then all tensors, then the leaf's gradient."""
     shape, steps = draw_steps(seed)
-    tensors, said = [numbers(device, shape)], []
+    leaf = numbers(device, shape).requires_grad_(with_gradients)
+    tensors, said = [leaf * 1], []
     for name, chosen in steps:
+        # Eager's gradient of what reaches beyond a view depends on writes after.
+        if name == "as_strided" and with_gradients:
+            continue
         draw = random.Random(chosen)
         x = tensors[int(draw.random() ** 0.5 * len(tensors))]
         if name in WRITES and not is_disjoint(x):
@@ -140,15 +144,23 @@ def run(seed, device):
             said.append((name, shown(result if name not in CHANGES else x)))
         except (RuntimeError, IndexError) as error:
             said.append((name, type(error).__name__))
+        said.append([x.requires_grad for x in tensors])
         if draw.random() < 0.1 and x.numel():
-            said.append(x.flatten()[-1].item())
+            said.append(x.detach().flatten()[-1].item())
         if draw.random() < 0.1 and device == "lazy":
             torch.lazy.mark_step()
-    return said, [x.cpu() for x in tensors]
+    found = [x.detach().cpu() for x in tensors]
+    for x in tensors:
+        try:
+            (gradient,) = torch.autograd.grad(x.sum(), leaf, retain_graph=True)
+            found.append(gradient.cpu())
+        except RuntimeError:  # without gradient, or a part of split() after a write
+            said.append("no gradient")
+    return said, found
 
 
-def check(seed):
-    (said, found), (told, wanted) = (run(seed, d) for d in ("lazy", "cpu"))
+def check(seed, **options):
+    (said, found), (told, wanted) = (run(seed, d, **options) for d in ("lazy", "cpu"))
     assert said == told, (seed, draw_steps(seed))
     for a, b in zip(found, wanted, strict=True):
         assert torch.equal(a, b), (seed, draw_steps(seed))
@@ -159,12 +171,18 @@ def test_random_views():
         check(seed)
 
 
+def test_gradients_through_random_views():
+    for seed in range(40, 80):
+        check(seed, with_gradients=True)
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("with_gradients", [False, True])
 @pytest.mark.parametrize("first", range(FAST.stop, 1000, 40))
-def test_more_random_views(first):
+def test_more_random_views(first, with_gradients):
     with torch_ltc.settings.scope(static_after=2):
         for seed in range(first, first + 40):
-            check(seed)
+            check(seed, with_gradients=with_gradients)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/views/math_bits.h"
+#include "ltc_backend/record/views/replayed_view.h"
 #include "ltc_backend/record/wrapper.h"
 
 namespace ltc::backend {
@@ -41,6 +42,7 @@ struct ViewInPlaceKernel final : ShowInPlaceKernel {
     torch::jit::peek(*stack, 0, count) = shown;
     ShowInPlaceKernel::operator()(op, keys, stack);
     self.unsafeGetTensorImpl()->shallow_copy_from(shown.getIntrusivePtr());
+    renewPlaces(self);
     stack->back() = std::move(self);
   }
 };

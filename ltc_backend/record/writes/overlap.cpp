@@ -191,7 +191,8 @@ static void checkDevices(const c10::OperatorHandle &op,
   for (size_t i = 0; i < schema.size() && lazy.defined(); ++i)
     if (isWritten(schema[i]) && arguments[i].isTensor())
       if (const at::Tensor &written = arguments[i].toTensor();
-          written.defined() && written.device().type() != at::kLazy)
+          written.defined() && written.layout() == at::kStrided &&
+          written.device().type() != at::kLazy)
         raiseTwoDevices(c10::toString(op.operator_name()),
                         lazy.device().index(), written);
 }

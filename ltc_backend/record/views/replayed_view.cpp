@@ -1,0 +1,81 @@
+//===- views/replayed_view.cpp - Views that autograd takes again ----------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/views/replayed_view.h"
+
+#include "ltc_backend/record/views/view_geometry.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/variable.h>
+
+namespace ltc::backend {
+using torch::autograd::ViewFunc;
+using torch::autograd::ViewInfo;
+
+namespace {
+class Replay final : public ViewFunc {
+public:
+  /// Without an op, the places always count.
+  Replay(std::unique_ptr<ViewFunc> op, Geometry base, Geometry view)
+      : op(std::move(op)), base(std::move(base)), view(std::move(view)) {}
+
+  at::Tensor operator()(const at::Tensor &from) const override {
+    if (op && from.sizes() == base.sizes && from.strides() == base.strides)
+      return (*op)(from);
+    return from.as_strided(view.sizes, view.strides,
+                           view.offset - base.offset + from.storage_offset());
+  }
+
+  std::unique_ptr<ViewFunc>
+  clone_and_set(std::optional<std::vector<c10::SymInt>> symbols,
+                std::optional<std::vector<at::Tensor>> tensors) const override {
+    return std::make_unique<Replay>(
+        op ? op->clone_and_set(std::move(symbols), std::move(tensors))
+           : nullptr,
+        base, view);
+  }
+  std::vector<c10::SymInt> get_symints() const override {
+    return op ? op->get_symints() : ViewFunc::get_symints();
+  }
+  size_t num_symints() const override { return op ? op->num_symints() : 0; }
+  std::vector<at::Tensor> get_tensors() const override {
+    return op ? op->get_tensors() : ViewFunc::get_tensors();
+  }
+  size_t num_tensors() const override { return op ? op->num_tensors() : 0; }
+
+private:
+  std::unique_ptr<ViewFunc> op;
+  Geometry base, view;
+};
+} // namespace
+
+/// What autograd knows of a view; null if it is none, or taken by places
+/// anyway.
+static ViewInfo *infoOf(const at::Tensor &view) {
+  auto *meta = torch::autograd::impl::get_view_autograd_meta(view);
+  if (!meta || !meta->has_bw_view() || !meta->get_backward_view().has_view_fn())
+    return nullptr;
+  return const_cast<ViewInfo *>(&meta->get_backward_view());
+}
+
+void keepPlaces(const at::Tensor &view) {
+  if (ViewInfo *info = infoOf(view))
+    info->view_fn_ = std::make_unique<Replay>(
+        std::move(info->view_fn_), Geometry(info->base_), Geometry(view));
+}
+
+void keepPlaces(const std::vector<at::Tensor> &views) {
+  for (const at::Tensor &view : views)
+    keepPlaces(view);
+}
+
+void renewPlaces(const at::Tensor &self) {
+  if (ViewInfo *info = infoOf(self))
+    info->view_fn_ = std::make_unique<Replay>(nullptr, Geometry(info->base_),
+                                              Geometry(self));
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,30 @@
+//===- views/replayed_view.h - Views that autograd takes again --*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// After a write, autograd takes a view of its base again: in eager by
+// as_strided(), for devices that PyTorch knows to be without strides by the op
+// that made it. That op would give something else of a base that has become
+// another view of its memory since (x.t_()), or for a view that has. Then the
+// places of the view's elements count here, too.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace ltc::backend {
+
+/// Of a view that has just been taken, with gradients.
+void keepPlaces(const at::Tensor &view);
+void keepPlaces(const std::vector<at::Tensor> &views);
+
+/// Of a tensor that has become another view in place; nothing if it was none.
+void renewPlaces(const at::Tensor &self);
+
+} // namespace ltc::backend

@@ -253,6 +253,19 @@ def test_a_view_with_computed_strides():
     same(program)
 
 
+def test_parts_that_no_schema_calls_views():
+    def program(device):
+        x = numbers(device, 4, 4)
+        left, right = torch.unsafe_split(x, 2, 1)
+        right.mul_(2)
+        first, rest = torch.unsafe_split_with_sizes(x, [1, 3])
+        rest.add_(left.sum())
+        torch.unsafe_chunk(x, 4)[2].zero_()
+        return x, left, right, first, rest
+
+    same(program)
+
+
 REFUSED = {
     "t_": lambda v: v.t_(),
     "transpose_": lambda v: v.transpose_(0, 7),

@@ -282,6 +282,16 @@ static Tensor reshapeAlias(const Tensor &self, at::IntArrayRef size,
   return self.view(size);
 }
 
+/// In eager the parts share memory with `self`, which no schema says.
+static std::vector<Tensor> unsafeSplit(const Tensor &self, int64_t size,
+                                       int64_t dim) {
+  return self.split(size, dim);
+}
+static std::vector<Tensor>
+unsafeSplitWithSizes(const Tensor &self, at::IntArrayRef sizes, int64_t dim) {
+  return self.split_with_sizes(sizes, dim);
+}
+
 static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
                                at::IntArrayRef size, at::IntArrayRef stride,
                                std::optional<int64_t> offset) {
@@ -309,6 +319,8 @@ void registerStridedViews(torch::Library &library) {
   implementBoxed<ResizeKernel>(library, "resize_", atenOp("resize_"));
   library.impl("resize_as_", resizeAs);
   library.impl("_reshape_alias", reshapeAlias);
+  library.impl("unsafe_split.Tensor", unsafeSplit);
+  library.impl("unsafe_split_with_sizes", unsafeSplitWithSizes);
   library.impl("as_strided_scatter", asStridedScatter);
   forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
     if (!op.schema().name().ends_with("_copy"))

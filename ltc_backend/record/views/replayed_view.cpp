@@ -19,8 +19,11 @@ namespace {
 class Replay final : public ViewFunc {
 public:
   /// Without an op, the places always count.
-  Replay(std::unique_ptr<ViewFunc> op, Geometry base, Geometry view)
-      : op(std::move(op)), base(std::move(base)), view(std::move(view)) {}
+  Replay(std::unique_ptr<ViewFunc> op, const at::Tensor &base,
+         const at::Tensor &view)
+      : op(std::move(op)), base(base), view(view) {}
+  Replay(std::unique_ptr<ViewFunc> op, const Replay &like)
+      : op(std::move(op)), base(like.base), view(like.view) {}
 
   at::Tensor operator()(const at::Tensor &from) const override {
     if (op && from.sizes() == base.sizes && from.strides() == base.strides)
@@ -35,7 +38,7 @@ public:
     return std::make_unique<Replay>(
         op ? op->clone_and_set(std::move(symbols), std::move(tensors))
            : nullptr,
-        base, view);
+        *this);
   }
   std::vector<c10::SymInt> get_symints() const override {
     return op ? op->get_symints() : ViewFunc::get_symints();
@@ -63,8 +66,8 @@ static ViewInfo *infoOf(const at::Tensor &view) {
 
 void keepPlaces(const at::Tensor &view) {
   if (ViewInfo *info = infoOf(view))
-    info->view_fn_ = std::make_unique<Replay>(
-        std::move(info->view_fn_), Geometry(info->base_), Geometry(view));
+    info->view_fn_ =
+        std::make_unique<Replay>(std::move(info->view_fn_), info->base_, view);
 }
 
 void keepPlaces(const std::vector<at::Tensor> &views) {
@@ -74,8 +77,7 @@ void keepPlaces(const std::vector<at::Tensor> &views) {
 
 void renewPlaces(const at::Tensor &self) {
   if (ViewInfo *info = infoOf(self))
-    info->view_fn_ = std::make_unique<Replay>(nullptr, Geometry(info->base_),
-                                              Geometry(self));
+    info->view_fn_ = std::make_unique<Replay>(nullptr, info->base_, self);
 }
 
 } // namespace ltc::backend

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/replayed_view.h"
 
+#include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/views/view_geometry.h"
 
 #include <ATen/ATen.h>
@@ -55,13 +56,17 @@ private:
 };
 } // namespace
 
-/// What autograd knows of a view; null if it is none, or taken by places
-/// anyway.
+/// What autograd knows of a view; null if it is none, is taken by places
+/// anyway, or is one of a tensor that has no such sizes, as jagged ones.
 static ViewInfo *infoOf(const at::Tensor &view) {
   auto *meta = torch::autograd::impl::get_view_autograd_meta(view);
-  if (!meta || !meta->has_bw_view() || !meta->get_backward_view().has_view_fn())
+  if (!meta || !meta->has_bw_view())
     return nullptr;
-  return const_cast<ViewInfo *>(&meta->get_backward_view());
+  const ViewInfo &info = meta->get_backward_view();
+  return info.has_view_fn() && isFunctionalLazy(info.base_) &&
+                 isFunctionalLazy(view)
+             ? const_cast<ViewInfo *>(&info)
+             : nullptr;
 }
 
 void keepPlaces(const at::Tensor &view) {

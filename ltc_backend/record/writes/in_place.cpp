@@ -48,13 +48,15 @@ void checkFits(const at::Tensor &self, const at::Tensor &result) {
               " can't be cast to the desired output type ", self.scalar_type());
 }
 
-/// Which eager's kernels want for no reason of TensorIterator's.
-void checkType(const c10::FunctionSchema &twin, const at::Tensor &self,
-               const at::Tensor &result) {
-  TORCH_CHECK(!self.is_complex() || result.is_complex(), "In-place ",
-              twin.name().substr(twin.name().rfind(':') + 1),
-              " is not supported for complex tensors.");
-  TORCH_CHECK(!twin.argumentIndexWithName("dtype") ||
+/// Which eager's kernels want for no reason of TensorIterator's: of abs(), and
+/// where a call names a dtype.
+void checkType(const c10::FunctionSchema &twin,
+               c10::ArrayRef<c10::IValue> arguments, const at::Tensor &result) {
+  const at::Tensor &self = arguments[0].toTensor();
+  TORCH_CHECK(twin.name() != "aten::abs" || !self.is_complex(),
+              "In-place abs is not supported for complex tensors.");
+  auto dtype = twin.argumentIndexWithName("dtype");
+  TORCH_CHECK(!dtype || arguments[*dtype].isNone() ||
                   self.dtype() == result.dtype(),
               "Bad in-place call: input tensor dtype ", self.dtype(),
               " and output tensor dtype ", result.dtype(), " should match");
@@ -115,7 +117,8 @@ private:
     try {
       at::AutoDispatchSkipFunctionalize below;
       twin.callBoxed(&call);
-      checkType(twin.schema(), self, call[0].toTensor());
+      checkType(twin.schema(), torch::jit::last(*stack, arguments),
+                call[0].toTensor());
       checkFits(self, call[0].toTensor());
     } catch (const c10::Error &) {
       // The kernel that writes may have words of its own; of zeros for a mask

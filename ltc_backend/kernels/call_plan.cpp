@@ -261,12 +261,8 @@ Result<CallPlan> planCall(const Graph &call) {
   if (Status status = Planner(call, plan).run(); !status)
     return status.takeError();
   if (auto mask = op->schema().argumentIndexWithName("output_mask"))
-    if (plan.arguments[*mask].isBoolList()) {
-      // Some ops are recorded with all results, whatever the mask.
-      std::vector<bool> wanted = plan.arguments[*mask].toBoolList().vec();
-      if (size_t(std::ranges::count(wanted, true)) == plan.results)
-        plan.wanted = std::move(wanted);
-    }
+    if (plan.arguments[*mask].isBoolList())
+      plan.wanted = plan.arguments[*mask].toBoolList().vec();
   if (plan.out && plan.out->schema().returns().size() != plan.results)
     plan.out.reset();
   return plan;

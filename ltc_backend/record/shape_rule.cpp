@@ -235,6 +235,19 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   return false;
 }
 
+/// Meta kernels make gradients that output_mask does not ask for, too.
+static void leaveOutUnasked(const OpInfo &info, c10::ArrayRef<IValue> arguments,
+                            torch::jit::Stack &results) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (info.arguments[i].name != "output_mask" || !arguments[i].isBoolList())
+      continue;
+    c10::List<bool> mask = arguments[i].toBoolList();
+    for (size_t j = 0; j < std::min(mask.size(), results.size()); ++j)
+      if (!mask[j])
+        results[j] = at::Tensor();
+  }
+}
+
 std::shared_ptr<CallShape> inferCall(const OpInfo &info,
                                      c10::ArrayRef<IValue> arguments,
                                      std::string &reason) {
@@ -256,6 +269,7 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
   torch::jit::Stack stack;
   if (!inferResults(info, arguments, stack, reason))
     return nullptr;
+  leaveOutUnasked(info, arguments, stack);
   checkCall(info, arguments);
   call->limits = numberLimits(info, arguments);
   for (const IValue &value : stack)

@@ -125,7 +125,7 @@ def shown(x):
 
 
 def run(seed, device, with_gradients=False):
-    """Return what each step said, then all tensors, then the leaf's gradient."""
+    """Return what each step said, then all tensors and their gradients."""
     shape, steps = draw_steps(seed)
     leaf = numbers(device, shape).requires_grad_(with_gradients)
     tensors, said = [leaf * 1], []

@@ -326,22 +326,3 @@ def test_evaluation_between_epochs_agrees_with_eager():
         return torch.stack(scores)
 
     torch.testing.assert_close(run("lazy"), run("cpu"), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("frozen", ["weight", "bias", "input", "weight and input"])
-@pytest.mark.parametrize("layer", [torch.nn.Conv2d, torch.nn.ConvTranspose2d])
-def test_convolutions_of_which_a_part_is_frozen(layer, frozen):
-    def gradients(device):
-        torch.manual_seed(0)
-        convolution = layer(3, 4, 3)
-        x = torch.randn(2, 3, 6, 5).to(device).requires_grad_("input" not in frozen)
-        convolution = convolution.to(device)
-        for name, parameter in convolution.named_parameters():
-            parameter.requires_grad_(name not in frozen)
-        convolution(x).square().mean().backward()
-        return [t.grad for t in (x, convolution.weight, convolution.bias)]
-
-    for found, wanted in zip(gradients("lazy"), gradients("cpu"), strict=True):
-        assert (found is None) == (wanted is None)
-        if found is not None:
-            torch.testing.assert_close(found.cpu(), wanted)

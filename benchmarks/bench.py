@@ -68,6 +68,11 @@ def parse_options():
     parser.add_argument("--small", action="store_true", help="sizes of a smoke test")
     parser.add_argument("--json", type=Path, default=out / "bench.json")
     parser.add_argument("--chart", type=Path, default=out / "bench.svg")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="keep the workloads that --json has of this revision",
+    )
     parser.add_argument("--compare", type=Path, metavar="OLD.json")
     parser.add_argument(
         "--docs", action="store_true", help="also renew docs/performance.md"
@@ -94,6 +99,17 @@ def choose(options):
     return list(workloads), ["eager", *(n for n in contenders if n != "eager")]
 
 
+def begin(options):
+    """Return the run that is to be continued, or one without rows."""
+    if options.resume and options.json.exists():
+        earlier = json.loads(options.json.read_text())
+        if earlier["machine"]["revision"] == git_revision():
+            return earlier
+        print("bench: --resume: another revision, begins anew", file=sys.stderr)
+    machine = describe_machine(options.threads)
+    return {"machine": machine, "rows": [], "outputs": [], "failures": []}
+
+
 def measure_all(options):
     from coordinator import Plan, measure
 
@@ -102,9 +118,11 @@ def measure_all(options):
     plan = Plan(
         contenders, options.threads, options.rounds, options.round_seconds, size
     )
-    machine = describe_machine(options.threads)
-    result = {"machine": machine, "rows": [], "outputs": [], "failures": []}
+    result = begin(options)
+    done = {row["workload"] for row in result["rows"]}
     for workload in workloads:
+        if workload in done:
+            continue
         print(f"{workload} ...", file=sys.stderr, flush=True)
         rows, differences, failures = measure(workload, plan)
         result["rows"] += rows
@@ -116,7 +134,9 @@ def measure_all(options):
 
 def write(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8")
+    new = path.with_name(path.name + ".new")
+    new.write_text(content, encoding="utf-8")
+    new.replace(path)  # whole or not at all: --resume reads it
 
 
 def main():

@@ -11,6 +11,7 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/meta_kernel.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 
@@ -32,14 +33,18 @@ static bool saysNoShape(const std::exception &error) {
   return false;
 }
 
-static bool runMeta(const c10::OperatorHandle &op, torch::jit::Stack &stack,
-                    std::string &reason) {
+/// Calls the op with arguments that have been replaced.
+static bool runOn(const StandIn &by, const c10::OperatorHandle &op,
+                  torch::jit::Stack &stack, std::string &reason) {
   at::NoGradGuard noGrad;
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   c10::impl::ExcludeDispatchKeyGuard noFunctionalize(
       c10::DispatchKey::Functionalize);
   try {
-    op.callBoxed(&stack);
+    if (by.device == c10::kMeta)
+      callMetaKernel(op, stack);
+    else
+      op.callBoxed(&stack);
     return true;
   } catch (const std::exception &error) {
     if (!saysNoShape(error))
@@ -140,7 +145,7 @@ static void takeStridesOfCpu(const OpInfo &info,
   torch::jit::Stack stack = replaceAll(arguments, onCpuOnes);
   std::string reason;
   try {
-    if (runMeta(info.handle, stack, reason))
+    if (runOn(onCpuOnes, info.handle, stack, reason))
       results = std::move(stack);
   } catch (const std::exception &) {
   }
@@ -191,14 +196,15 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
     reason = "has residuals only if the rank is full";
     return false;
   }
-  stack = replaceAll(arguments, wantsBins   ? onCpuRising
-                                : wantsRank ? onCpuFullRank
-                                : wantsRows ? onCpuRowMajor
-                                : misleads  ? onCpu
-                                            : onMeta);
+  const StandIn &by = wantsBins   ? onCpuRising
+                      : wantsRank ? onCpuFullRank
+                      : wantsRows ? onCpuRowMajor
+                      : misleads  ? onCpu
+                                  : onMeta;
+  stack = replaceAll(arguments, by);
   bool isInferred = false;
   try {
-    if (!runMeta(info.view.value_or(info.handle), stack, reason))
+    if (!runOn(by, info.view.value_or(info.handle), stack, reason))
       return false;
     takeChannelsLast(info, arguments, stack);
     if (hasMisleadingStrides(info) && std::ranges::any_of(arguments, isStrided))
@@ -216,7 +222,7 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   if (std::ranges::any_of(arguments, isStrided)) {
     stack = replaceAll(arguments, onMetaRowMajor);
     try {
-      return runMeta(info.handle, stack, reason);
+      return runOn(onMetaRowMajor, info.handle, stack, reason);
     } catch (const std::exception &) {
     }
   }
@@ -225,11 +231,11 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   // run: a meta kernel may refuse what the CPU takes, as byte masks.
   stack = replaceAll(arguments, onCpuFlat);
   try {
-    runMeta(info.handle, stack, reason);
+    runOn(onCpuFlat, info.handle, stack, reason);
   } catch (const std::exception &) {
     // Some want memory for every element before they look at anything else.
     stack = replaceAll(arguments, onCpu);
-    runMeta(info.handle, stack, reason);
+    runOn(onCpu, info.handle, stack, reason);
   }
   reason = "has no result shape before it runs";
   return false;

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <list>
 #include <string_view>
 #include <typeinfo>
 
@@ -52,6 +53,13 @@ template <auto Definition> struct OperatorMember {
     return (op.*Definition)->op;
   }
 };
+using KernelTable = ska::flat_hash_map<c10::DispatchKey,
+                                       std::list<c10::impl::AnnotatedKernel>>;
+template <auto Kernels> struct EntryMember {
+  friend const KernelTable &kernelsOf(const c10::impl::OperatorEntry &entry) {
+    return entry.*Kernels;
+  }
+};
 template <auto Tensor> struct LazyImplMember {
   friend torch::lazy::LazyTensor &
   lazyTensorOf(torch::lazy::LTCTensorImpl &impl) {
@@ -69,6 +77,9 @@ const c10::KernelFunction &kernelInside(const c10::SafeKernelFunction &safe);
 /// The op's table of kernels, which getComputedKernelForDispatchKey() copies
 /// of.
 const c10::impl::OperatorEntry &entryOf(const c10::OperatorHandle &op);
+/// All kernels that were registered for each key, the newest first; the table
+/// has that one.
+const KernelTable &kernelsOf(const c10::impl::OperatorEntry &entry);
 /// What LTCTensorImpl::tensor() gives, without a reference to be counted.
 torch::lazy::LazyTensor &lazyTensorOf(torch::lazy::LTCTensorImpl &impl);
 
@@ -76,6 +87,7 @@ template struct WrapperMembers<&at::FunctionalTensorWrapper::generation_,
                                &at::FunctionalTensorWrapper::value_>;
 template struct SafeKernelMember<&c10::SafeKernelFunction::kernel_>;
 template struct OperatorMember<&c10::OperatorHandle::operatorDef_>;
+template struct EntryMember<&c10::impl::OperatorEntry::kernels_>;
 template struct LazyImplMember<&torch::lazy::LTCTensorImpl::tensor_>;
 } // namespace
 

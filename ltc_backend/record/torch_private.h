@@ -53,8 +53,8 @@ template <auto Definition> struct OperatorMember {
     return (op.*Definition)->op;
   }
 };
-using KernelTable = ska::flat_hash_map<c10::DispatchKey,
-                                       std::list<c10::impl::AnnotatedKernel>>;
+using KernelTable =
+    ska::flat_hash_map<c10::DispatchKey, std::list<c10::impl::AnnotatedKernel>>;
 template <auto Kernels> struct EntryMember {
   friend const KernelTable &kernelsOf(const c10::impl::OperatorEntry &entry) {
     return entry.*Kernels;

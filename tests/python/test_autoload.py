@@ -197,3 +197,17 @@ for _ in range(2):
 assert torch.lazy.metrics()["codegen.graphs"] == 1
 """
     run_python(program)
+
+
+def test_first_ops_load_no_compiler_of_pytorchs(run_python):
+    done = run_python("""
+import sys, torch
+from torch import nn
+x = torch.randn(3, 4, device="lazy")
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).to("lazy")
+with torch.no_grad():
+    y = model(x) + torch.full((2,), 3, device="lazy")
+print(round(y.softmax(dim=1).sum().item(), 5))
+print([name for name in ("sympy", "torch._dynamo") if name in sys.modules])
+""")
+    assert done.stdout == "3.0\n[]\n"

@@ -21,9 +21,30 @@
 using namespace mlir;
 
 namespace ltc::compiler {
-namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Value finishPower(Real &f, Value x, Value y, Value result) {
+  Value size = f.abs(x);
+  Value one = f.constant(1.0), half = f.mul(y, f.constant(0.5));
+  Value isWhole = f.equal(f.nearest(y), y);
+  Value isEven = f.equal(f.nearest(half), half);
+  Value negative = f.less(f.withSign(one, x), 0.0);
+  Value nan = f.constant(std::numeric_limits<double>::quiet_NaN());
+  Value ofNegative = f.select(isEven, result, f.negate(result));
+  // Neither zero nor infinity minds a broken exponent.
+  Value plain = f.both(f.less(x, 0.0), f.less(size, kInfinity));
+  ofNegative = f.select(isWhole, ofNegative, f.select(plain, nan, result));
+  result = f.select(negative, ofNegative, result);
+  result = f.select(f.isNaN(x), x, result);
+  result = f.select(f.isNaN(y), y, result);
+  // These are 1 whatever the other is; (-1)^infinity too.
+  Value endless = f.both(f.equal(size, 1.0), f.equal(f.abs(y), kInfinity));
+  Value isOne = f.either(f.either(f.equal(x, 1.0), f.equal(y, 0.0)), endless);
+  return f.select(isOne, one, result);
+}
+
+namespace {
 
 /// 2^x = 2^n 2^r with |r| <= 1/2, which is exact.
 Value exp2(Real &f, ValueRange operands) {
@@ -66,8 +87,7 @@ Value sinh(Real &f, ValueRange x) {
 Value log2InDouble(Real &f, Value x) {
   Real d = f.doubles();
   Value bits = d.bits(d.convert(x));
-  int64_t rootHalf = 0x3FE6A09E667F3BCD;
-  Value e = d.shiftRight(d.subInt(bits, d.integer(rootHalf)), 52);
+  Value e = d.shiftRight(d.subInt(bits, d.integer(kRootHalf)), 52);
   Value m = d.fromBits(d.subInt(bits, d.shiftLeft(e, 52)));
   Value one = d.constant(1.0);
   Value t = d.div(d.sub(m, one), d.add(m, one));
@@ -103,24 +123,7 @@ Value pow(Real &f, ValueRange operands) {
   Value exponent = d.mul(d.convert(y), log);
   exponent = d.select(d.greater(exponent, 200.0), d.constant(200.0), exponent);
   exponent = d.select(d.less(exponent, -200.0), d.constant(-200.0), exponent);
-  Value result = f.convert(exp2InDouble(d, exponent));
-
-  Value one = f.constant(1.0), half = f.mul(y, f.constant(0.5));
-  Value isWhole = f.equal(f.nearest(y), y);
-  Value isEven = f.equal(f.nearest(half), half);
-  Value negative = f.less(f.withSign(one, x), 0.0);
-  Value nan = f.constant(std::numeric_limits<double>::quiet_NaN());
-  Value ofNegative = f.select(isEven, result, f.negate(result));
-  // Neither zero nor infinity minds a broken exponent.
-  Value plain = f.both(f.less(x, 0.0), f.less(size, kInfinity));
-  ofNegative = f.select(isWhole, ofNegative, f.select(plain, nan, result));
-  result = f.select(negative, ofNegative, result);
-  result = f.select(f.isNaN(x), x, result);
-  result = f.select(f.isNaN(y), y, result);
-  // These are 1 whatever the other is; (-1)^infinity too.
-  Value endless = f.both(f.equal(size, 1.0), f.equal(f.abs(y), kInfinity));
-  Value isOne = f.either(f.either(f.equal(x, 1.0), f.equal(y, 0.0)), endless);
-  return f.select(isOne, one, result);
+  return finishPower(f, x, y, f.convert(exp2InDouble(d, exponent)));
 }
 
 /// x - n y, exact in f64 while the quotient has fewer than 29 bits; a quotient

@@ -14,7 +14,10 @@ using namespace mlir;
 
 namespace ltc::compiler {
 
-constexpr auto kContract = arith::FastMathFlags::contract;
+static arith::FastMathFlags flags(bool contracts) {
+  return contracts ? arith::FastMathFlags::contract
+                   : arith::FastMathFlags::none;
+}
 
 mlir::Type Real::with(mlir::Type element) const {
   auto vector = dyn_cast<VectorType>(type);
@@ -42,15 +45,18 @@ Value Real::integer(int64_t value) {
 }
 
 Value Real::add(Value x, Value y) {
-  return arith::AddFOp::create(b, x, y, kContract);
+  return arith::AddFOp::create(b, x, y, flags(contracts));
 }
 Value Real::sub(Value x, Value y) {
-  return arith::SubFOp::create(b, x, y, kContract);
+  return arith::SubFOp::create(b, x, y, flags(contracts));
 }
 Value Real::mul(Value x, Value y) {
-  return arith::MulFOp::create(b, x, y, kContract);
+  return arith::MulFOp::create(b, x, y, flags(contracts));
 }
 Value Real::div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+Value Real::fma(Value x, Value y, Value z) {
+  return math::FmaOp::create(b, x, y, z);
+}
 Value Real::sqrt(Value x) { return math::SqrtOp::create(b, x); }
 Value Real::abs(Value x) { return math::AbsFOp::create(b, x); }
 Value Real::negate(Value x) { return arith::NegFOp::create(b, x); }

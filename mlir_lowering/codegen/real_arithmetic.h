@@ -13,7 +13,8 @@ namespace ltc::compiler {
 
 /// Arithmetic on f32 or f64, on scalars or vectors of one shape, and on
 /// integers as wide as they are. A product and the sum it goes into are rounded
-/// once where the machine can; between two ATen ops that is never done.
+/// once where the machine can; between two ATen ops, and apart(), that is never
+/// done.
 class Real {
 public:
   using Value = mlir::Value;
@@ -22,6 +23,12 @@ public:
   /// The same shape in f64, in f32.
   Real doubles() const { return {b, with(b.getF64Type())}; }
   Real singles() const { return {b, with(b.getF32Type())}; }
+  /// The same with each product and sum rounded by itself.
+  Real apart() const {
+    Real same = *this;
+    same.contracts = false;
+    return same;
+  }
 
   bool isDouble() const { return mlir::getElementTypeOrSelf(type).isF64(); }
 
@@ -32,6 +39,7 @@ public:
   Value sub(Value x, Value y);
   Value mul(Value x, Value y);
   Value div(Value x, Value y);
+  Value fma(Value x, Value y, Value z); ///< x y + z, always rounded once
   Value sqrt(Value x);
   Value abs(Value x);
   Value negate(Value x);
@@ -79,13 +87,25 @@ private:
 
   mlir::ImplicitLocOpBuilder &b;
   mlir::Type type;
+  bool contracts = true;
 };
 
 /// e^x 2^shift, rounded once.
 mlir::Value approximateExp(Real &f, mlir::Value x, int64_t shift = 0);
 
+/// x^y, given |x|^y.
+mlir::Value finishPower(Real &f, mlir::Value x, mlir::Value y,
+                        mlir::Value result);
+
+void addLogarithms(mlir::RewritePatternSet &patterns);
 void addTrigonometry(mlir::RewritePatternSet &patterns);
 void addPowers(mlir::RewritePatternSet &patterns);
+/// sin and cos, pow, in f64.
+void addLongTrigonometry(mlir::RewritePatternSet &patterns);
+void addLongPowers(mlir::RewritePatternSet &patterns);
+
+/// Bits of the square root of 1/2 in f64.
+inline constexpr int64_t kRootHalf = 0x3FE6A09E667F3BCD;
 
 /// On an op that stays as it is: the C library's, for rare arguments.
 inline constexpr llvm::StringLiteral kExact = "ltc.exact";

@@ -7,6 +7,7 @@
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/arena.h"
+#include "mlir_lowering/optimize/in_place.h"
 #include "mlir_lowering/optimize/optimize.h"
 #include "mlir_lowering/optimize/plan.h"
 
@@ -335,6 +336,9 @@ void rewriteKernel(func::FuncOp kernel) {
       auto value = bufferization::ToTensorOp::create(
           b, kernel.getLoc(), tensor, argument, /*restrict=*/true, writable);
       argument.replaceAllUsesExcept(value, value);
+      for (auto [result, updated] : updates)
+        if (updated == int64_t(argument.getArgNumber()))
+          separateReads(b, value, ret->getOperand(result));
     }
     types.push_back(argument.getType());
   }

@@ -141,6 +141,46 @@ private:
   llvm::DenseMap<Operation *, size_t> placeOf;
 };
 
+/// What is written into a part of a tensor that is written back to where it was
+/// is written into the tensor: x[a:b, c:d] = y is recorded so.
+struct WriteThroughPart : OpRewritePattern<tensor::InsertSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tensor::InsertSliceOp outer,
+                                PatternRewriter &rewriter) const override {
+    auto inner = outer.getSource().getDefiningOp<tensor::InsertSliceOp>();
+    if (!inner || !inner->hasOneUse())
+      return failure();
+    auto part = inner.getDest().getDefiningOp<tensor::ExtractSliceOp>();
+    int64_t rank = outer.getDestType().getRank();
+    if (!part || part.getSource() != outer.getDest() ||
+        inner.getSourceType().getRank() != rank ||
+        inner.getDestType().getRank() != rank || !isSamePlace(part, outer))
+      return failure();
+    SmallVector<OpFoldResult> offsets, strides;
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      std::array<int64_t, 4> place = {
+          outer.getStaticOffset(dim), outer.getStaticStride(dim),
+          inner.getStaticOffset(dim), inner.getStaticStride(dim)};
+      if (llvm::any_of(place, ShapedType::isDynamic))
+        return failure();
+      offsets.push_back(rewriter.getIndexAttr(place[0] + place[1] * place[2]));
+      strides.push_back(rewriter.getIndexAttr(place[1] * place[3]));
+    }
+    rewriter.replaceOpWithNewOp<tensor::InsertSliceOp>(
+        outer, inner.getSource(), outer.getDest(), offsets,
+        inner.getMixedSizes(), strides);
+    return success();
+  }
+
+  static bool isSamePlace(tensor::ExtractSliceOp part,
+                          tensor::InsertSliceOp whole) {
+    auto same = isEqualConstantIntOrValueArray;
+    return same(part.getMixedOffsets(), whole.getMixedOffsets()) &&
+           same(part.getMixedSizes(), whole.getMixedSizes()) &&
+           same(part.getMixedStrides(), whole.getMixedStrides());
+  }
+};
+
 LogicalResult simplify(func::FuncOp function, bool generalize) {
   MLIRContext *context = function.getContext();
   RewritePatternSet patterns(context);
@@ -150,6 +190,7 @@ LogicalResult simplify(func::FuncOp function, bool generalize) {
     tensor::populateDecomposeTensorConcatPatterns(patterns);
   }
   tensor::populateMergeConsecutiveInsertExtractSlicePatterns(patterns);
+  patterns.add<WriteThroughPart>(context);
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   linalg::populateInlineConstantOperandsPatterns(patterns);
   GenericOp::getCanonicalizationPatterns(patterns, context);

@@ -12,6 +12,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/optimize/cost.h"
+#include "mlir_lowering/optimize/in_place.h"
 #include "mlir_lowering/optimize/optimize.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -107,12 +108,14 @@ Value viewedTensor(Value value) {
   return value;
 }
 
-/// Whether an op reads a tensor, or a view of it.
-static bool reads(Operation *op, Value tensor) {
+/// Whether an op reads the tensor that an insert writes to, or a view of it,
+/// other than beside the part that is written.
+static bool reads(Operation *op, tensor::InsertSliceOp insert) {
+  Value whole = viewedTensor(insert.getDest());
   bool found = false;
   op->walk([&](Operation *inner) {
     found |= llvm::any_of(inner->getOperands(), [&](Value operand) {
-      return viewedTensor(operand) == tensor;
+      return viewedTensor(operand) == whole && !liesBeside(operand, insert);
     });
   });
   return found;
@@ -208,7 +211,7 @@ private:
   }
 
   /// Lets the group that computes a part of a tensor write it in its place
-  /// there, unless the group reads that tensor itself.
+  /// there, unless the group may read what it overwrites.
   bool addToWriter(tensor::InsertSliceOp insert) {
     auto found = groupOf.find(insert.getSource().getDefiningOp());
     if (found == groupOf.end() || !insert.getSource().hasOneUse())
@@ -217,8 +220,9 @@ private:
     Value whole = viewedTensor(insert.getDest());
     if (group.kind == kind::kSerial || writesPart(group) ||
         isMember(whole, found->second) ||
-        llvm::any_of(group.ops,
-                     [&](Operation *member) { return reads(member, whole); }) ||
+        llvm::any_of(
+            group.ops,
+            [&](Operation *member) { return reads(member, insert); }) ||
         !mayMove(found->second, insert, /*joined=*/{}))
       return false;
     group.ops.push_back(insert);

@@ -71,6 +71,35 @@ static bool mayShare(BlockArgument argument, OpResult result) {
   return true;
 }
 
+bool liesBeside(Value part, tensor::InsertSliceOp insert) {
+  auto slice = part.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice || slice.getSource() != insert.getDest())
+    return false;
+  struct Range {
+    int64_t first, size, step;
+    bool isKnown() const {
+      return !ShapedType::isDynamic(first) && !ShapedType::isDynamic(size) &&
+             !ShapedType::isDynamic(step);
+    }
+    int64_t last() const { return first + (size - 1) * step; }
+  };
+  auto range = [](auto op, unsigned dim) -> Range {
+    return {op.getStaticOffset(dim), op.getStaticSize(dim),
+            op.getStaticStride(dim)};
+  };
+  for (unsigned dim = 0; dim < insert.getDestType().getRank(); ++dim) {
+    Range read = range(slice, dim), written = range(insert, dim);
+    if (!read.isKnown() || !written.isKnown())
+      continue;
+    bool alternates = read.step == written.step &&
+                      (read.first - written.first) % read.step != 0;
+    if (alternates || read.last() < written.first ||
+        written.last() < read.first)
+      return true;
+  }
+  return false;
+}
+
 /// An op that overwrites a part of a tensor and keeps the rest.
 static Value updatedTensor(OpResult result) {
   if (auto insert = dyn_cast<tensor::InsertSliceOp>(result.getOwner()))
@@ -78,6 +107,15 @@ static Value updatedTensor(OpResult result) {
   if (auto insert = dyn_cast<tensor::InsertOp>(result.getOwner()))
     return insert.getDest();
   return {};
+}
+
+/// Whether a kernel reads nothing of a tensor that it overwrites there.
+static bool readsOnlyBeside(Value dest, Operation *update) {
+  auto insert = dyn_cast<tensor::InsertSliceOp>(update);
+  return llvm::all_of(dest.getUsers(), [&](Operation *user) {
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
+    return user == update || (insert && slice && liesBeside(slice, insert));
+  });
 }
 
 void markSharedBuffers(func::FuncOp kernel, bool mayOverwrite) {
@@ -89,7 +127,7 @@ void markSharedBuffers(func::FuncOp kernel, bool mayOverwrite) {
       continue;
     int64_t number = returned.getOperandNumber();
     if (auto dest = dyn_cast_if_present<BlockArgument>(updatedTensor(result));
-        dest && dest.hasOneUse()) {
+        dest && readsOnlyBeside(dest, result.getOwner())) {
       updates.append({int64_t(dest.getArgNumber()), number});
       continue;
     }
@@ -100,6 +138,21 @@ void markSharedBuffers(func::FuncOp kernel, bool mayOverwrite) {
   Builder b(kernel.getContext());
   kernel->setAttr(attr::kInPlace, b.getDenseI64ArrayAttr(inPlace));
   kernel->setAttr(attr::kUpdates, b.getDenseI64ArrayAttr(updates));
+}
+
+void separateReads(OpBuilder &b, bufferization::ToTensorOp whole,
+                   Value updated) {
+  auto insert = updated.getDefiningOp<tensor::InsertSliceOp>();
+  auto isBeside = [&](OpOperand &use) {
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(use.getOwner());
+    return insert && slice && liesBeside(slice, insert);
+  };
+  if (llvm::none_of(whole->getUses(), isBeside))
+    return;
+  auto read = bufferization::ToTensorOp::create(
+      b, whole.getLoc(), whole.getType(), whole.getBuffer(), /*restrict=*/true,
+      /*writable=*/false);
+  whole->getResult(0).replaceUsesWithIf(read, isBeside);
 }
 
 } // namespace ltc::compiler

@@ -91,13 +91,15 @@ void separateResults(func::FuncOp main) {
 }
 
 /// A part of a tensor is written by a loop of its own, if not by the one that
-/// computes it (addToWriter in groups.cpp).
+/// computes it (addToWriter in groups.cpp). What it is written to is no slice.
 void separateWrites(func::FuncOp main) {
   for (auto insert : llvm::to_vector(main.getOps<tensor::InsertSliceOp>())) {
     Value source = insert.getSource();
     bool isComputed = source.getDefiningOp<GenericOp>() && source.hasOneUse();
-    bool isOwnPart = viewedTensor(source) == viewedTensor(insert.getDest());
-    if (!isComputed && !isOwnPart && insert.getSourceType().getRank() != 0)
+    if (insert.getDest().getDefiningOp<tensor::ExtractSliceOp>())
+      insert.getDestMutable().assign(
+          copyBefore(insert, insert.getDest()).getResult(0));
+    if (!isComputed && insert.getSourceType().getRank() != 0)
       insert.getSourceMutable().assign(copyBefore(insert, source).getResult(0));
   }
 }

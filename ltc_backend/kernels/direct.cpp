@@ -11,6 +11,7 @@
 #include "gemm.h"
 #include "running_sums.h"
 
+#include <ATen/ops/_index_put_impl.h>
 #include <ATen/ops/addmm_cpu_dispatch.h>
 #include <ATen/ops/baddbmm_cpu_dispatch.h>
 #include <ATen/ops/bernoulli_cpu_dispatch.h>
@@ -85,6 +86,20 @@ bool baddbmm(const Stack &a, Results r, const at::Generator &) {
   prepareForAten();
   at::cpu::baddbmm_outf(a[0].toTensor(), a[1].toTensor(), a[2].toTensor(),
                         a[3].toScalar(), a[4].toScalar(), writable(r[0]));
+  return true;
+}
+
+/// Over `self` where that lies in the result's memory, else over a copy of it.
+bool indexPut(const Stack &a, Results r, const at::Generator &) {
+  prepareForAten();
+  const at::Tensor &self = a[0].toTensor(), &result = r[0];
+  bool isThere = result.numel() != 0 &&
+                 self.const_data_ptr() == result.const_data_ptr() &&
+                 self.strides() == result.strides();
+  if (!isThere)
+    writable(result).copy_(self);
+  at::_index_put_impl_(writable(result), a[1].toOptionalTensorList(),
+                       a[2].toTensor(), a[3].toBool());
   return true;
 }
 
@@ -165,6 +180,7 @@ DirectCall directCall(const CallPlan &plan) {
       {"aten::addmm", addmm},
       {"aten::baddbmm", baddbmm},
       {"aten::cumsum", cumsum},
+      {"aten::index_put", indexPut},
       {"aten::native_dropout", nativeDropout},
       {"aten::_scaled_dot_product_flash_attention_for_cpu", flashAttention},
       {"aten::_scaled_dot_product_flash_attention_for_cpu_backward",

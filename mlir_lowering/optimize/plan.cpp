@@ -54,13 +54,10 @@ static func::FuncOp kernelOf(func::CallOp call) {
 /// The input that a call may write a result over: what a product is added to,
 /// of which a few elements are replaced, or what is read where it is written.
 static std::optional<unsigned> overwritableInput(CallOp call, OpResult result) {
-  static const llvm::StringSet<> names = {"aten::addmm",
-                                          "aten::index_add",
-                                          "aten::index_copy",
-                                          "aten::scatter.src",
-                                          "aten::scatter.value",
-                                          "aten::scatter_add",
-                                          "ltc::lstm_layer_backward"};
+  static const llvm::StringSet<> names = {
+      "aten::addmm",       "aten::index_add",         "aten::index_copy",
+      "aten::index_put",   "aten::scatter.src",       "aten::scatter.value",
+      "aten::scatter_add", "ltc::lstm_layer_backward"};
   bool isOne = names.contains(call.getCallee()) &&
                result.getResultNumber() == 0 &&
                call.getInputs()[0].getType() == result.getType() &&

@@ -18,6 +18,10 @@
 
 namespace ltc::compiler {
 
+static Value inRange(Scalar s, Value i, int64_t size) {
+  return s.logicalAnd(s.ge(i, 0), s.lt(i, size));
+}
+
 namespace {
 /// One spatial dimension of a pooling window.
 struct Axis {
@@ -26,6 +30,12 @@ struct Axis {
   /// Where tap `tap` of output `o` reads.
   Value tap(Scalar s, Value o, int64_t tap) const {
     return s.add(s.mul(o, stride), tap * dilation - padding);
+  }
+  /// Whether element i is one, where it is tap of a window.
+  Value holds(Scalar s, Value i) const {
+    bool always =
+        padding == 0 && (outputs - 1) * stride + (kernel - 1) * dilation < size;
+    return always ? s.number(true, DType::Bool) : inRange(s, i, size);
   }
   /// How many windows an element may lie in.
   int64_t windows() const { return (kernel + stride - 1) / stride; }
@@ -65,10 +75,6 @@ private:
 
 constexpr int64_t kMaxTaps = 49; // a 7x7 window; above it a library call
 
-static Value inRange(Scalar s, Value i, int64_t size) {
-  return s.logicalAnd(s.ge(i, 0), s.lt(i, size));
-}
-
 static Values withLast(llvm::ArrayRef<Value> at, Value h, Value w) {
   Values position(at.drop_back(2));
   position.push_back(h);
@@ -92,8 +98,7 @@ static void forEachTap(Scalar s, const Window &window, llvm::ArrayRef<Value> at,
       Value row = window.h.tap(s, at[at.size() - 2], i);
       Value column = window.w.tap(s, at.back(), j);
       f(row, column,
-        s.logicalAnd(inRange(s, row, window.h.size),
-                     inRange(s, column, window.w.size)));
+        s.logicalAnd(window.h.holds(s, row), window.w.holds(s, column)));
     }
 }
 
@@ -113,7 +118,7 @@ static void forEachWindow(Scalar s, const Window &window,
 }
 
 static Values maxPool(Emit &e, const OpCall &op) {
-  // No vector of 16-bit elements that lie apart can be loaded.
+  // A vector of 16-bit elements that lie apart is loaded one by one.
   Value x = e.widen(op["self"]);
   Window window(op, x.tensorType(), op.result().type);
   constexpr double lowest = -std::numeric_limits<double>::infinity();
@@ -122,12 +127,13 @@ static Values maxPool(Emit &e, const OpCall &op) {
         Values at = indicesOf(s, x.rank());
         Value value = s.number(lowest, x.dtype());
         Value index = s.number(-1, DType::I64);
+        Value seen = s.number(false, DType::Bool);
         forEachTap(s, window, at, [&](Value row, Value column, Value inside) {
           Value v = s.loadIf(inside, x, withLast(at, row, column), lowest);
-          Value first = s.lt(index, 0);
-          Value better =
-              s.logicalOr(first, s.logicalOr(s.gt(v, value), s.isNan(v)));
+          Value better = s.logicalOr(s.gt(v, value), s.isNan(v));
+          better = s.logicalOr(s.logicalNot(seen), better);
           better = s.logicalAnd(inside, better);
+          seen = s.logicalOr(seen, inside);
           value = s.select(better, v, value);
           index =
               s.select(better, s.add(s.mul(row, window.w.size), column), index);

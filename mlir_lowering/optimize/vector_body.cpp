@@ -29,10 +29,6 @@ static bool isMemoryType(Type type) {
          type.getIntOrFloatBitWidth() >= 8;
 }
 
-static bool canGather(Type type) {
-  return isMemoryType(type) && type.getIntOrFloatBitWidth() >= 32;
-}
-
 static Value constantOf(ImplicitLocOpBuilder &b, VectorType type,
                         int64_t value) {
   Type element = type.getElementType();
@@ -56,10 +52,48 @@ static Value maskOrAll(ImplicitLocOpBuilder &b, Value mask, int64_t lanes) {
               : constantOf(b, VectorType::get({lanes}, b.getI1Type()), 1);
 }
 
-Value loadVector(ImplicitLocOpBuilder &b, Value base, Value position,
+static Value reverse(ImplicitLocOpBuilder &b, Value vector, int64_t lanes) {
+  auto order = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, lanes)));
+  return vector::ShuffleOp::create(b, vector, vector, order);
+}
+
+/// Every `stride`-th element, out of as many vectors side by side. The last
+/// vector ends at the last of these elements: nothing behind it is read.
+static Value loadSpread(ImplicitLocOpBuilder &b, Value base,
+                        ValueRange position, int64_t stride, int64_t lanes) {
+  auto type = cast<MemRefType>(base.getType());
+  auto vector = VectorType::get({lanes}, type.getElementType());
+  Value all;
+  for (int64_t part = 0; part < stride; ++part) {
+    int64_t first = std::min(part * lanes, (lanes - 1) * (stride - 1));
+    SmallVector<Value> at = llvm::to_vector(position);
+    at.back() = arith::AddIOp::create(b, at.back(),
+                                      arith::ConstantIndexOp::create(b, first));
+    Value next = vector::LoadOp::create(b, vector, base, at);
+    SmallVector<int64_t> from;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t place = lane * stride - first;
+      from.push_back(place >= 0 && place < lanes ? lanes + place : lane);
+    }
+    all = vector::ShuffleOp::create(b, all ? all : next, next, from);
+  }
+  return all;
+}
+
+Value loadVector(ImplicitLocOpBuilder &b, Value base, ValueRange position,
                  int64_t stride, int64_t lanes, Value mask) {
+  constexpr int64_t mostVectors = 4;
   Type element = cast<MemRefType>(base.getType()).getElementType();
   auto type = VectorType::get({lanes}, element);
+  if (!mask && stride > 1 && stride <= mostVectors)
+    return loadSpread(b, base, position, stride, lanes);
+  if (stride == -1) {
+    SmallVector<Value> at = llvm::to_vector(position);
+    at.back() = arith::SubIOp::create(
+        b, at.back(), arith::ConstantIndexOp::create(b, lanes - 1));
+    Value turned = mask ? reverse(b, mask, lanes) : mask;
+    return reverse(b, loadVector(b, base, at, 1, lanes, turned), lanes);
+  }
   // Lanes that are masked off compute with 1: no trap, no slow denormals.
   if (stride != 1)
     return vector::GatherOp::create(
@@ -106,9 +140,9 @@ VectorBody::VectorBody(GenericOp op, const Nest &nest, unsigned loop)
   classify();
 }
 
-Lanes VectorBody::kindOf(Value value) const {
+VectorBody::Kind VectorBody::kindOf(Value value) const {
   auto found = kinds.find(value);
-  return found == kinds.end() ? Lanes::Uniform : found->second;
+  return found == kinds.end() ? Kind() : found->second;
 }
 
 void VectorBody::classify() {
@@ -117,22 +151,21 @@ void VectorBody::classify() {
     bool isResult = argument.getArgNumber() >= op.getNumDpsInputs();
     if (access.isUniformAlong(loop) && !isResult)
       continue;
-    kinds[argument] = Lanes::Varying;
+    kinds[argument] = {Lanes::Varying};
     Type type = argument.getType();
     int64_t stride = access.strides.empty() ? 0 : access.strides[loop];
     if (!isMemoryType(type) ||
-        (!isResult && stride != 1 &&
-         (ShapedType::isDynamic(stride) || !canGather(type))) ||
+        (!isResult && stride != 1 && ShapedType::isDynamic(stride)) ||
         (isResult && stride != 0 && stride != 1))
       legal = false;
   }
   for (Operation &inner : op.getBody()->without_terminator()) {
     bool uniform = llvm::all_of(inner.getOperands(), [&](Value operand) {
-      return kindOf(operand) == Lanes::Uniform;
+      return kindOf(operand).lanes == Lanes::Uniform;
     });
     if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
       if (nest.loopOf[index.getDim()] == int(loop))
-        kinds[index] = Lanes::Counting;
+        kinds[index] = {Lanes::Stepping, 1};
       continue;
     }
     if (uniform)
@@ -141,7 +174,7 @@ void VectorBody::classify() {
       legal &= classifyLoad(&inner);
       continue;
     }
-    Lanes kind = combine(&inner);
+    Kind kind = combine(&inner);
     for (Value result : inner.getResults())
       kinds[result] = kind;
     // Integer division may trap in lanes that are masked off.
@@ -157,42 +190,40 @@ void VectorBody::classify() {
   }
 }
 
-/// By how much a value grows from lane to lane.
-static std::optional<int> stepOf(Lanes kind) {
-  switch (kind) {
-  case Lanes::Uniform:
-    return 0;
-  case Lanes::Counting:
-    return 1;
-  case Lanes::Falling:
-    return -1;
-  default:
-    return std::nullopt;
+/// By how much an op of such operands grows from lane to lane, if evenly.
+static std::optional<int64_t> stepOf(Operation *op, int64_t left,
+                                     int64_t right) {
+  if (isa<arith::AddIOp>(op))
+    return left + right;
+  if (isa<arith::SubIOp>(op))
+    return left - right;
+  if (isa<arith::IndexCastOp>(op)) {
+    Type type = op->getResult(0).getType();
+    return type.isIndex() || type.isInteger(64) ? std::optional(left)
+                                                : std::nullopt;
   }
+  APInt factor;
+  if (isa<arith::MulIOp>(op) &&
+      matchPattern(op->getOperand(1), m_ConstantInt(&factor)))
+    return left * factor.getSExtValue();
+  return std::nullopt;
 }
 
-static bool isScalar(Lanes kind) { return stepOf(kind).has_value(); }
-
 /// What an op makes of operands that are not all uniform.
-Lanes VectorBody::combine(Operation *inner) const {
+VectorBody::Kind VectorBody::combine(Operation *inner) const {
   auto all = [&](auto holds) {
     return llvm::all_of(inner->getOperands(),
                         [&](Value operand) { return holds(kindOf(operand)); });
   };
-  bool isPosition = all([](Lanes kind) { return kind != Lanes::Varying; });
-  if (all(isScalar)) {
-    int step = *stepOf(kindOf(inner->getOperand(0)));
-    bool adds = isa<arith::AddIOp>(inner),
-         subtracts = isa<arith::SubIOp>(inner);
-    if (adds || subtracts)
-      step += (adds ? 1 : -1) * *stepOf(kindOf(inner->getOperand(1)));
-    Type type = inner->getNumResults() ? inner->getResult(0).getType() : Type();
-    bool keeps = isa<arith::IndexCastOp>(inner) &&
-                 (type.isIndex() || type.isInteger(64));
-    if ((adds || subtracts || keeps) && std::abs(step) == 1)
-      return step > 0 ? Lanes::Counting : Lanes::Falling;
+  if (all([](Kind kind) { return kind.isScalar(); })) {
+    auto step = stepOf(
+        inner, kindOf(inner->getOperand(0)).step,
+        inner->getNumOperands() > 1 ? kindOf(inner->getOperand(1)).step : 0);
+    if (step && *step != 0)
+      return {Lanes::Stepping, *step};
   }
-  return isPosition ? Lanes::Computed : Lanes::Varying;
+  bool isPosition = all([](Kind kind) { return kind.lanes != Lanes::Varying; });
+  return {isPosition ? Lanes::Computed : Lanes::Varying};
 }
 
 /// Whether only the last index varies, over elements side by side.
@@ -203,22 +234,22 @@ bool VectorBody::hasOneRow(Operation *inner) const {
   return succeeded(load.getMemRefType().getStridesAndOffset(strides, offset)) &&
          strides.back() == 1 && isMemoryType(load.getType()) &&
          llvm::all_of(load.getIndices().drop_back(), [&](Value index) {
-           return kindOf(index) == Lanes::Uniform;
+           return kindOf(index).lanes == Lanes::Uniform;
          });
 }
 
 bool VectorBody::classifyLoad(Operation *inner) {
   auto load = cast<memref::LoadOp>(inner);
-  kinds[load] = Lanes::Varying;
+  kinds[load] = {Lanes::Varying};
   auto type = load.getMemRefType();
   SmallVector<int64_t> strides;
   int64_t offset;
   if (failed(type.getStridesAndOffset(strides, offset)))
     return false;
-  Lanes last = kindOf(load.getIndices().back());
-  if (hasOneRow(load) && (last == Lanes::Counting || last == Lanes::Falling))
+  Kind last = kindOf(load.getIndices().back());
+  if (hasOneRow(load) && last.lanes == Lanes::Stepping)
     return true;
-  return canGather(type.getElementType()) &&
+  return isMemoryType(type.getElementType()) &&
          strides.back() == 1 && // vector.gather has no other
          llvm::none_of(strides, ShapedType::isDynamic);
 }
@@ -233,7 +264,7 @@ Value VectorBody::asVector(ImplicitLocOpBuilder &b, Value original,
     return value;
   auto type = VectorType::get({lanes}, value.getType());
   Attribute constant;
-  int step = *stepOf(kindOf(original));
+  int64_t step = kindOf(original).step;
   if (!step && matchPattern(value, m_Constant(&constant)))
     return arith::ConstantOp::create(b, DenseElementsAttr::get(type, constant));
   Value vector = vector::BroadcastOp::create(b, type, value);
@@ -281,41 +312,25 @@ Value VectorBody::gather(ImplicitLocOpBuilder &b, Operation *inner,
                                   constantOf(b, type, 1));
 }
 
-/// Elements side by side are one load, from the last to the first a load and a
-/// shuffle. Those at computed places may be side by side, as most of a rolled
+/// Elements side by side, or a few places apart, are loads and shuffles. Those
+/// at computed places may be side by side, as most of a rolled
 /// or padded row is: one look costs less than a gather.
 void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
                           const Point &point) {
   auto load = cast<memref::LoadOp>(inner);
-  auto type = VectorType::get({point.lanes}, load.getType());
   Value last = load.getIndices().back();
-  Lanes kind = hasOneRow(load) ? kindOf(last) : Lanes::Varying;
+  Kind kind = hasOneRow(load) ? kindOf(last) : Kind{Lanes::Varying};
   SmallVector<Value> at;
   for (Value index : load.getIndices()) {
     Value known = emitted.lookup(index);
     at.push_back(known ? known : index);
   }
-  Value mask = point.mask;
-  auto loadRow = [&](ImplicitLocOpBuilder &b) -> Value {
-    if (mask)
-      return vector::MaskedLoadOp::create(b, type, load.getMemRef(), at, mask,
-                                          constantOf(b, type, 1));
-    return vector::LoadOp::create(b, type, load.getMemRef(), at);
+  auto loadRow = [&](ImplicitLocOpBuilder &b, int64_t step) {
+    return loadVector(b, load.getMemRef(), at, step, point.lanes, point.mask);
   };
-  auto reverse = [&](Value vector) {
-    auto order =
-        llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, point.lanes)));
-    return vector::ShuffleOp::create(b, vector, vector, order);
-  };
-  if (kind == Lanes::Counting) {
-    emitted[load] = loadRow(b);
-  } else if (kind == Lanes::Falling) {
-    Value back = arith::ConstantIndexOp::create(b, point.lanes - 1);
-    at.back() = arith::SubIOp::create(b, at.back(), back);
-    if (mask)
-      mask = reverse(mask);
-    emitted[load] = reverse(loadRow(b));
-  } else if (kind == Lanes::Computed) {
+  if (kind.lanes == Lanes::Stepping) {
+    emitted[load] = loadRow(b, kind.step);
+  } else if (kind.lanes == Lanes::Computed) {
     Value places = asVector(b, last, point.lanes);
     at.back() = vector::ExtractOp::create(b, places, 0);
     Value row = arith::AddIOp::create(
@@ -331,11 +346,14 @@ void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
         scf::YieldOp::create(in, value(in));
       };
     };
-    emitted[load] = scf::IfOp::create(b, all, yields(loadRow),
-                                      yields([&](ImplicitLocOpBuilder &in) {
-                                        return gather(in, load, point);
-                                      }))
-                        .getResult(0);
+    emitted[load] =
+        scf::IfOp::create(b, all, yields([&](ImplicitLocOpBuilder &in) {
+                            return loadRow(in, 1);
+                          }),
+                          yields([&](ImplicitLocOpBuilder &in) {
+                            return gather(in, load, point);
+                          }))
+            .getResult(0);
   } else {
     emitted[load] = gather(b, load, point);
   }
@@ -363,9 +381,9 @@ void VectorBody::emitOp(ImplicitLocOpBuilder &b, Operation *inner,
     return;
   }
   bool uniform = llvm::all_of(inner->getOperands(), [&](Value operand) {
-    return kindOf(operand) == Lanes::Uniform;
+    return kindOf(operand).lanes == Lanes::Uniform;
   });
-  if (uniform || isScalar(kindOf(inner->getResult(0)))) {
+  if (uniform || kindOf(inner->getResult(0)).isScalar()) {
     IRMapping map;
     for (Value operand : inner->getOperands())
       if (Value known = emitted.lookup(operand))

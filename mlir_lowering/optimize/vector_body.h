@@ -16,8 +16,7 @@ namespace ltc::compiler {
 /// What a value of the body is along the vectorised loop.
 enum class Lanes {
   Uniform,  ///< one scalar
-  Counting, ///< a scalar index plus the lane's number
-  Falling,  ///< a scalar index minus the lane's number
+  Stepping, ///< a scalar index plus a constant times the lane's number
   Computed, ///< a vector, made of the above alone
   Varying,  ///< a vector
 };
@@ -43,11 +42,18 @@ public:
                                       const Point &point);
 
 private:
+  struct Kind {
+    Lanes lanes = Lanes::Uniform;
+    int64_t step = 0; ///< from lane to lane
+    bool isScalar() const {
+      return lanes == Lanes::Uniform || lanes == Lanes::Stepping;
+    }
+  };
   void classify();
   bool classifyLoad(mlir::Operation *load);
-  Lanes combine(mlir::Operation *inner) const;
+  Kind combine(mlir::Operation *inner) const;
   bool hasOneRow(mlir::Operation *load) const;
-  Lanes kindOf(mlir::Value value) const;
+  Kind kindOf(mlir::Value value) const;
   mlir::Value asVector(mlir::ImplicitLocOpBuilder &b, mlir::Value original,
                        int64_t lanes);
   mlir::Value loadOperand(mlir::ImplicitLocOpBuilder &b, unsigned number,
@@ -65,13 +71,13 @@ private:
   const Nest &nest;
   unsigned loop;
   bool legal = true;
-  llvm::DenseMap<mlir::Value, Lanes> kinds;
+  llvm::DenseMap<mlir::Value, Kind> kinds;
   llvm::DenseMap<mlir::Value, mlir::Value> emitted; ///< scalar or vector
 };
 
-/// Loads `lanes` elements from flat memory at `position`, `stride` apart.
+/// Loads `lanes` elements at `position`, `stride` apart in the last dimension.
 mlir::Value loadVector(mlir::ImplicitLocOpBuilder &b, mlir::Value base,
-                       mlir::Value position, int64_t stride, int64_t lanes,
+                       mlir::ValueRange position, int64_t stride, int64_t lanes,
                        mlir::Value mask);
 /// Columns of a square as its rows.
 llvm::SmallVector<mlir::Value> transposeSquare(mlir::ImplicitLocOpBuilder &b,

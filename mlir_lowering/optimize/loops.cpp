@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/emit_nest.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/PatternMatch.h"
@@ -32,6 +34,19 @@ static void copyToGeneric(memref::CopyOp copy) {
   copy.erase();
 }
 
+/// What a tile makes of an index is arithmetic, which vectors are made of.
+static void expandIndices(GenericOp op) {
+  SmallVector<affine::AffineApplyOp> applies;
+  op.walk([&](affine::AffineApplyOp apply) { applies.push_back(apply); });
+  for (affine::AffineApplyOp apply : applies) {
+    OpBuilder b(apply);
+    auto values = affine::expandAffineMap(b, apply.getLoc(), apply.getMap(),
+                                          apply.getOperands());
+    apply.replaceAllUsesWith(values->front());
+    apply.erase();
+  }
+}
+
 LogicalResult emitLoops(ModuleOp module, const Machine &machine) {
   IRRewriter rewriter(module.getContext());
   for (auto kernel : module.getOps<func::FuncOp>()) {
@@ -52,6 +67,7 @@ LogicalResult emitLoops(ModuleOp module, const Machine &machine) {
           return op.emitError("no loops for this op");
         generic = *general;
       }
+      expandIndices(generic);
       emitNest(generic, machine);
     }
   }

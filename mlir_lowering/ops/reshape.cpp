@@ -157,17 +157,14 @@ struct Diagonal {
         from.push_back(at[next++]);
     return from;
   }
-  Value holds(Scalar s, llvm::ArrayRef<Value> at) const {
-    return s.eq(s.sub(at[dim2], at[dim1]), offset);
-  }
-  /// Which element of the diagonal lies at `at`.
-  Values inDiagonal(Scalar s, llvm::ArrayRef<Value> at) const {
-    Values from;
-    for (auto [dim, index] : llvm::enumerate(at))
-      if (int64_t(dim) != dim1 && int64_t(dim) != dim2)
-        from.push_back(index);
-    from.push_back(s.min(at[dim1], at[dim2]));
-    return from;
+  /// All dimensions, those of the diagonal last.
+  Shape order(int64_t rank) const {
+    Shape dims;
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (dim != dim1 && dim != dim2)
+        dims.push_back(dim);
+    dims.append({dim1, dim2});
+    return dims;
   }
 };
 } // namespace
@@ -182,31 +179,39 @@ static Value diagonal(Emit &e, const OpCall &op) {
   return e.narrow(y, op.result());
 }
 
-/// `diagonal` put into `around`, or into zeros.
-static Value withDiagonal(Emit &e, const OpCall &op, const Diagonal &d,
-                          Value diagonal, Value around) {
-  Value y =
-      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
-        Value holds = d.holds(s, at);
-        Value outside = around ? s.load(around, at) : Value(0);
-        return s.loadIf(holds, diagonal, d.inDiagonal(s, at), outside);
-      });
-  return e.narrow(y, op.result());
+/// `diagonal` put into `around`: in the elements of a matrix, one behind the
+/// other, those of a diagonal are a row and a column apart.
+static Value withDiagonal(Emit &e, const Diagonal &d, Value diagonal,
+                          Value around) {
+  int64_t rank = around.rank();
+  Shape order = d.order(rank), back(rank);
+  for (auto [place, dim] : llvm::enumerate(order))
+    back[dim] = int64_t(place);
+  Value matrices = e.permute(around, order);
+  Shape shape = e.shape(matrices), flat(llvm::ArrayRef(shape).drop_back());
+  int64_t columns = shape.back(), step = columns + 1;
+  flat.back() *= columns;
+  int64_t first = std::max<int64_t>(-d.offset, 0) * columns +
+                  std::max<int64_t>(d.offset, 0);
+  int64_t last = first + (e.shape(diagonal).back() - 1) * step;
+  Value y = e.insertSlice(e.reshape(matrices, flat), diagonal, rank - 2, first,
+                          last + 1, step);
+  return e.permute(e.reshape(y, shape), back);
 }
 
 static Value diagonalEmbed(Emit &e, const OpCall &op) {
   Diagonal d(op, op.result().type.getRank(), -2, -1);
-  return withDiagonal(e, op, d, op["self"], Value());
+  return withDiagonal(e, d, op["self"], zeros(e, op));
 }
 
 static Value diagonalBackward(Emit &e, const OpCall &op) {
   Diagonal d(op, op.result().type.getRank(), 0, 1);
-  return withDiagonal(e, op, d, op["grad_output"], Value());
+  return withDiagonal(e, d, op["grad_output"], zeros(e, op));
 }
 
 static Value diagonalScatter(Emit &e, const OpCall &op) {
   Diagonal d(op, op.result().type.getRank(), 0, 1);
-  return withDiagonal(e, op, d, op["src"], op["self"]);
+  return withDiagonal(e, d, op["src"], op["self"]);
 }
 
 /// Windows along a dimension, each in a new last dimension.
@@ -250,28 +255,41 @@ static Value flip(Emit &e, const OpCall &op) {
 }
 
 /// x[i] comes from x[(i - shift) mod size], one dimension at a time; without
-/// dims the tensor is rolled as if it were flat.
+/// dims the tensor is rolled as if it were flat. The last dimension is made of
+/// two parts, so that rows are read and written side by side.
 static Value roll(Emit &e, const OpCall &op) {
   auto shifts = op.integers("shifts"), dims = op.integers("dims");
   Value x = dims.empty() ? e.flatten(op["self"]) : op["self"];
   if (dims.empty())
     dims.push_back(0);
-  llvm::SmallVector<int64_t> shiftOf(x.rank());
+  Shape shape = e.shape(x), shiftOf(x.rank());
   for (auto [dim, shift] : llvm::zip_equal(dims, shifts))
     shiftOf[dim < 0 ? dim + x.rank() : dim] += shift;
-  Value y = e.generate(e.shape(x), [&](Scalar s, llvm::ArrayRef<Value> at) {
-    Values from(at);
-    for (int64_t dim = 0; dim < x.rank(); ++dim) {
-      int64_t size = x.size(dim);
-      int64_t shift = (shiftOf[dim] % size + size) % size;
-      if (!shift)
-        continue;
-      Value i = s.sub(at[dim], shift);
-      from[dim] = s.select(s.lt(i, 0), s.add(i, size), i);
-    }
-    return s.load(x, from);
-  });
-  return e.reshape(e.narrow(y, op.result()), op.result());
+  for (auto [shift, size] : llvm::zip_equal(shiftOf, shape))
+    shift = (shift % size + size) % size;
+  /// `count` elements of each row, from `first` on.
+  auto part = [&](int64_t first, int64_t count) {
+    Shape some = shape;
+    some.back() = count;
+    Value y = e.generate(some, [&](Scalar s, llvm::ArrayRef<Value> at) {
+      Values from(at);
+      for (int64_t dim = 0; dim + 1 < x.rank(); ++dim) {
+        if (!shiftOf[dim])
+          continue;
+        Value i = s.sub(at[dim], shiftOf[dim]);
+        from[dim] = s.select(s.lt(i, 0), s.add(i, shape[dim]), i);
+      }
+      from.back() = s.add(at.back(), first);
+      return s.load(x, from);
+    });
+    return e.narrow(y, op.result());
+  };
+  if (x.rank() == 0)
+    return x;
+  int64_t shift = shiftOf.back(), rest = shape.back() - shift;
+  Value y = shift ? e.concat({part(rest, shift), part(0, rest)}, x.rank() - 1)
+                  : part(0, rest);
+  return e.reshape(y, op.result());
 }
 
 static bool hasElements(const OpCall &op) {

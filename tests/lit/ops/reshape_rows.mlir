@@ -68,12 +68,8 @@ func.func @detach_copy(%a0: tensor<2xf32>) -> (tensor<2xf32>) {
 
 // CHECK-LABEL: func.func @diag_embed(
 func.func @diag_embed(%a0: tensor<5xf32>) -> (tensor<5x5xf32>) {
-  // CHECK: arith.subi
-  // CHECK: arith.cmpi eq
-  // CHECK: arith.minsi
-  // CHECK: arith.select
-  // CHECK: tensor.extract
-  // CHECK: arith.select
+  // CHECK: linalg.fill
+  // CHECK: tensor.insert_slice %{{.*}}[0] [5] [6]
   %r = ltc.op "aten::diag_embed"(self = %a0, offset = 0 : i64, dim1 = -2 : i64, dim2 = -1 : i64) node 0
     : (tensor<5xf32>) -> (tensor<5x5xf32>)
   return %r : tensor<5x5xf32>
@@ -89,12 +85,8 @@ func.func @diagonal(%a0: tensor<2x2xf32>) -> (tensor<2xf32>) {
 
 // CHECK-LABEL: func.func @diagonal_backward(
 func.func @diagonal_backward(%a0: tensor<2xf32>) -> (tensor<2x2xf32>) {
-  // CHECK: arith.subi
-  // CHECK: arith.cmpi eq
-  // CHECK: arith.minsi
-  // CHECK: arith.select
-  // CHECK: tensor.extract
-  // CHECK: arith.select
+  // CHECK: linalg.fill
+  // CHECK: tensor.insert_slice %{{.*}}[0] [2] [3]
   %r = ltc.op "aten::diagonal_backward"(grad_output = %a0, input_sizes = array<i64: 2, 2>, offset = 0 : i64, dim1 = 0 : i64, dim2 = 1 : i64) node 0
     : (tensor<2xf32>) -> (tensor<2x2xf32>)
   return %r : tensor<2x2xf32>
@@ -110,8 +102,7 @@ func.func @diagonal_copy(%a0: tensor<3x5xf32>) -> (tensor<3xf32>) {
 
 // CHECK-LABEL: func.func @diagonal_scatter(
 func.func @diagonal_scatter(%a0: tensor<3x5xf32>, %a1: tensor<3xf32>) -> (tensor<3x5xf32>) {
-  // CHECK: tensor.extract
-  // CHECK: tensor.extract
+  // CHECK: tensor.insert_slice %{{.*}}[0] [3] [6]
   %r = ltc.op "aten::diagonal_scatter"(self = %a0, src = %a1, offset = 0 : i64, dim1 = 0 : i64, dim2 = 1 : i64) node 0
     : (tensor<3x5xf32>, tensor<3xf32>) -> (tensor<3x5xf32>)
   return %r : tensor<3x5xf32>

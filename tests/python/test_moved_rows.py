@@ -24,6 +24,9 @@ MOVES = {
     "roll both": lambda x: x.roll((2, -3), (0, 1)),
     "roll all": lambda x: x.roll(7),
     "flip of a roll": lambda x: x.roll(2, 1).flip(1) * x,
+    "a diagonal put in": lambda x: x.diagonal_scatter(x[:, 0][: min(x.shape)]),
+    "a diagonal of others": lambda x: torch.diag_embed(x, 2),
+    "a diagonal in front": lambda x: torch.diag_embed(x, -1, 2, 0) * 2,
     "windows": lambda x: x.unfold(1, min(3, x.shape[1]), 1) * 1,
     "index": lambda x: x[:, torch.arange(x.shape[1], device=x.device)] * 1,
     "last first": lambda x: x[:, torch.arange(x.shape[1], device=x.device).flip(0)],
@@ -51,6 +54,53 @@ def test_padding_gives_the_same_elements(mode):
                 same(lambda x, pad=pad: F.pad(x[0], pad, mode=mode) * 2, x)
                 around = (*pad, *pad[::-1])
                 same(lambda x, pad=around: F.pad(x, pad, mode=mode) * 2, x)
+
+
+def shifted(y):
+    y[:, 1:] = y[:, :-1].clone()
+
+
+def swapped(y):
+    y[:, :8], y[:, 16:24] = y[:, 16:24].clone(), y[:, :8].clone()
+
+
+def seen_before(y):
+    before = y * 1
+    y[:, :8] = y[:, 8:16]
+    y += before.flip(0)
+
+
+# Each writes to a part of y what lies elsewhere in y.
+WRITES = {
+    "beside": lambda y: y[:, :8].copy_(y[:, 16:24]),
+    "next to it": lambda y: y[:, 8:16].copy_(y[:, 16:24]),
+    "every second": lambda y: y[:, ::2].copy_(y[:, 1::2]),
+    "every third": lambda y: y[:, 2::3].copy_(y[:, :-2:3]),
+    "rows": lambda y: y[200:].copy_(y[:100]),
+    "row": lambda y: y[3].copy_(y[299]),
+    "column": lambda y: y[:, 3].copy_(y[:, 23]),
+    "computed": lambda y: y[:, :8].copy_(y[:, 16:24] * 2 - y[:, 8:16]),
+    "from everywhere": lambda y: y[:, :8].copy_(y[:, 16:24] + y.sum(1, True)),
+    "over what it reads": lambda y: y[:, :8].mul_(y[:, 4:12].clone()),
+    "a part of a part": lambda y: y[100:200, 4:8].copy_(y[:100, 4:8]),
+    "steps of steps": lambda y: y[1::2][::3, 2:10].copy_(y[::2][::3, 12:20]),
+    "shifted": shifted,
+    "swapped": swapped,
+    "seen before": seen_before,
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_part_is_written_from_elsewhere_in_its_tensor(write, dtype):
+    x = (torch.arange(300 * 24).view(300, 24) % 101).to(dtype)
+    found, wanted = x.to("lazy"), x.clone()
+    for _ in range(3):
+        kept = found.clone(), wanted.clone()
+        write(found), write(wanted)
+        torch.lazy.mark_step()
+        assert torch.equal(found.cpu(), wanted)
+        assert torch.equal(kept[0].cpu(), kept[1])
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0), (0, 3)])

@@ -31,8 +31,12 @@ public:
 
   void finish(FailurePtr failure);
   bool isDone() const { return done.load(std::memory_order_acquire); }
-  /// Tells that whoever launched it goes on.
-  void handOver() { handed = Clock::now(); }
+  /// Tells that whoever launched it goes on; returns when.
+  Clock::time_point handOver() {
+    Clock::time_point now = Clock::now();
+    handed = now;
+    return now;
+  }
   /// Whether somebody came to wait, or found it done, so soon after that.
   bool isAwaitedWithin(Clock::duration time) const;
   void wait();

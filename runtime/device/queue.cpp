@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "device/queue.h"
 
+#include <algorithm>
 #include <cfenv>
 #include <csignal>
 #include <pthread.h>
@@ -22,14 +23,21 @@ Queue::Queue() {
   pthread_setname_np(thread.native_handle(), "ltc-queue");
 }
 
+/// Behind short work that is short too would have to be handed over, with all
+/// that follows: a thread that makes it faster than it runs catches up first.
+bool Queue::mayPush(size_t limit) const {
+  return !limit || count == 0 || (count < limit && !allShort);
+}
+
 bool Queue::push(std::unique_ptr<Work> work, size_t limit) {
   {
     std::unique_lock lock(mutex);
-    left.wait(lock, [&] { return closed || !limit || count < limit; });
+    left.wait(lock, [&] { return closed || mayPush(limit); });
     if (closed)
       return false;
     work->queued();
-    if (count++ == 0 && work->isShort()) {
+    allShort = count++ == 0 && work->isShort();
+    if (allShort) {
       borrowing = true;
       finish(std::move(work), lock, /*borrows=*/true);
       borrowing = false;
@@ -68,6 +76,9 @@ void Queue::finish(std::unique_ptr<Work> work,
   work.reset();
   lock.lock();
   --count;
+  if (!waiting.empty())
+    allShort = std::ranges::all_of(
+        waiting, [](const auto &next) { return next->isShort(); });
   left.notify_all();
 }
 

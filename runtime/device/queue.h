@@ -23,7 +23,7 @@ class Work {
 public:
   virtual ~Work() = default;
   /// Whether to hand it to another thread would take longer than it will. Asked
-  /// by push() when nothing waits or runs.
+  /// with the queue's lock while nothing runs.
   virtual bool isShort() const { return false; }
   /// Called by push() once it is in the queue, before it can run.
   virtual void queued() {}
@@ -38,8 +38,9 @@ public:
   Queue();
   ~Queue() { close(); }
 
-  /// Blocks while `limit` pieces of work wait or run; 0 is no limit. False,
-  /// and nothing queued, once the queue is closed.
+  /// Blocks while `limit` pieces of work wait or run, or with a limit until the
+  /// last of them has run if all are short; 0 is no limit. False, and nothing
+  /// queued, once the queue is closed.
   bool push(std::unique_ptr<Work> work, size_t limit = 0);
   /// Blocks until everything pushed before has run and is destroyed.
   void drain();
@@ -51,12 +52,14 @@ private:
   void loop();
   void finish(std::unique_ptr<Work> work, std::unique_lock<std::mutex> &lock,
               bool borrows);
+  bool mayPush(size_t limit) const;
 
   std::mutex mutex;
   std::condition_variable arrived, left;
   std::deque<std::unique_ptr<Work>> waiting;
   std::atomic<size_t> count = 0; ///< waiting or running; written under mutex
   bool borrowing = false;        ///< push() runs something
+  bool allShort = false;         ///< what waits or runs, as far as it is known
   bool closed = false;
   std::mutex joining;
   std::thread thread;

@@ -166,6 +166,8 @@ Result<std::vector<BufferPtr>>
 DeviceEngine::launch(const ExecutablePtr &executable,
                      std::vector<LaunchArgument> arguments) {
   static Counter &launches = counter("execute.launches");
+  using Clock = Completion::Clock;
+  bool follows = Clock::now() - state.handed.load() < WaitHabit::kSoon;
   Result<std::shared_ptr<Device>> opened = open();
   if (!opened)
     return opened.takeError();
@@ -190,12 +192,12 @@ DeviceEngine::launch(const ExecutablePtr &executable,
       (*checked)[*donated].buffer->consumed = true;
   }
   auto limit = size_t(std::max<int64_t>(settings().max_in_flight, 1));
-  if (!queue.push(std::make_unique<Launch>(state, std::move(bound),
-                                           std::move(*checked),
-                                           std::move(results), completion),
-                  limit))
+  if (!queue.push(
+          std::make_unique<Launch>(state, std::move(bound), std::move(*checked),
+                                   std::move(results), completion, follows),
+          limit))
     return open().takeError();
-  completion->handOver();
+  state.handed = completion->handOver();
   launches.add();
   return handed;
 }

@@ -64,9 +64,10 @@ FailurePtr FailureLog::takeFirstUnseen() {
 Launch::Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
                std::vector<ScalarOrBuffer> arguments,
                std::vector<DeviceBufferPtr> results,
-               std::shared_ptr<Completion> completion)
+               std::shared_ptr<Completion> completion, bool follows)
     : state(state), bound(std::move(bound)), arguments(std::move(arguments)),
-      results(std::move(results)), completion(std::move(completion)) {}
+      results(std::move(results)), completion(std::move(completion)),
+      follows(follows) {}
 
 FailurePtr Launch::failedInput() const {
   // The queue runs in order: whoever writes an input has finished.

@@ -47,6 +47,8 @@ struct LaunchState {
   std::atomic<size_t> inFlight = 0;
   std::atomic<uint64_t> builds = 0; ///< graphs compiled or loaded
   LoopMeter loop;
+  /// When the last launch was handed over.
+  std::atomic<Completion::Clock::time_point> handed{};
 };
 
 class DiscardArena final : public Work {
@@ -71,13 +73,13 @@ public:
   Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
          std::vector<ScalarOrBuffer> arguments,
          std::vector<DeviceBufferPtr> results,
-         std::shared_ptr<Completion> completion);
+         std::shared_ptr<Completion> completion, bool follows);
   bool isShort() const override {
     return bound->threads.isShort(bound->habit.holds());
   }
   void queued() override {
     ++state.inFlight;
-    bound->habit.add(completion);
+    bound->habit.add(completion, follows);
   }
   void run(bool borrows) override;
 
@@ -99,6 +101,7 @@ private:
   std::vector<ScalarOrBuffer> arguments;
   std::vector<DeviceBufferPtr> results;
   std::shared_ptr<Completion> completion;
+  bool follows; ///< soon on the launch before it
 };
 
 } // namespace ltc::runtime

@@ -10,8 +10,9 @@
 // barrier waits for whichever is not running: on 2 cores a 0.3 ms step took
 // up to 18 ms. So a program first runs on the queue's own thread, is measured
 // there, and uses the pool only when it is long enough to gain from it. A very
-// short one is not worth the queue's thread either, nor is a short one for
-// which the user's thread waits at once: nothing runs beside it.
+// short one is not worth the queue's thread either, nor is a short one beside
+// which hardly anything runs, since the user's thread waits for it at once or
+// has the next launch ready.
 //
 // Our loops give the same bits on any number of threads. A library's kernels
 // may split a sum among them, so that a time would decide about rounding, and
@@ -45,10 +46,10 @@ public:
       return *expected < kLong;
     return runs < kMeasured || shortest.cpu < kLong;
   }
-  /// `awaited`: whether somebody is expected to wait for it at once.
-  bool isShort(bool awaited = false) const {
+  /// `lonely`: whether hardly anything is expected to run beside it.
+  bool isShort(bool lonely = false) const {
     return runs >= kMeasured && alone() &&
-           shortest.wall < (awaited ? kShortIfAwaited : kShort);
+           shortest.wall < (lonely ? kShortIfLonely : kShort);
   }
   bool isMeasuring() const { return alone() && runs < kMeasuredIfAlone; }
   /// Tells when one run alone began and ended.
@@ -72,9 +73,9 @@ private:
   /// What it costs in all to wake a thread and to be woken by it, with the
   /// memory that goes from one core to the other and back.
   static constexpr Time kShort = std::chrono::microseconds(30);
-  /// What it costs at most when nobody waits after all: so much does not run
+  /// What it costs at most when it is not so after all: so much does not run
   /// beside the recording of the next step.
-  static constexpr Time kShortIfAwaited = std::chrono::microseconds(100);
+  static constexpr Time kShortIfLonely = std::chrono::microseconds(100);
   std::optional<Time> expected;
   int runs = 0;
   Times shortest{};

@@ -73,6 +73,32 @@ TEST(Queue, ShortWorkRunsInPushWhenNothingWaits) {
   EXPECT_NE(ranBehind, std::this_thread::get_id());
 }
 
+TEST(Queue, PushWaitsForShortWorkRatherThanToQueueBehindIt) {
+  Queue queue;
+  std::promise<void> first, begun, second, third;
+  push(queue, [&] { first.get_future().wait(); });
+  pushShort(queue, [&] {
+    begun.set_value();
+    second.get_future().wait();
+  });
+  first.set_value();
+  begun.get_future().wait();
+  std::thread opener([&] { second.set_value(); });
+  std::thread::id ran;
+  queue.push(std::make_unique<Call>([&] { ran = std::this_thread::get_id(); },
+                                    /*brief=*/true),
+             /*limit=*/8);
+  opener.join();
+  EXPECT_EQ(ran, std::this_thread::get_id());
+
+  // For what is not short nobody waits.
+  push(queue, [&] { third.get_future().wait(); }, /*limit=*/8);
+  queue.push(std::make_unique<Call>([] {}, /*brief=*/true), /*limit=*/8);
+  EXPECT_EQ(queue.pending(), 2u);
+  third.set_value();
+  queue.drain();
+}
+
 TEST(Queue, ItsThreadHasTheDefaultFloatingPointModes) {
   std::fesetround(FE_UPWARD);
   Queue queue;

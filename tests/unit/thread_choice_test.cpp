@@ -69,14 +69,14 @@ TEST(ThreadChoice, ALongProgramGetsAllThreads) {
   EXPECT_FALSE(choice.isMeasuring());
 }
 
-TEST(ThreadChoice, WhatIsAwaitedMayTakeLonger) {
+TEST(ThreadChoice, WhatIsLonelyMayTakeLonger) {
   ThreadChoice choice = after({{microseconds(60), microseconds(60)},
                                {microseconds(60), microseconds(60)}});
   EXPECT_FALSE(choice.isShort());
-  EXPECT_TRUE(choice.isShort(/*awaited=*/true));
+  EXPECT_TRUE(choice.isShort(/*lonely=*/true));
   ThreadChoice longer = after({{microseconds(500), microseconds(500)},
                                {microseconds(500), microseconds(500)}});
-  EXPECT_FALSE(longer.isShort(/*awaited=*/true));
+  EXPECT_FALSE(longer.isShort(/*lonely=*/true));
 }
 
 /// A run that was handed over, and for which somebody waited or did not.
@@ -100,5 +100,16 @@ TEST(WaitHabit, NeedsMoreThanOneWaitAndEndsWithoutOne) {
   habit.add(completion(false));
   EXPECT_TRUE(habit.holds());
   habit.add(completion(true));
+  EXPECT_FALSE(habit.holds());
+}
+
+TEST(WaitHabit, TheNextLaunchCountsAsAWait) {
+  ltc::runtime::WaitHabit habit;
+  habit.add(completion(false), /*follows=*/true);
+  habit.add(completion(false), /*follows=*/true);
+  EXPECT_FALSE(habit.holds());
+  habit.add(completion(false), /*follows=*/true);
+  EXPECT_TRUE(habit.holds());
+  habit.add(completion(false), /*follows=*/false);
   EXPECT_FALSE(habit.holds());
 }

@@ -14,6 +14,7 @@
 #include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/writes/in_place_list.h"
 #include "ltc_backend/record/writes/overlap.h"
 #include "ltc_backend/record/writes/write_check.h"
 
@@ -60,6 +61,12 @@ void checkType(const c10::FunctionSchema &twin,
                   self.dtype() == result.dtype(),
               "Bad in-place call: input tensor dtype ", self.dtype(),
               " and output tensor dtype ", result.dtype(), " should match");
+}
+
+/// Eager gives a number without dimensions its running sum or product as it is.
+bool isOwnSum(const c10::FunctionSchema &twin, const at::Tensor &self) {
+  return self.dim() == 0 &&
+         (twin.name() == "aten::cumsum" || twin.name() == "aten::cumprod");
 }
 
 class InPlaceKernel final : public OverStock {
@@ -119,7 +126,8 @@ private:
       twin.callBoxed(&call);
       checkType(twin.schema(), torch::jit::last(*stack, arguments),
                 call[0].toTensor());
-      checkFits(self, call[0].toTensor());
+      if (!isOwnSum(twin.schema(), self))
+        checkFits(self, call[0].toTensor());
     } catch (const c10::Error &) {
       // The kernel that writes may have words of its own; of zeros for a mask
       // they are others.
@@ -150,49 +158,6 @@ private:
   const OpInfo &info; ///< of the twin
   size_t arguments;
   WriteCheck check;
-};
-
-/// Eager's kernels of lists call the in-place op of each tensor, which counts
-/// for autograd: what it has saved is not to be used after a write.
-void countWrites(const IValue &list) {
-  if (!c10::impl::tls_is_dispatch_key_excluded(DispatchKey::ADInplaceOrView))
-    for (const IValue &self : list.toListRef())
-      self.toTensor().unsafeGetTensorImpl()->bump_version();
-}
-
-/// torch._foreach_add_ and its like: PyTorch's kernel, unless all tensors can
-/// be updated directly.
-class ListKernel final : public OverStock {
-public:
-  ListKernel(const c10::OperatorHandle &op, const OpInfo &twin)
-      : OverStock(op), info(twin) {}
-
-  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
-                  torch::jit::Stack *stack) {
-    auto values = torch::jit::last(*stack, info.arguments.size());
-    const IValue list = values[0];
-    if (update(list, values))
-      torch::jit::drop(*stack, info.arguments.size());
-    else
-      stock.callBoxed(op, keys, stack);
-    countWrites(list);
-  }
-
-private:
-  bool update(const IValue &list, c10::ArrayRef<IValue> values) const {
-    c10::SmallVector<const at::Tensor *, 8> selves;
-    for (const IValue &self : list.toListRef())
-      selves.push_back(&self.toTensor());
-    auto isDirect = [](const at::Tensor *self) {
-      return isFunctionalLazy(*self) && isAlone(*self);
-    };
-    if (!isOrdinary(info) || !std::ranges::all_of(selves, isDirect))
-      return false;
-    CallReader call(info, values);
-    return updateDirectly(selves, call);
-  }
-
-  const OpInfo &info; ///< of the twin
 };
 
 /// The same arguments, and nothing is written.
@@ -256,7 +221,7 @@ static void registerInPlaceOp(torch::Library &library, const char *name,
                               const c10::OperatorHandle &op,
                               const c10::OperatorHandle &twin) {
   if (op.schema().returns().empty())
-    return implementBoxed<ListKernel>(library, name, op, opInfo(twin));
+    return registerInPlaceList(library, name, op, twin);
   auto register_ = [&]<typename... Rest>(Takes<at::Tensor, Rest...>) {
     auto kernel = std::make_shared<InPlaceKernel>(op, twin);
     library.impl(name, torch::CppFunction(

@@ -74,30 +74,38 @@ static const c10::StorageImpl *storageImplOf(const at::Tensor &tensor) {
   return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
 }
 
-/// Whether the tensor of argument `position` meets one of another argument.
-static bool meetsAnother(ArgumentList arguments, size_t position,
+/// Whether the tensor of argument `position`, `place` in its list, meets one of
+/// another argument. Eager's kernels go through lists side by side.
+static bool meetsAnother(ArgumentList arguments, size_t position, size_t place,
                          const at::Tensor &tensor) {
   bool found = false;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (i != position)
-      forEachTensor(arguments[i], [&](const at::Tensor &other) {
-        if (other.defined() && storageImplOf(other) == storageImplOf(tensor))
-          found |= spanOf(other).meets(spanOf(tensor));
-      });
+  auto compare = [&](const at::Tensor &other) {
+    if (other.defined() && storageImplOf(other) == storageImplOf(tensor))
+      found |= spanOf(other).meets(spanOf(tensor));
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (i == position)
+      continue;
+    if (!arguments[i].isList() || !arguments[position].isList())
+      forEachTensor(arguments[i], compare);
+    else if (auto list = arguments[i].toListRef(); place < list.size())
+      forEachTensor(list[place], compare);
+  }
   return found;
 }
 
 bool WriteCheck::overlaps(ArgumentList arguments, bool isView) const {
   bool found = false;
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (written[i])
+    if (written[i]) {
+      size_t place = 0;
       forEachTensor(arguments[i], [&](const at::Tensor &tensor) {
-        // Eager's foreach kernels do not compare the tensors of their lists.
-        bool compares = i >= inputs || arguments[i].isTensor();
         if (tensor.defined() && tensor.device().type() == at::kLazy)
           found |= (isView && hasStrideZero(tensor)) ||
-                   (compares && meetsAnother(arguments, i, tensor));
+                   meetsAnother(arguments, i, place, tensor);
+        ++place;
       });
+    }
   return found;
 }
 
@@ -217,14 +225,19 @@ void WriteCheck::run(ArgumentList arguments, int fill,
   callOnStandIns(op, std::move(call));
 }
 
-/// Whether the op runs on such tensors where nothing is wrong with out=.
+/// Whether the op runs on such tensors where nothing is wrong with what is
+/// written, or has something else than `words` to say of them.
 bool WriteCheck::runsApart(ArgumentList arguments, int fill,
-                           const std::vector<Types> &guesses) const {
+                           const std::vector<Types> &guesses,
+                           const std::string &words) const {
   for (const Types &types : guesses)
     try {
       run(arguments, fill, &types);
       return true;
-    } catch (const c10::Error &) {
+    } catch (const c10::Error &apart) {
+      // Of out= it may be about the guess.
+      if (inputs == arguments.size() && words != apart.what_without_backtrace())
+        return true;
     }
   return false;
 }
@@ -238,8 +251,8 @@ void WriteCheck::ask(ArgumentList arguments, const Types *types) const {
     try {
       run(arguments, fill, nullptr);
       return;
-    } catch (const c10::Error &) {
-      if (runsApart(arguments, fill, guesses))
+    } catch (const c10::Error &refused) {
+      if (runsApart(arguments, fill, guesses, refused.what_without_backtrace()))
         throw;
     }
   if (!types)
@@ -250,6 +263,14 @@ void WriteCheck::ask(ArgumentList arguments, const Types *types) const {
     TORCH_CHECK(c10::canCast((*types)[i], wanted[i]), "result type ",
                 (*types)[i], " can't be cast to the desired output type ",
                 wanted[i]);
+}
+
+void WriteCheck::askOnce(ArgumentList arguments) const {
+  Hash128 key = keyOf(opInfo(op), arguments);
+  if (passed.contains(key))
+    return;
+  ask(arguments);
+  passed.insert(key);
 }
 
 std::shared_ptr<CallShape> WriteCheck::inferTwin(ArgumentList arguments) const {

@@ -37,6 +37,8 @@ public:
   void ask(c10::ArrayRef<c10::IValue> arguments) const {
     run(arguments, 0, nullptr);
   }
+  /// The same, of equal calls once.
+  void askOnce(c10::ArrayRef<c10::IValue> arguments) const;
 
   using Types = std::vector<at::ScalarType>;
 
@@ -48,7 +50,8 @@ private:
   std::vector<Types> guessTypes(c10::ArrayRef<c10::IValue> arguments) const;
   void ask(c10::ArrayRef<c10::IValue> arguments, const Types *types) const;
   bool runsApart(c10::ArrayRef<c10::IValue> arguments, int fill,
-                 const std::vector<Types> &guesses) const;
+                 const std::vector<Types> &guesses,
+                 const std::string &words) const;
   void run(c10::ArrayRef<c10::IValue> arguments, int fill,
            const Types *types) const;
 

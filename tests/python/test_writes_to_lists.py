@@ -1,0 +1,50 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""In-place ops of lists refuse results that do not go into their tensors."""
+
+import pytest
+import torch
+
+INTEGERS = ([4, 2], [1, 3])
+WRITES = {
+    "add_ a float": (INTEGERS, "add", lambda xs: (1.5,)),
+    "add_ an int": (INTEGERS, "add", lambda xs: (1,)),
+    "add_ numbers": (INTEGERS, "add", lambda xs: ([2.5, 1],)),
+    "add_ floats": (INTEGERS, "add", lambda xs: ([x.float() for x in xs],)),
+    "add_ a tensor": (INTEGERS, "add", lambda xs: (xs[0][0] / 2,)),
+    "add_ a complex": ([[1.0, 2.0]], "add", lambda xs: (1j,)),
+    "add_ complex numbers": ([[1.0], [2.0]], "mul", lambda xs: ([1, 1j],)),
+    "add_ doubles": ([[1.0]], "add", lambda xs: ([x.double() for x in xs],)),
+    "add_ larger": ([[1.0, 2.0]], "add", lambda xs: ([xs[0].expand(2, 2)],)),
+    "add_ smaller": ([[1.0, 2.0]], "add", lambda xs: ([xs[0][0] * 2],)),
+    "add_ a part": ([[1.0, 2.0]], "add", lambda xs: ([xs[0][:1]],)),
+    "add_ themselves": ([[1.0, 2.0], [3.0]], "add", lambda xs: (xs,)),
+    "mul_ bools": ([[True]], "mul", lambda xs: (2,)),
+    "div_ ints": (INTEGERS, "div", lambda xs: (2,)),
+    "pow_ ints": (INTEGERS, "pow", lambda xs: (2,)),
+    "pow_ to a float": (INTEGERS, "pow", lambda xs: (0.5,)),
+    "sqrt_ ints": (INTEGERS, "sqrt", lambda xs: ()),
+    "abs_ complex": ([[4 + 1j]], "abs", lambda xs: ()),
+    "neg_ bools": ([[True]], "neg", lambda xs: ()),
+    "lerp_ ints": (INTEGERS, "lerp", lambda xs: (xs, 0.5)),
+    "addcmul_ ints": (INTEGERS, "addcmul", lambda xs: (xs, xs, 1.5)),
+    "copy_ floats": (INTEGERS, "copy", lambda xs: ([x / 2 for x in xs],)),
+    "zero_ ints": (INTEGERS, "zero", lambda xs: ()),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_in_place(write):
+    values, name, operands = write
+
+    def told(device):
+        xs = [torch.tensor(each).to(device) for each in values]
+        try:
+            getattr(torch, f"_foreach_{name}_")(xs, *operands(xs))
+        except RuntimeError as error:
+            return type(error), str(error).splitlines()[0]
+        return [x.tolist() for x in xs]
+
+    eager = told("cpu")
+    for _ in range(2):  # the second call does not ask again
+        assert told("lazy") == eager

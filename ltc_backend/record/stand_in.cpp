@@ -166,7 +166,8 @@ struct Silence final : c10::WarningHandler {
 } // namespace
 
 std::vector<c10::IValue> callOnStandIns(const c10::OperatorHandle &op,
-                                        std::vector<c10::IValue> arguments) {
+                                        std::vector<c10::IValue> arguments,
+                                        bool warns) {
   const auto &schema = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (schema[i].name() == "generator")
@@ -175,7 +176,8 @@ std::vector<c10::IValue> callOnStandIns(const c10::OperatorHandle &op,
       arguments[i] = c10::Device(c10::kCPU);
   }
   Silence silence;
-  c10::WarningUtils::WarningHandlerGuard quiet(&silence);
+  c10::WarningUtils::WarningHandlerGuard handler(
+      warns ? c10::WarningUtils::get_warning_handler() : &silence);
   at::NoGradGuard noGrad;
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   at::AutoDispatchSkipFunctionalize belowFunctionalization;

@@ -75,9 +75,10 @@ private:
 };
 
 /// What the op returns for stand-ins, called below autograd and
-/// functionalisation, quietly and with no effect on the default generator.
-/// Throws what the op throws.
+/// functionalisation, quietly unless it `warns`, and with no effect on the
+/// default generator. Throws what the op throws.
 std::vector<c10::IValue> callOnStandIns(const c10::OperatorHandle &op,
-                                        std::vector<c10::IValue> arguments);
+                                        std::vector<c10::IValue> arguments,
+                                        bool warns = false);
 
 } // namespace ltc::backend

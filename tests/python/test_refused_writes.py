@@ -160,6 +160,14 @@ OVERLAPS = {
     "two results": self_and(lambda x: torch.aminmax(x, dim=0, out=(x[0], x[0]))),
     "negative": self_and(lambda x: torch._neg_view(x[:3]).copy_(x[0])),
     "negative of all": self_and(lambda x: x.copy_(torch._neg_view(x))),
+    "mask": self_and(lambda x: x[0].index_put_((x[0] > 1,), x[0, :2])),
+    "mask, added": self_and(lambda x: x[0].index_put_((x[0] > 1,), x[0, :2], True)),
+    "mask of rows": self_and(lambda x: x.index_put_((x[:, 0] > 1,), x[:2])),
+    "mask, one value": self_and(lambda x: x[0].index_put_((x[0] > 1,), x[0, 0])),
+    "mask, other values": self_and(lambda x: x[1].index_put_((x[1] > 5,), x[0, :2])),
+    "mask as values": self_and(
+        lambda x: (m := x > 9).index_put_((m,), torch.zeros_like(m[0, :2]))
+    ),
 }
 
 
@@ -317,31 +325,3 @@ MASKED = {
 @pytest.mark.parametrize("program", MASKED.values(), ids=MASKED)
 def test_writes_through_masks(program):
     assert told(program, "lazy") == told(program, "cpu")
-
-
-EXPANDED = {
-    "index_fill_": lambda x: x.index_fill_(0, torch.tensor([1], device=x.device), 3),
-    "masked_fill_": lambda x: x.masked_fill_(x < 0, 3),
-    "tril_": lambda x: x.tril_(),
-    "triu_": lambda x: x.triu_(),
-    "addmv_": lambda x: x[0].addmv_(x.clone(), x[0].clone()),
-    "baddbmm_": lambda x: x[None].baddbmm_(x[None].clone(), x[None].clone()),
-    "conj_physical_": lambda x: x.conj_physical_(),
-}
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("write", EXPANDED.values(), ids=EXPANDED)
-def test_writes_to_expanded_that_eager_runs(write):
-    write(torch.ones(1).expand(3, 3))
-    with pytest.raises(RuntimeError, match="more than one element"):
-        write(torch.ones(1, device="lazy").expand(3, 3))
-
-
-def test_values_through_a_mask_from_the_same_memory():
-    values = torch.arange(6.0)
-    x = values.to("lazy")
-    x.index_put_((x > 2,), x[:3])
-    with pytest.raises(RuntimeError, match="unsupported operation"):
-        values.index_put_((values > 2,), values[:3])
-    assert x.tolist() == [0, 1, 2, 0, 1, 2]

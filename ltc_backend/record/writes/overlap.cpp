@@ -12,6 +12,7 @@
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/schema.h"
+#include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/views/math_bits.h"
@@ -61,9 +62,10 @@ static at::Tensor placesInBase(const at::Tensor &view) {
 }
 
 namespace {
-/// A view without an inverse that a call writes to.
+/// A view without an inverse that a call writes to, and which of its elements
+/// the call fills: undefined if all are written to.
 struct Target {
-  at::Tensor view, places, copy;
+  at::Tensor view, places, copy, filled;
 };
 using Targets = std::vector<Target>;
 } // namespace
@@ -74,7 +76,7 @@ static Targets findTargets(const c10::FunctionSchema &schema,
   auto add = [&](const at::Tensor &tensor) {
     at::Tensor places = placesInBase(tensor);
     if (places.defined()) [[unlikely]]
-      targets.push_back({tensor, places, {}});
+      targets.push_back({tensor, places, {}, {}});
   };
   for (size_t i = 0; i < arguments.size(); ++i)
     if (isWritten(schema.arguments()[i]))
@@ -88,11 +90,24 @@ static const Target *find(const Targets &targets, const at::Tensor &view) {
   return found == targets.end() ? nullptr : &*found;
 }
 
-/// What these leave in a place does not depend on what was there.
-static bool overwrites(const c10::FunctionSchema &schema) {
+/// These give one value to some elements, and leave the others as they are.
+static bool fills(const c10::FunctionSchema &schema,
+                  c10::ArrayRef<IValue> arguments) {
+  const std::string &name = schema.name();
+  if (name == "aten::index_put_")
+    return arguments[2].toTensor().numel() == 1 && !arguments[3].toBool();
+  return name == "aten::index_fill_" || name == "aten::masked_fill_" ||
+         name == "aten::tril_" || name == "aten::triu_";
+}
+
+/// What these leave in a place does not depend on what was there, or is that.
+static bool overwrites(const c10::FunctionSchema &schema,
+                       c10::ArrayRef<IValue> arguments) {
   const std::string &name = schema.name();
   return name == "aten::fill_" || name == "aten::zero_" ||
          name == "aten::copy_" ||
+         (name == "aten::conj_physical_" &&
+          !arguments[0].toTensor().is_complex()) ||
          std::ranges::any_of(schema.arguments(),
                              [](auto &argument) { return argument.is_out(); });
 }
@@ -103,34 +118,72 @@ static bool repeatsPlaces(const at::Tensor &places) {
          sorted.slice(0, 1).eq(sorted.slice(0, 0, -1)).any().item<bool>();
 }
 
-/// What several writes leave in one place is anybody's guess.
-static void checkOrder(const c10::FunctionSchema &schema,
-                       const Targets &targets) {
-  if (overwrites(schema))
-    return;
+/// Whether some of the elements of a place may be filled and others not. What
+/// other writes leave in one place is anybody's guess.
+static bool fillsPlacesInPart(const c10::FunctionSchema &schema,
+                              c10::ArrayRef<IValue> arguments,
+                              const Targets &targets) {
+  if (overwrites(schema, arguments))
+    return false;
   at::NoGradGuard noGrad;
   at::AutoDispatchSkipFunctionalize below;
-  for (const Target &target : targets)
-    TORCH_CHECK(!repeatsPlaces(target.places),
-                "unsupported operation: more than one element of the "
-                "written-to tensor refers to a single memory location. Please "
-                "clone() the tensor before performing the operation.");
+  bool repeats = std::ranges::any_of(
+      targets, [](const Target &t) { return repeatsPlaces(t.places); });
+  TORCH_CHECK(!repeats || fills(schema, arguments),
+              "unsupported operation: more than one element of the "
+              "written-to tensor refers to a single memory location. Please "
+              "clone() the tensor before performing the operation.");
+  return repeats;
+}
+
+/// The elements of a call's first argument that it gives a value: zeros and
+/// ones are the same there, after it.
+static at::Tensor filledBy(const c10::OperatorHandle &op,
+                           torch::jit::Stack call) {
+  auto filled = [&](int number) {
+    torch::jit::Stack stack = call;
+    stack[0] = at::full_like(call[0].toTensor(), number);
+    op.callBoxed(&stack);
+    return stack[0].toTensor();
+  };
+  return (filled(0) != 0).logical_or(filled(1) != 1);
+}
+
+/// The elements of a tensor below functionalisation, as scatter() takes them.
+static at::Tensor flat(const at::Tensor &bare) {
+  at::Tensor elements = at::view_copy(bare, {-1});
+  at::ScalarType type = bare.scalar_type();
+  if (type != at::kComplexHalf && !c10::isFloat8Type(type))
+    return elements;
+  return at::view_copy(elements,
+                       type == at::kComplexHalf ? at::kInt : at::kByte);
+}
+
+static at::Tensor inside(const at::Tensor &tensor) {
+  functional::impl::sync(tensor);
+  return functional::impl::from_functional_tensor(tensor);
 }
 
 /// Gives the view, and the base under it, the values of its copy.
 static void writeBack(const Target &target) {
   functional::impl::sync(target.view);
-  functional::impl::sync(target.copy);
   {
     at::NoGradGuard noGrad;
     at::AutoDispatchSkipFunctionalize below;
     functional::FunctionalStorageImpl &storage = storageOf(target.view);
     const at::Tensor &base = storage.base();
-    at::Tensor written = at::scatter(
-        at::view_copy(base, {-1}), 0,
-        target.places.reshape(-1).to(base.device()),
-        at::view_copy(functional::impl::from_functional_tensor(target.copy),
-                      {-1}));
+    at::Tensor written = flat(base),
+               places = target.places.reshape(-1).to(base.device());
+    if (target.filled.defined()) {
+      // The others go to a place behind the last.
+      places = at::where(flat(inside(target.filled)), places, base.numel());
+      written = at::constant_pad_nd(written, {0, 1});
+    }
+    written = at::scatter(written, 0, places, flat(inside(target.copy)));
+    if (target.filled.defined())
+      written = at::slice_copy(written, 0, 0, base.numel());
+    if (written.scalar_type() != base.scalar_type())
+      written = at::view_copy(written, base.scalar_type());
     at::Tensor updated = at::view_copy(written, base.sizes());
     setLayout(*updated.unsafeGetTensorImpl(), base.sizes(), layoutOf(base));
     storage.add_update(updated, {});
@@ -144,7 +197,7 @@ bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
   Targets targets = findTargets(schema, arguments);
   if (targets.empty())
     return false;
-  checkOrder(schema, targets);
+  bool inPart = fillsPlacesInPart(schema, arguments, targets);
   torch::jit::Stack call;
   {
     at::AutoDispatchBelowADInplaceOrView belowAutograd;
@@ -155,6 +208,10 @@ bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
         const Target *target = find(targets, tensor);
         return target ? target->copy : tensor;
       }));
+    if (inPart) {
+      targets[0].filled = filledBy(op, call);
+      callOnStandIns(op, replaceAll(arguments, onCpu), /*warns=*/true);
+    }
     op.callBoxed(&call);
   }
   for (const Target &target : targets)

@@ -261,6 +261,7 @@ WRONG_ARGUMENTS = {
         ones(d, 9)[1:].view(4, 2)
     ),
     "dtype of a transposed": lambda d: ones(d, 4, 4).t().view(torch.float32),
+    "dtype of none in columns": lambda d: ones(d, 4, 0).t().view(torch.float64),
     "dtype of an odd place": lambda d: ones(d, 9)[1:].view(torch.float32),
     "negative stride": lambda d: ones(d, 9).as_strided((3,), (-1,), 4),
     "negative offset": lambda d: ones(d, 9).as_strided((3,), (1,), -7),

@@ -70,6 +70,9 @@ static bool isAlikeWhenSmall(const OpInfo &info) {
                                 "aten::mvlgamma",
                                 "aten::nll_loss2d_forward",
                                 "aten::nll_loss_forward",
+                                "aten::normal.Tensor_Tensor",
+                                "aten::normal.Tensor_float",
+                                "aten::normal.float_Tensor",
                                 "aten::put",
                                 "aten::renorm",
                                 "aten::rsub.Scalar",
@@ -99,6 +102,20 @@ static bool hasOddSizes(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   return false;
 }
 
+/// Of which few kernels of the CPU know.
+static bool hasComplexHalf(const OpInfo &info,
+                           c10::ArrayRef<IValue> arguments) {
+  bool found = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    found |= info.arguments[i].name == "dtype" && arguments[i].isInt() &&
+             at::ScalarType(arguments[i].toInt()) == at::kComplexHalf;
+    forEachTensor(arguments[i], [&](const at::Tensor &tensor) {
+      found |= tensor.defined() && tensor.scalar_type() == at::kComplexHalf;
+    });
+  }
+  return found;
+}
+
 /// Whether the meta kernel lets shapes and numbers pass that the CPU's refuses,
 /// which next to no work is asked about with.
 static bool checksMoreThanMeta(const OpInfo &info,
@@ -112,7 +129,8 @@ static bool checksMoreThanMeta(const OpInfo &info,
                                 "aten::masked_scatter",
                                 "aten::searchsorted.Scalar",
                                 "aten::searchsorted.Tensor"};
-  return names->count(info.name) || hasOddSizes(info, arguments);
+  return names->count(info.name) || hasOddSizes(info, arguments) ||
+         hasComplexHalf(info, arguments);
 }
 
 /// All kernels take floats of these dtypes; convolutions others too, and to ask

@@ -68,8 +68,8 @@ struct DtypeViewKernel final : OverStock {
                   torch::jit::Stack *stack) {
     auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
     const Tensor &self = arguments[0].toTensor();
-    if (isFunctionalLazy(self) &&
-        (hasMathBits(self) || !self.is_contiguous() || self.storage_offset())) {
+    if (isFunctionalLazy(self) && (hasMathBits(self) || self.storage_offset() ||
+                                   !isRowMajor(self.sizes(), self.strides()))) {
       Tensor like = metaLike(self);
       like.unsafeGetTensorImpl()->set_storage_offset(self.storage_offset());
       copyMathBits(self, like);

@@ -206,7 +206,7 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   try {
     if (!runOn(by, info.view.value_or(info.handle), stack, reason))
       return false;
-    takeChannelsLast(info, arguments, stack);
+    correctResults(info, arguments, stack);
     if (hasMisleadingStrides(info) && std::ranges::any_of(arguments, isStrided))
       takeStridesOfCpu(info, arguments, stack);
     isInferred = true;

@@ -149,9 +149,17 @@ static Value timesLog(Scalar s, const Elements &e) {
   return s.select(s.isNan(y), y, s.select(s.eq(x, 0), 0, product));
 }
 
-/// x * 2^y, the power rounded as the tensor of powers that eager makes.
+/// x * 2^y, the power rounded as the tensor of powers that eager makes. It
+/// makes none of integers for a float, and a product may fit where its power
+/// does not.
 static Value ldexp(Scalar s, const Elements &e) {
   DType stored = e.op.arguments[1].value.dtype();
+  if (isFloat(e.op.arguments[0].value.dtype()) && !isFloat(stored)) {
+    // No float is zero, or infinite, only after 400 doublings.
+    Value exponent = clamp(s, s.cast(e["other"], DType::F64), -400, 400);
+    Value x = s.cast(e["self"], DType::F64);
+    return s.cast(s.mul(x, s.exp2(exponent)), DType::F32);
+  }
   Value power = s.rounded(s.exp2(e["other"]), stored);
   if (stored == DType::F32)
     power = s.cast(power, stored);

@@ -105,6 +105,17 @@ def test_a_power_of_two_is_rounded_before_it_scales():
     assert torch.equal(torch.ldexp(x.to("lazy"), power.to("lazy")).cpu(), wanted)
 
 
+def test_a_power_of_an_integer_that_no_float_holds():
+    powers = torch.cat([torch.arange(-330, 330), torch.tensor([-9999, 9999])])
+    for dtype in FLOATS:
+        numbers = [1.0, 3.1, -1e-30, 1e-40, 3e38, 0.0, -0.0, math.inf, math.nan]
+        x = torch.tensor(numbers).to(dtype)[:, None].repeat(1, len(powers))
+        wanted = torch.ldexp(x, powers)
+        found = torch.ldexp(x.to("lazy"), powers.to("lazy")).cpu()
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
+        assert torch.equal(found.signbit(), wanted.signbit())
+
+
 BOOLS = {
     "minus True": lambda x: x - True,
     "True minus": lambda x: torch.rsub(x, True),

@@ -397,7 +397,9 @@ LIKE_THE_CPU = {
     "reflection_pad3d": lambda x: functional.pad(x, (1,) * 6, "reflect"),
     "replication_pad3d": lambda x: functional.pad(x, (1,) * 6, "replicate"),
     "conv_transpose3d": lambda x: functional.conv_transpose3d(x[None], x[:, None]),
+    "ldexp": lambda x: torch.ldexp(x[:, :1], x),
     "svd": lambda x: torch.linalg.svd(x, full_matrices=False),
+    "eig": torch.linalg.eig,
 }
 
 
@@ -409,7 +411,7 @@ def test_layout_that_meta_kernels_miss(op, layout):
         x = VIEWS[layout](x) if layout != "given" else x
         x.requires_grad_()
         y = pytree.tree_leaves(LIKE_THE_CPU[op](x))
-        if op == "svd":
+        if op in ("svd", "eig"):
             return _strides(y)
         return _strides([y, torch.autograd.grad(y[0].sum(), x)])
 

@@ -39,6 +39,7 @@ static bool isListed(const OpInfo &info) {
       "aten::geqrf",
       "aten::histogram.bin_ct",
       "aten::huber_loss",
+      "aten::ldexp.Tensor",
       "aten::multi_margin_loss",
       "aten::multi_margin_loss_backward",
       "aten::multilabel_margin_loss_backward",
@@ -139,8 +140,12 @@ static bool isTransposedVolume(const OpInfo &info,
   return false;
 }
 
-void takeChannelsLast(const OpInfo &info, c10::ArrayRef<IValue> arguments,
-                      torch::jit::Stack &results) {
+static void layOutAsColumns(IValue &matrix) {
+  matrix = matrix.toTensor().mT().contiguous().mT();
+}
+
+void correctResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
+                    torch::jit::Stack &results) {
   // With the arguments by which the CPU's kernels choose.
   static const auto *ops = new std::map<std::string, std::vector<size_t>>{
       {"aten::convolution", {0, 1}},
@@ -149,7 +154,11 @@ void takeChannelsLast(const OpInfo &info, c10::ArrayRef<IValue> arguments,
       {"aten::native_group_norm_backward", {1}}};
   // LAPACK's matrices are columns. Without vectors there is no matrix.
   if (info.name == "aten::_linalg_svd" && results[2].toTensor().dim() > 1)
-    results[2] = results[2].toTensor().mT().contiguous().mT();
+    layOutAsColumns(results[2]);
+  if (info.name == "aten::linalg_eig")
+    layOutAsColumns(results[1]);
+  if (info.name == "aten::normal.Tensor_Tensor")
+    results[0] = results[0].toTensor().to(arguments[0].toTensor().dtype());
   auto found = ops->find(info.name);
   if (found == ops->end())
     return;

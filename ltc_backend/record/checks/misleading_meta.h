@@ -27,9 +27,9 @@ bool hasMisleadingMeta(const OpInfo &info,
 /// argument is strided: then it is asked.
 bool hasMisleadingStrides(const OpInfo &info);
 
-/// Gives results of the few ops whose meta kernels leave strides to the device
-/// the memory format that the CPU's kernels choose.
-void takeChannelsLast(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments,
-                      torch::jit::Stack &results);
+/// Gives results of the few ops whose meta kernels leave strides, or a dtype,
+/// to the device those that the CPU's kernels choose.
+void correctResults(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments,
+                    torch::jit::Stack &results);
 
 } // namespace ltc::backend

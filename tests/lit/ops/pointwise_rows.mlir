@@ -225,6 +225,16 @@ func.func @ldexp_Tensor(%a0: tensor<5xf32>, %a1: tensor<f32>) -> (tensor<5xf32>)
   return %r : tensor<5xf32>
 }
 
+// CHECK-LABEL: func.func @ldexp_of_integers(
+func.func @ldexp_of_integers(%a0: tensor<5xf32>, %a1: tensor<i64>) -> (tensor<5xf32>) {
+  // CHECK: math.exp2 {{.*}} : f64
+  // CHECK: arith.mulf {{.*}} : f64
+  // CHECK: arith.truncf {{.*}} : f64 to f32
+  %r = ltc.op "aten::ldexp.Tensor"(self = %a0, other = %a1) node 0
+    : (tensor<5xf32>, tensor<i64>) -> (tensor<5xf32>)
+  return %r : tensor<5xf32>
+}
+
 // CHECK-LABEL: func.func @lerp_Scalar(
 func.func @lerp_Scalar(%a0: tensor<5x5xf32>, %a1: tensor<5x5xf32>, %a2: f64) -> (tensor<5x5xf32>) {
   // CHECK: math.absf

@@ -1,0 +1,69 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The dtype of what is made of two tensors, with dimensions or without, is eager's."""
+
+import itertools
+
+import parity
+import pytest
+import torch
+from torch.testing._internal.opinfo.core import BinaryUfuncInfo
+
+DTYPES = (
+    torch.bool,
+    torch.uint8,
+    torch.int16,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.complex64,
+)
+SHAPES = (((1,), ()), ((), (1,)), ((), ()))
+FAST = ("add", "pow", "ldexp")
+OPS = {
+    name: op
+    for name, op in parity.OPS.items()
+    if isinstance(op, BinaryUfuncInfo) and not name.startswith("jiterator")
+} | {"normal": torch.normal}
+
+
+def dtype_of(op, device, dtypes, shapes):
+    ones = [
+        torch.ones(shape, dtype=dtype).to(device)
+        for dtype, shape in zip(dtypes, shapes, strict=True)
+    ]
+    try:
+        return op(*ones).dtype
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+
+
+def differing(op, dtypes):
+    """Return the cases whose result has another dtype, or words, than eager's."""
+    return [
+        case
+        for case in itertools.product(itertools.product(dtypes, dtypes), SHAPES)
+        if dtype_of(op, "lazy", *case) != dtype_of(op, "cpu", *case)
+    ]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FAST)
+def test_dtypes(name):
+    assert not differing(OPS[name], DTYPES[1::2] + DTYPES[4:5])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OPS)
+def test_all_dtypes(name):
+    assert not differing(OPS[name], DTYPES)
+
+
+@pytest.mark.parametrize("op", [torch.Tensor.cumsum_, torch.Tensor.cumprod_])
+def test_a_running_sum_of_one_bool_is_a_bool(op):
+    for value in (False, True):
+        found = op(torch.tensor(value, device="lazy"), 0)
+        assert torch.equal(found.cpu(), op(torch.tensor(value), 0))

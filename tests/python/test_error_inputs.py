@@ -169,6 +169,15 @@ def test_dtypes_are_refused_at_the_call(program):
         assert is_eagers(lazy.value, eager.value)
 
 
+def chunked_loss(device, targets=4, dtype=torch.float32):
+    return torch.nn.functional.linear_cross_entropy(
+        torch.ones(4, 3, device=device),
+        ones(device, 5, 3, dtype=dtype),
+        ones(device, targets, dtype=torch.int64),
+        options=torch.nn.LinearCrossEntropyOptions(),
+    )
+
+
 WRONG_ARGUMENTS = {
     "range": lambda d: torch.histc(ones(d, 3, dtype=torch.float32), 4, 0, float("inf")),
     "dilation": lambda d: torch.conv1d(
@@ -254,6 +263,8 @@ WRONG_ARGUMENTS = {
     ),
     "sort": lambda d: ones(d, 3).sort(2),
     "cummax": lambda d: torch.cummax(ones(d), 1),
+    "targets of a chunked loss": lambda d: chunked_loss(d, targets=3),
+    "dtypes of a chunked loss": lambda d: chunked_loss(d, dtype=torch.float64),
     "mvlgamma": lambda d: torch.mvlgamma(ones(d, 3, dtype=torch.float32), 0),
     "complex of a strided": lambda d: torch.view_as_complex(ones(d, 3, 4)[:, ::2]),
     "complex of odd strides": lambda d: torch.view_as_complex(ones(d, 3, 3)[:, :2]),

@@ -37,6 +37,11 @@ static bool isElementwise(const OpInfo &info) {
          info.name.starts_with("aten::_foreach_");
 }
 
+/// linear_cross_entropy() with options, a custom op of PyTorch's own.
+static bool isChunkedLoss(const OpInfo &info) {
+  return info.name.starts_with("torch_nn::_linear_cross_entropy_batch_chunked");
+}
+
 /// Whether small tensors whose sizes compare alike are computed as large ones
 /// are, so that what is refused of them is about no value.
 static bool isAlikeWhenSmall(const OpInfo &info) {
@@ -82,7 +87,7 @@ static bool isAlikeWhenSmall(const OpInfo &info) {
                                 "aten::sort",
                                 "aten::sort.stable",
                                 "aten::take"};
-  return isElementwise(info) || names->count(info.name);
+  return isElementwise(info) || isChunkedLoss(info) || names->count(info.name);
 }
 
 /// A pool's strides beyond what its kernel's integers hold, or an interpolation
@@ -313,8 +318,8 @@ static void checkScatter(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
 /// Meta kernels and the compiler's rows take what the CPU's kernels refuse.
 /// Those are asked: about dtypes once for each kind of arguments.
 void checkCall(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
-  if (info.view || !info.name.starts_with("aten::") ||
-      isCountOfIntegers(info, arguments))
+  bool isPyTorchs = info.name.starts_with("aten::") || isChunkedLoss(info);
+  if (info.view || !isPyTorchs || isCountOfIntegers(info, arguments))
     return;
   checkScatter(info, arguments);
   if (hasMask(info, arguments))

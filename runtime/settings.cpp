@@ -11,8 +11,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <charconv>
+#include <deque>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -210,21 +213,34 @@ void assignFromEnvironment(Settings &all, std::string_view variable,
        environmentName(nearestName(name)) + "?");
 }
 
-Settings *readEnvironment() {
-  auto *all = new Settings;
+Settings readEnvironment() {
+  Settings all;
   for (char **entry = environ; entry && *entry; ++entry) {
     std::string_view text(*entry);
     size_t equals = text.find('=');
     if (text.starts_with(prefix) && equals != text.npos)
-      assignFromEnvironment(*all, text.substr(0, equals),
+      assignFromEnvironment(all, text.substr(0, equals),
                             text.substr(equals + 1));
   }
   return all;
 }
 
-Settings &current() {
-  static Settings *all = readEnvironment();
-  return *all;
+/// All that were ever current: threads may still be reading them, and scopes
+/// come back to few. The last one set is the current one.
+struct History {
+  std::mutex mutex; ///< guards `all`
+  std::deque<Settings> all{readEnvironment()};
+  std::atomic<const Settings *> current{&all.front()};
+};
+
+History &history() {
+  // Never destroyed: threads may outlive static destructors.
+  static auto *history = new History;
+  return *history;
+}
+
+const Settings &current() {
+  return *history().current.load(std::memory_order_acquire);
 }
 
 } // namespace
@@ -245,14 +261,25 @@ SettingsOfThread::SettingsOfThread(const Settings &settings)
 SettingsOfThread::~SettingsOfThread() { ofThisThread() = before; }
 
 Status set(std::string_view name, std::string_view value) {
-  return assign(current(), name, value);
+  History &known = history();
+  std::lock_guard lock(known.mutex);
+  Settings changed = current();
+  if (Status status = assign(changed, name, value); !status)
+    return status;
+  auto found = std::find(known.all.begin(), known.all.end(), changed);
+  known.current.store(found != known.all.end()
+                          ? &*found
+                          : &known.all.emplace_back(std::move(changed)),
+                      std::memory_order_release);
+  return {};
 }
 
 std::vector<SettingInfo> listSettings() {
+  const Settings &now = current();
   std::vector<SettingInfo> all;
   for (const Row &row : rows())
-    all.push_back({std::string(row.name), row.type, row.value(current()),
-                   row.initial, std::string(row.doc)});
+    all.push_back({std::string(row.name), row.type, row.value(now), row.initial,
+                   std::string(row.doc)});
   return all;
 }
 

@@ -17,16 +17,18 @@
 
 namespace ltc {
 
-/// Reading a field is not synchronised with set(): set before the work starts.
 struct Settings {
 #define LTC_SETTING(type, name, value, doc) type name = value;
 #include "ltc/settings.def"
 #undef LTC_SETTING
+  bool operator==(const Settings &) const = default;
 };
 
+/// All as they were set at the time of the call: set() changes none of what it
+/// gave before. Any thread.
 LTC_API const Settings &settings();
-/// Parses and stores one value. InvalidArgument for an unknown name (with the
-/// nearest known one) or a value that does not parse.
+/// Parses and stores one value. Any thread. InvalidArgument for an unknown name
+/// (with the nearest known one) or a value that does not parse.
 LTC_API Status set(std::string_view name, std::string_view value);
 
 /// While it lives, settings() of its thread are these, which must outlive it:

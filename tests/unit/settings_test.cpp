@@ -135,6 +135,25 @@ TEST(Settings, AThreadMayGoByWhatWasSetEarlier) {
   ASSERT_TRUE(set("max_in_flight", "8"));
 }
 
+TEST(Settings, AThreadReadsWhatAnotherSets) {
+  const std::string one(5000, 'a'), other(9000, 'b');
+  ASSERT_TRUE(set("cache_dir", one));
+  std::atomic<bool> done = false;
+  int wrong = 0;
+  std::thread reader([&] {
+    while (!done) {
+      std::string read = settings().cache_dir;
+      wrong += read != one && read != other;
+    }
+  });
+  for (int i = 0; i < 100000; ++i)
+    ASSERT_TRUE(set("cache_dir", i % 2 ? one : other));
+  done = true;
+  reader.join();
+  EXPECT_EQ(wrong, 0);
+  ASSERT_TRUE(set("cache_dir", ""));
+}
+
 TEST(Settings, ListShowsTypesAndDocs) {
   std::vector<SettingInfo> all = listSettings();
   ASSERT_FALSE(all.empty());

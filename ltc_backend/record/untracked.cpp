@@ -8,7 +8,6 @@
 
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/unboxed.h"
 #include "ltc_backend/record/wrapper.h"
 
@@ -18,16 +17,12 @@ namespace ltc::backend {
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 
-const c10::KernelFunction &kernelOf(const c10::SafeKernelFunction &kernel) {
-  return kernelInside(kernel);
-}
-
 OverAutograd::OverAutograd(const c10::OperatorHandle &op)
     : OverStock(op, DispatchKey::AutogradLazy), op(op),
       current(entryOf(op).lookup(DispatchKeySet(DispatchKey::AutogradIPU))) {}
 
 bool OverAutograd::isStock() const {
-  return current._equalsBoxedAndUnboxed(kernelOf(stock));
+  return current._equalsBoxedAndUnboxed(kernelInside(stock));
 }
 
 /// Whether functionalisation comes next after autograd.

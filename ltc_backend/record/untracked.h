@@ -15,6 +15,7 @@
 
 #include "ltc_backend/record/op_info.h"
 #include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/views/replayed_view.h"
 
 namespace ltc::backend {
@@ -39,9 +40,6 @@ private:
   /// The op's kernel for a device that has no autograd of its own.
   const c10::KernelFunction &current;
 };
-
-/// To be called without boxing, which no public function does.
-const c10::KernelFunction &kernelOf(const c10::SafeKernelFunction &kernel);
 
 /// Whether the op has a kernel of autograd's, and none of ours before it.
 bool isLeftToAutograd(const c10::OperatorHandle &op);
@@ -78,7 +76,7 @@ void registerUntracked(const char *name, const c10::OperatorHandle &op) {
             keepPlaces(result);
           return std::forward<Result>(result);
         }
-        return kernelOf(kernel->below)
+        return kernelInside(kernel->below)
             .template call<Result, Args...>(kernel->op, rest, arguments...);
       }));
 }

@@ -238,20 +238,21 @@ static LayoutKeeper::Resized resizedBy(const c10::OperatorHandle &op) {
 /// Functionalisation takes such a call for a bug of PyTorch's.
 static void checkDevices(const c10::OperatorHandle &op,
                          c10::ArrayRef<IValue> arguments) {
-  at::Tensor lazy;
-  for (const IValue &value : arguments)
-    forEachTensor(value, [&](const at::Tensor &tensor) {
-      if (tensor.defined() && tensor.device().type() == at::kLazy)
-        lazy = tensor;
-    });
   const auto &schema = op.schema().arguments();
-  for (size_t i = 0; i < schema.size() && lazy.defined(); ++i)
-    if (isWritten(schema[i]) && arguments[i].isTensor())
-      if (const at::Tensor &written = arguments[i].toTensor();
-          written.defined() && written.layout() == at::kStrided &&
-          written.device().type() != at::kLazy)
-        raiseTwoDevices(c10::toString(op.operator_name()),
-                        lazy.device().index(), written);
+  for (size_t i = 0; i < schema.size(); ++i) {
+    if (!isWritten(schema[i]) || !arguments[i].isTensor())
+      continue;
+    const at::Tensor &written = arguments[i].toTensor();
+    if (!written.defined() || written.layout() != at::kStrided ||
+        written.device().type() == at::kLazy)
+      continue;
+    for (const IValue &value : arguments)
+      forEachTensor(value, [&](const at::Tensor &tensor) {
+        if (tensor.defined() && tensor.device().type() == at::kLazy)
+          raiseTwoDevices(c10::toString(op.operator_name()),
+                          tensor.device().index(), written);
+      });
+  }
 }
 
 namespace {

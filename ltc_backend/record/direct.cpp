@@ -12,7 +12,6 @@
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/unboxed.h"
-#include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
@@ -133,12 +132,8 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call) {
   for (size_t i = 0; i < selves.size(); ++i) {
     if (!selves[i])
       continue;
-    TensorData &data = *selves[i];
-    std::swap(old[i], data.ir_value);
-    data.ir_value = torch::lazy::Value(node, i);
-    data.handle = nullptr;
-    list.link(data);
-    ++data.generation;
+    old[i] = torch::lazy::Value(node, i);
+    exchange(list, *selves[i], old[i]);
   }
   bool full = isFull(list);
   lock.unlock();
@@ -150,9 +145,19 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call) {
   return true;
 }
 
+/// A view that another thread has taken since the tensor was found to be alone
+/// may have got the value of before.
+static void noteLateViews(const at::Tensor &written) {
+  if (!isAlone(written)) [[unlikely]]
+    noteWrite(written);
+}
+
 bool updateDirectly(const at::Tensor &self, CallReader &call) {
   TensorData *data = isReadable(call) ? ownData(self) : nullptr;
-  return data && update({data}, call);
+  if (!data || !update({data}, call))
+    return false;
+  noteLateViews(self);
+  return true;
 }
 
 bool updateDirectly(c10::ArrayRef<const at::Tensor *> selves,
@@ -167,7 +172,12 @@ bool updateDirectly(c10::ArrayRef<const at::Tensor *> selves,
   }
   std::ranges::sort(sorted);
   bool distinct = std::ranges::adjacent_find(sorted) == sorted.end();
-  return distinct && !sorted.empty() && sorted[0] && update(all, call);
+  if (!distinct || sorted.empty() || !sorted[0] || !update(all, call))
+    return false;
+  for (const at::Tensor *self : selves)
+    if (self)
+      noteLateViews(*self);
+  return true;
 }
 
 bool takeValue(const at::Tensor &self, const at::Tensor &result) {
@@ -178,6 +188,7 @@ bool takeValue(const at::Tensor &self, const at::Tensor &result) {
   if (value->device != data->device)
     return false;
   assign(data->shared_from_this(), operandOf(value));
+  noteLateViews(self);
   return true;
 }
 

@@ -187,6 +187,11 @@ at::Tensor makeTensor(const Operand &value, int64_t device,
                     layout);
 }
 
+at::Tensor sameValue(const at::Tensor &lazy, const Layout &layout) {
+  TensorDataPtr data = tensorData(lazy);
+  return makeTensor(operandOf(data), deviceOf(*data), layout);
+}
+
 at::Tensor wrap(const at::Tensor &bare) {
   bool inside = c10::impl::tls_local_dispatch_key_set().excluded_.has(
       c10::DispatchKey::Functionalize);
@@ -206,21 +211,24 @@ Operand valueOf(TensorData &data) {
   return {data.ir_value.node, uint32_t(data.ir_value.index)};
 }
 
+void exchange(PendingList &list, TensorData &data, torch::lazy::Value &value) {
+  std::swap(data.ir_value, value);
+  auto &node = static_cast<const LtcNode &>(*data.ir_value.node);
+  if (node.isData) {
+    data.handle = static_cast<const DataNode &>(node).data;
+    list.unlink(data);
+  } else {
+    data.handle = nullptr;
+    list.link(data);
+  }
+  ++data.generation;
+}
+
 void assign(const TensorDataPtr &data, const Operand &value) {
   PendingList &list = pendingList(deviceOf(*data));
   torch::lazy::Value old(value.node, value.index);
-  {
-    std::lock_guard lock(list.mutex);
-    std::swap(data->ir_value, old);
-    if (value.ltc().isData) {
-      data->handle = static_cast<const DataNode &>(*value.node).data;
-      list.unlink(*data);
-    } else {
-      data->handle = nullptr;
-      list.link(*data);
-    }
-    ++data->generation;
-  }
+  std::lock_guard lock(list.mutex);
+  exchange(list, *data, old);
 }
 
 std::shared_ptr<DeviceData> deviceData(const TensorData &data) {

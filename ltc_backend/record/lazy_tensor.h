@@ -83,6 +83,9 @@ at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device,
                       const Layout &layout = {});
 at::Tensor makeTensor(const Operand &value, int64_t device,
                       const Layout &layout = {});
+/// The same value in a bare tensor of its own: values are immutable, so a copy
+/// is another name for it.
+at::Tensor sameValue(const at::Tensor &lazy, const Layout &layout);
 /// Wraps for functionalisation when called from outside it.
 at::Tensor wrap(const at::Tensor &bare);
 
@@ -93,6 +96,9 @@ Operand valueOf(TensorData &data);
 /// The tensor's data, or null if it is pending. Another thread's sync may give
 /// it data at any time.
 std::shared_ptr<DeviceData> deviceData(const TensorData &data);
+/// Gives a tensor a new value, and hands back the old one, to be let go of
+/// without the lock. With the lock of the tensor's list.
+void exchange(PendingList &list, TensorData &data, torch::lazy::Value &value);
 /// Gives a tensor a new value.
 void assign(const TensorDataPtr &data, const Operand &value);
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/stand_in.h"
 
-#include "ltc_backend/record/views/keep_layout.h"
+#include "ltc_backend/record/views/late_view.h"
 
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/views/layout.h"

@@ -41,6 +41,12 @@ template <auto Generation, auto Value> struct WrapperMembers {
     return wrapper.*Value;
   }
 };
+template <auto Generation> struct StorageMember {
+  friend size_t &
+  generationOf(at::functionalization::FunctionalStorageImpl &storage) {
+    return storage.*Generation;
+  }
+};
 template <auto Kernel> struct SafeKernelMember {
   friend const c10::KernelFunction &
   kernelInside(const c10::SafeKernelFunction &safe) {
@@ -70,7 +76,10 @@ template <auto Tensor> struct LazyImplMember {
 /// The number of the storage's value that a wrapper has taken: sync_() sets it,
 /// but only with PyTorch's own way to the value.
 size_t &generationOf(at::FunctionalTensorWrapper &wrapper);
-/// That value: replace_() and set_() change sizes or the storage too.
+/// The number of writes to a storage: add_update() counts, but also has its
+/// base replaced by another tensor.
+size_t &generationOf(at::functionalization::FunctionalStorageImpl &storage);
+/// A wrapper's value: replace_() and set_() change sizes or the storage too.
 at::Tensor &insideOf(at::FunctionalTensorWrapper &wrapper);
 /// SafeKernelFunction calls it with boxed arguments alone.
 const c10::KernelFunction &kernelInside(const c10::SafeKernelFunction &safe);
@@ -85,6 +94,8 @@ torch::lazy::LazyTensor &lazyTensorOf(torch::lazy::LTCTensorImpl &impl);
 
 template struct WrapperMembers<&at::FunctionalTensorWrapper::generation_,
                                &at::FunctionalTensorWrapper::value_>;
+template struct StorageMember<
+    &at::functionalization::FunctionalStorageImpl::generation_>;
 template struct SafeKernelMember<&c10::SafeKernelFunction::kernel_>;
 template struct OperatorMember<&c10::OperatorHandle::operatorDef_>;
 template struct EntryMember<&c10::impl::OperatorEntry::kernels_>;

@@ -102,13 +102,6 @@ static Tensor lay(const Tensor &rowMajor, const Layout &layout) {
       .copy_(rowMajor);
 }
 
-/// The same value in a tensor of its own: values are immutable, so a copy is
-/// another name for it.
-static Tensor sameValue(const Tensor &lazy, const Layout &layout) {
-  TensorDataPtr data = tensorData(lazy);
-  return makeTensor(operandOf(data), deviceOf(*data), layout);
-}
-
 static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
                      std::optional<at::Layout> layout,
                      std::optional<at::Device> device, std::optional<bool>,
@@ -212,8 +205,7 @@ static Tensor unsafeView(const Tensor &self, at::IntArrayRef size) {
 }
 
 std::shared_ptr<DeviceData> readyData(const at::Tensor &tensor) {
-  if (at::functionalization::impl::isFunctionalTensor(tensor))
-    at::functionalization::impl::sync(tensor);
+  settle(tensor);
   TensorDataPtr data = tensorData(tensor);
   std::shared_ptr<DeviceData> ready = deviceData(*data);
   // Another thread may write to it between a sync and the next look.

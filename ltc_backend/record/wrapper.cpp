@@ -20,6 +20,7 @@
 namespace ltc::backend {
 namespace functional = at::functionalization;
 using at::FunctionalTensorWrapper;
+using c10::IValue;
 using c10::VariableVersion;
 
 namespace {
@@ -113,7 +114,11 @@ private:
 
   void take(const FunctionalTensorWrapper &other,
             const VariableVersion &version, bool allowChange) {
+    // Another thread may take it in the midst of this.
+    bool isLate = isNotTaken(other);
     copy_tensor_metadata(&other, this, version, allowChange);
+    if (isLate)
+      setNotTaken(*this);
     refresh_numel();
     refresh_contiguous();
   }
@@ -166,9 +171,25 @@ static at::Tensor adopt(const at::Tensor &tensor) {
   return shareStorage(tensor);
 }
 
+/// What PyTorch's kernel may give another value inside without a lock, as it
+/// does to a view of what was written to since that was settled.
+static at::Tensor readableByStock(const at::Tensor &tensor) {
+  if (!isFunctionalLazy(tensor))
+    return tensor;
+  auto lock = lockStorages();
+  settle(tensor);
+  return functional::impl::isBaseTensor(tensor) ? tensor : shareStorage(tensor);
+}
+
 void callStock(const c10::SafeKernelFunction &stock,
                const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                torch::jit::Stack &stack) {
+  const auto &arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (!arguments[i].alias_info()) {
+      IValue &value = torch::jit::peek(stack, i, arguments.size());
+      value = mapTensors(value, readableByStock);
+    }
   stock.callBoxed(op, keys, &stack);
   const auto &results = op.schema().returns();
   auto values = std::span(stack).last(results.size());

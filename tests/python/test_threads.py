@@ -186,6 +186,96 @@ def test_threads_wait_for_an_index_without_the_gil(run_python):
     assert run_python(INDEX).stdout == "80 {0.0}\n"
 
 
+# One thread writes, the long way, and two read. What they read may be torn, as
+# in eager; it is there, and what was written stays. Nothing is computed before
+# the end, so that the threads meet often.
+READ_WHILE_WRITTEN = """
+import faulthandler, sys, threading
+import torch
+import torch_ltc
+
+faulthandler.enable()
+sys.setswitchinterval(1e-5)
+x = torch.zeros(8, 8, device="lazy")
+y = torch.ones(8, 8, device="lazy")
+view, alias = x[:, 2:], x.detach()
+wrong, writing = [], True
+
+
+def read():
+    try:
+        while writing:
+            x + 1; view * 2; x.sum(); view + view; x * y; view.t() + 1; alias + 1
+    except BaseException as error:
+        wrong.append(repr(error))
+
+
+readers = [threading.Thread(target=read) for _ in range(2)]
+for reader in readers:
+    reader.start()
+for _ in range({rounds}):
+    {writes}
+    x.copy_(y)
+x.view(-1)[:12].add_(y.view(-1)[:12])
+writing = False
+for reader in readers:
+    reader.join()
+expected = torch.ones(64)
+expected[:12] = 2
+expected = expected.view(8, 8)
+for found, wanted in (x, expected), (alias, expected), (view, expected[:, 2:]):
+    if not torch.equal(found.cpu(), wanted):
+        wrong.append(found.tolist())
+print(wrong[:3])
+"""
+
+
+@pytest.mark.parametrize(
+    ("writes", "rounds"),
+    [
+        ("x[:, :3].add_(1); view.mul_(y[:, 2:]); alias.mul_(y)", 5000),
+        ("x[1] = y[0]; torch.add(view, 1, out=view)", 5000),
+        ("x.as_strided((8, 4), (8, 2)).add_(1)", 200),
+    ],
+)
+def test_a_tensor_is_read_while_another_thread_writes_it(writes, rounds, run_python):
+    program = READ_WHILE_WRITTEN.format(writes=writes, rounds=rounds)
+    assert run_python(program).stdout == "[]\n"
+
+
+# In eager, threads that fill different parts of one tensor have no race.
+FILLERS = """
+import sys, threading
+import torch
+import torch_ltc
+
+sys.setswitchinterval(1e-5)
+THREADS, ROWS = 4, 60
+x = torch.zeros(THREADS * ROWS, 3, device="lazy")
+
+
+def fill(number):
+    for row in range(number, THREADS * ROWS, THREADS):
+        {write}
+
+
+threads = [threading.Thread(target=fill, args=(n,)) for n in range(THREADS)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+lost = (x.cpu() != torch.arange(1.0, THREADS * ROWS + 1)[:, None]).sum().item()
+print(lost)
+"""
+
+
+@pytest.mark.parametrize(
+    "write", ["x[row] = row + 1", "x[row].add_(row + 1)", "x[row].fill_(row + 1)"]
+)
+def test_threads_fill_different_rows_of_one_tensor(write, run_python):
+    assert run_python(FILLERS.format(write=write)).stdout == "0\n"
+
+
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("rounds", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_eight_threads_get_their_own_values(rounds, devices, run_python):

@@ -58,12 +58,36 @@ void setNotTaken(FunctionalTensorWrapper &wrapper) {
   generationOf(wrapper) = kNotTaken;
 }
 
-/// The value of a view; undefined if one of its metas is PyTorch's own.
-static at::Tensor take(FunctionalTensorWrapper &view, const at::Tensor &base) {
+static functional::FunctionalStorageImpl &
+storageOf(const c10::TensorImpl &wrapper) {
+  return static_cast<functional::FunctionalStorageImpl &>(
+      *wrapper.unsafe_storage().unsafeGetStorageImpl());
+}
+
+functional::FunctionalStorageImpl &storageOf(const at::Tensor &tensor) {
+  return storageOf(*tensor.unsafeGetTensorImpl());
+}
+
+std::unique_lock<std::recursive_mutex> lockStorages() {
+  static auto *mutex = new std::recursive_mutex;
+  std::unique_lock lock(*mutex, std::try_to_lock);
+  if (!lock) {
+    // Who has it may want the GIL, to name the line of what it records.
+    Waiting waiting;
+    lock.lock();
+  }
+  return lock;
+}
+
+/// Gives a view its value; false if one of its metas is PyTorch's own.
+static bool take(FunctionalTensorWrapper &view, const at::Tensor &base) {
   TensorDataPtr data = tensorData(base);
   int64_t device = deviceOf(*data);
   PendingList &list = pendingList(device);
   Taking taking{list, device, {}, {}};
+  const at::Tensor &inside = view.value();
+  bool isFirst = inside.is_same(placeholder(inside.scalar_type(), device));
+  torch::lazy::Value value; // let go of without the lock
   std::unique_lock lock(list.mutex);
   taking.value = valueOf(*data);
   for (const auto &meta : view.view_metas()) {
@@ -73,39 +97,46 @@ static at::Tensor take(FunctionalTensorWrapper &view, const at::Tensor &base) {
     while (!own || !own->takeKnown(taking)) {
       lock.unlock();
       if (!own || !own->learn(taking))
-        return {};
+        return false;
       lock.lock();
     }
+  }
+  if (!isFirst) {
+    value = {taking.value.node, taking.value.index};
+    exchange(list, *tensorData(inside), value);
+    return true;
   }
   TensorDataPtr taken =
       addTensor(list, std::static_pointer_cast<OpNode>(taking.value.node), 0);
   lock.unlock();
-  return makeTensor(std::move(taken), view.sizes(), view.strides(),
-                    view.storage_offset());
+  insideOf(view) = makeTensor(std::move(taken), view.sizes(), view.strides(),
+                              view.storage_offset());
+  return true;
 }
 
 void settle(FunctionalTensorWrapper &wrapper) {
-  static auto *mutex = new std::recursive_mutex;
-  std::unique_lock lock(*mutex, std::try_to_lock);
-  if (!lock) {
-    // Who has it may want the GIL, to name the line of what it records.
-    Waiting waiting;
-    lock.lock();
-  }
+  auto lock = lockStorages();
   if (wrapper.is_up_to_date())
     return;
-  if (wrapper.isBaseTensor())
-    return wrapper.sync_();
-  auto &storage = static_cast<functional::FunctionalStorageImpl &>(
-      *wrapper.unsafe_storage().unsafeGetStorageImpl());
-  if (storage.generation() > 0)
+  functional::FunctionalStorageImpl &storage = storageOf(wrapper);
+  // Before the value is: who writes to it meanwhile counts afterwards.
+  size_t generation = std::atomic_ref(generationOf(storage)).load();
+  if (generation > 0)
     storage.apply_updates();
-  at::Tensor value = take(wrapper, storage.base());
-  if (!value.defined())
+  bool hasValue = wrapper.isBaseTensor()
+                      ? wrapper.value().is_same(storage.base())
+                      : take(wrapper, storage.base());
+  if (!hasValue)
     return wrapper.sync_();
-  insideOf(wrapper) = std::move(value);
   std::atomic_ref(generationOf(wrapper))
-      .store(storage.generation(), std::memory_order_release);
+      .store(generation, std::memory_order_release);
+}
+
+void noteWrite(const at::Tensor &written) {
+  auto *wrapper = functional::impl::unsafeGetFunctionalWrapper(written);
+  size_t generation = ++std::atomic_ref(generationOf(storageOf(*wrapper)));
+  if (wrapper->isBaseTensor())
+    std::atomic_ref(generationOf(*wrapper)).store(generation);
 }
 
 void settle(const at::Tensor &tensor) {

@@ -48,12 +48,22 @@ struct OwnViewMeta : at::functionalization::ViewMeta {
   const bool hasInverse; ///< whether reverse() is right (see overlap.h)
 };
 
+/// The storage of a functional tensor.
+at::functionalization::FunctionalStorageImpl &
+storageOf(const at::Tensor &tensor);
 /// Gives the value inside a functional tensor all writes to its storage, and
 /// takes it if it is a view that has not been taken. Several threads may ask
 /// that of one tensor, as several may read one in eager.
 void settle(at::FunctionalTensorWrapper &wrapper);
 /// The same of any tensor; of one that is not functional nothing.
 void settle(const at::Tensor &tensor);
+/// Tells all other tensors of a storage that one of them, whose own value is
+/// right or is a view's, was written to.
+void noteWrite(const at::Tensor &written);
+/// Held by who takes a view, or writes to a storage of which there may be some:
+/// threads that write to different parts of it then lose nothing.
+std::unique_lock<std::recursive_mutex> lockStorages();
+
 /// Whether it is a view that has not been taken: value() is none of its own.
 bool isNotTaken(const at::FunctionalTensorWrapper &wrapper);
 

@@ -58,7 +58,7 @@ struct SetKernel final : OverStock {
     if (!isFunctionalLazy(self) || !isFunctionalLazy(source) ||
         self.dtype() != source.dtype() || self.device() != source.device())
       return stock.callBoxed(op, keys, stack);
-    at::functionalization::impl::sync(source);
+    settle(source);
     at::Tensor memory = shareStorage(source);
     copyMathBits(/*from=*/self, memory);
     self.unsafeGetTensorImpl()->shallow_copy_from(memory.getIntrusivePtr());

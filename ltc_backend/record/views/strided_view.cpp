@@ -19,7 +19,6 @@
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/torch_private.h"
-#include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
@@ -104,7 +103,7 @@ static Tensor takenFor(Tensor flat, at::ScalarType type) {
 /// All of the storage under a tensor, with the dimensions in memory's order; if
 /// the tensor is of another dtype than the storage, flat and of that.
 static Tensor storageView(const Tensor &self) {
-  functional::impl::sync(self);
+  settle(self);
   Tensor base = makeWrapper(storageOf(self).base());
   base.unsafeGetTensorImpl()->set_storage_keep_dtype(self.storage());
   bool isOwn = base.scalar_type() == self.scalar_type();
@@ -126,11 +125,11 @@ static Tensor storageView(const Tensor &self) {
 std::optional<Tensor> storageValues(const Tensor &self) {
   if (!isFunctionalLazy(self))
     return std::nullopt;
-  functional::impl::sync(self);
+  settle(self);
   const Tensor &base = storageOf(self).base();
   if (base.storage_offset() != 0 || !base.is_non_overlapping_and_dense())
     return std::nullopt;
-  Tensor values = makeWrapper(base);
+  Tensor values = makeWrapper(sameValue(base, layoutOf(base)));
   return values.as_strided({base.numel()}, {1}, 0);
 }
 
@@ -251,7 +250,7 @@ struct ResizeKernel final : OverStock {
     Tensor self = arguments[0].toTensor();
     if (!functional::impl::isFunctionalTensor(self))
       return stock.callBoxed(op, keys, stack);
-    functional::impl::sync(self);
+    settle(self);
     std::vector<int64_t> size = arguments[1].toIntVector();
     if (self.sizes() == size && arguments[2].isNone())
       return torch::jit::drop(*stack, 2);

@@ -16,12 +16,25 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/wrapper.h"
 
 namespace ltc::backend {
 namespace {
 namespace functional = at::functionalization::impl;
 using c10::IValue;
+
+void refuseShared(const at::Tensor &bare) {
+  if (!bare.defined() || functional::isFunctionalTensor(bare) ||
+      !isLazy(bare) || !tensorData(bare)->isShared)
+    return;
+  raise({ErrorCode::Unsupported, Stage::Record,
+         "a kernel of its own, such as a custom op's, writes to a tensor that "
+         "it has taken a view of, or to the view",
+         "", sourceOf(currentSource()),
+         "register the kernel for CompositeImplicitAutograd, or let it write "
+         "to a clone"});
+}
 
 /// The bare tensors of one call, each with its wrapper.
 class Wrappers {
@@ -42,21 +55,20 @@ public:
         return bare;
     if (!wrapper.defined() || !functional::isFunctionalTensor(wrapper))
       return wrapper;
-    functional::sync(wrapper);
+    settle(wrapper);
     return functional::from_functional_tensor(wrapper);
   }
 
-  /// Gives the bare tensors the values that their wrappers have now.
+  /// Gives the bare tensors the values of wrappers that have others inside now.
   void assignAll() {
     for (auto &[bare, wrapper] : pairs) {
-      functional::sync(wrapper);
+      settle(wrapper);
       TensorDataPtr data = tensorData(bare);
       TensorDataPtr value =
           tensorData(functional::from_functional_tensor(wrapper));
       if (value == data)
         continue;
-      if (data->isShared)
-        refuse(*data);
+      refuseShared(bare);
       assign(data, operandOf(value));
       setLayout(*bare.unsafeGetTensorImpl(), wrapper.sizes(),
                 layoutOf(wrapper));
@@ -64,27 +76,22 @@ public:
   }
 
 private:
-  [[noreturn]] static void refuse(const TensorData &) {
-    raise({ErrorCode::Unsupported, Stage::Record,
-           "a kernel of its own, such as a custom op's, writes to a tensor "
-           "that it has taken a view of, or to the view",
-           "", sourceOf(currentSource()),
-           "register the kernel for CompositeImplicitAutograd, or let it "
-           "write to a clone"});
-  }
-
   std::vector<std::pair<at::Tensor, at::Tensor>> pairs;
 };
 } // namespace
 
 void writeBare(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
   Wrappers wrappers;
-  torch::jit::Stack call;
-  for (const IValue &value :
-       torch::jit::pop(stack, op.schema().arguments().size()))
-    call.push_back(mapTensors(value, [&](const at::Tensor &tensor) {
-      return wrappers.wrap(tensor);
-    }));
+  torch::jit::Stack call =
+      torch::jit::pop(stack, op.schema().arguments().size());
+  // To the size that it has it writes nothing.
+  bool isResize = op.schema().name() == "aten::resize_";
+  for (size_t i = 0; i < call.size(); ++i)
+    if (isWritten(op.schema().arguments()[i]) && !isResize)
+      forEachTensor(call[i], refuseShared);
+  for (IValue &value : call)
+    value = mapTensors(
+        value, [&](const at::Tensor &tensor) { return wrappers.wrap(tensor); });
   {
     auto local = c10::impl::tls_local_dispatch_key_set();
     local.excluded_ = local.excluded_.remove(c10::DispatchKey::Functionalize);

@@ -11,12 +11,12 @@
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/unboxed.h"
 #include "ltc_backend/record/untracked.h"
-#include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/in_place_list.h"
 #include "ltc_backend/record/writes/overlap.h"
 #include "ltc_backend/record/writes/write_check.h"
+#include "ltc_backend/record/writes/write_value.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -104,7 +104,7 @@ private:
     return isFunctionalLazy(self) && isAlone(self) && isOrdinary(info);
   }
 
-  /// As functionalisation does it: a new tensor takes the place of the old.
+  /// As functionalisation does it, but for where the new value goes.
   void replace(c10::DispatchKeySet keys, torch::jit::Stack *stack) {
     at::Tensor self = torch::jit::peek(*stack, 0, arguments).toTensor();
     if (self.device().type() != at::kLazy ||
@@ -135,23 +135,9 @@ private:
         check.ask(torch::jit::last(*stack, arguments));
       throw;
     }
-    const at::Tensor &result = call[0].toTensor();
-    if (isDirect(self) && takeValue(self, result)) {
-      torch::jit::drop(*stack, arguments - 1);
-      return;
-    }
-    if (isView || result.strides() != self.strides())
-      setLayout(*result.unsafeGetTensorImpl(), self.sizes(), layoutOf(self));
-    LayoutKeeper base;
-    if (isView)
-      base.add(self);
-    functional::replace_(self, result);
-    functional::commit_update(self);
-    // The view itself is taken again when it is read, if ever.
-    storageOf(self).apply_updates();
-    base.restore();
-    torch::jit::drop(*stack, arguments);
-    stack->emplace_back(std::move(self));
+    // A view is taken again when it is read, if ever.
+    writeValue(self, call[0].toTensor());
+    torch::jit::drop(*stack, arguments - 1);
   }
 
   c10::OperatorHandle handle, twin;

@@ -8,18 +8,19 @@
 
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
+#include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/torch_private.h"
-#include "ltc_backend/record/views/keep_layout.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/views/strided_view.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/empty_list.h"
 #include "ltc_backend/record/writes/write_check.h"
+#include "ltc_backend/record/writes/write_value.h"
 
 #include <ATen/ATen.h>
 #include <ATen/FunctionalTensorWrapper.h>
@@ -159,36 +160,33 @@ static at::Tensor flat(const at::Tensor &bare) {
                        type == at::kComplexHalf ? at::kInt : at::kByte);
 }
 
+/// Undefined for an undefined one.
 static at::Tensor inside(const at::Tensor &tensor) {
-  functional::impl::sync(tensor);
-  return functional::impl::from_functional_tensor(tensor);
+  settle(tensor);
+  return tensor.defined() ? functional::impl::from_functional_tensor(tensor)
+                          : tensor;
 }
 
 /// Gives the view, and the base under it, the values of its copy.
 static void writeBack(const Target &target) {
-  functional::impl::sync(target.view);
-  {
-    at::NoGradGuard noGrad;
-    at::AutoDispatchSkipFunctionalize below;
-    functional::FunctionalStorageImpl &storage = storageOf(target.view);
-    const at::Tensor &base = storage.base();
-    at::Tensor written = flat(base),
-               places = target.places.reshape(-1).to(base.device());
-    if (target.filled.defined()) {
-      // The others go to a place behind the last.
-      places = at::where(flat(inside(target.filled)), places, base.numel());
-      written = at::constant_pad_nd(written, {0, 1});
-    }
-    written = at::scatter(written, 0, places, flat(inside(target.copy)));
-    if (target.filled.defined())
-      written = at::slice_copy(written, 0, 0, base.numel());
-    if (written.scalar_type() != base.scalar_type())
-      written = at::view_copy(written, base.scalar_type());
-    at::Tensor updated = at::view_copy(written, base.sizes());
-    setLayout(*updated.unsafeGetTensorImpl(), base.sizes(), layoutOf(base));
-    storage.add_update(updated, {});
+  at::Tensor copy = inside(target.copy), filled = inside(target.filled);
+  at::NoGradGuard noGrad;
+  at::AutoDispatchSkipFunctionalize below;
+  auto lock = lockStorages();
+  const at::Tensor &base = storageOf(target.view).base();
+  at::Tensor written = flat(base),
+             places = target.places.reshape(-1).to(base.device());
+  if (filled.defined()) {
+    // The others go to a place behind the last.
+    places = at::where(flat(filled), places, base.numel());
+    written = at::constant_pad_nd(written, {0, 1});
   }
-  functional::impl::sync(target.view);
+  written = at::scatter(written, 0, places, flat(copy));
+  if (filled.defined())
+    written = at::slice_copy(written, 0, 0, base.numel());
+  if (written.scalar_type() != base.scalar_type())
+    written = at::view_copy(written, base.scalar_type());
+  writeBase(target.view, at::view_copy(written, base.sizes()));
 }
 
 bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
@@ -229,10 +227,8 @@ bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
 
 /// The out= kernels that PyTorch generates, and those of copies of views, copy
 /// into what resize_() gives; others lay out what they resize as a result.
-static LayoutKeeper::Resized resizedBy(const c10::OperatorHandle &op) {
-  return op.hasTag(at::Tag::generated) || op.schema().name().ends_with("_copy")
-             ? LayoutKeeper::Resized::RowMajor
-             : LayoutKeeper::Resized::AsComputed;
+static bool resizesRowMajor(const c10::OperatorHandle &op) {
+  return op.hasTag(at::Tag::generated) || op.schema().name().ends_with("_copy");
 }
 
 /// Functionalisation takes such a call for a bug of PyTorch's.
@@ -256,9 +252,60 @@ static void checkDevices(const c10::OperatorHandle &op,
 }
 
 namespace {
+/// The tensors that a call writes to. It gets others of the same values in
+/// their place, whose insides PyTorch's kernel exchanges.
+class Written {
+public:
+  /// `rowMajor`: what the call resizes reports no other strides.
+  explicit Written(bool rowMajor) : rowMajor(rowMajor) {}
+
+  at::Tensor standIn(const at::Tensor &tensor) {
+    if (!isFunctionalLazy(tensor))
+      return tensor;
+    for (const auto &[known, other] : pairs)
+      if (known.is_same(tensor))
+        return other;
+    settle(tensor);
+    at::Tensor value = sameValue(
+        functional::impl::from_functional_tensor(tensor), layoutOf(tensor));
+    return pairs.emplace_back(tensor, makeWrapper(value)).second;
+  }
+
+  at::Tensor original(const at::Tensor &result) const {
+    for (const auto &[tensor, other] : pairs)
+      if (other.is_same(result))
+        return tensor;
+    return result;
+  }
+
+  void write() const {
+    for (const auto &[tensor, other] : pairs) {
+      settle(other);
+      at::Tensor value = functional::impl::from_functional_tensor(other);
+      if (other.sizes() == tensor.sizes())
+        writeValue(tensor, value);
+      else
+        resize(tensor, value);
+    }
+  }
+
+private:
+  void resize(const at::Tensor &tensor, const at::Tensor &value) const {
+    auto lock = lockStorages();
+    if (rowMajor && functional::impl::isBaseTensor(tensor))
+      setLayout(*value.unsafeGetTensorImpl(), value.sizes(), Layout());
+    functional::impl::replace_(tensor, value);
+    functional::impl::commit_update(tensor);
+    functional::impl::sync(tensor);
+  }
+
+  bool rowMajor;
+  c10::SmallVector<std::pair<at::Tensor, at::Tensor>, 2> pairs;
+};
+
 struct WriteKernel final : OverStock {
   explicit WriteKernel(const c10::OperatorHandle &op)
-      : OverStock(op), check(op), resized(resizedBy(op)) {}
+      : OverStock(op), check(op), rowMajor(resizesRowMajor(op)) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     const auto &schema = op.schema().arguments();
@@ -268,17 +315,25 @@ struct WriteKernel final : OverStock {
     check(torch::jit::last(*stack, schema.size()));
     if (wroteBesideEmptyList(op, *stack) || wroteToPlaces(op, *stack))
       return;
-    LayoutKeeper layouts(resized);
-    auto arguments = torch::jit::last(*stack, schema.size());
+    Written written(rowMajor);
     for (size_t i = 0; i < schema.size(); ++i)
-      if (isWritten(schema[i]))
-        forEachTensor(arguments[i],
-                      [&](const at::Tensor &tensor) { layouts.add(tensor); });
+      if (isWritten(schema[i])) {
+        IValue &argument = torch::jit::peek(*stack, i, schema.size());
+        argument = mapTensors(argument, [&](const at::Tensor &tensor) {
+          return written.standIn(tensor);
+        });
+      }
     callStock(stock, op, keys, *stack);
-    layouts.restore();
+    written.write();
+    for (size_t i = 0, count = op.schema().returns().size(); i < count; ++i) {
+      IValue &result = torch::jit::peek(*stack, i, count);
+      result = mapTensors(result, [&](const at::Tensor &tensor) {
+        return written.original(tensor);
+      });
+    }
   }
   WriteCheck check;
-  LayoutKeeper::Resized resized;
+  bool rowMajor;
 };
 } // namespace
 

@@ -190,6 +190,7 @@ WRONG_ARGUMENTS = {
         ones(d, 1, 1, 4, dtype=torch.float32), ones(d, 1, 1, 2, dtype=torch.float64)
     ),
     "dim": lambda d: torch.softmax(ones(d, 3), -7),
+    "no dim": lambda d: torch.logsumexp(ones(d, 3, 3, dtype=torch.float32), ()),
     "source": lambda d: ones(d, 3, 2).index_add(
         0, ones(d, 2, dtype=torch.int64), ones(d, 2)
     ),

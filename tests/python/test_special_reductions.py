@@ -182,3 +182,12 @@ def test_op(name):
 @pytest.mark.parametrize("name", OPS)
 def test_op_in_other_dtypes(name):
     check(name, OTHERS)
+
+
+@pytest.mark.parametrize("keepdim", [True, False])
+def test_sums_over_no_dimension_are_sums_of_all(keepdim):
+    x = torch.tensor([[1.0, math.nan, 3.0]])
+    for op in (torch.sum, torch.nansum):
+        wanted = op(x, dim=(), keepdim=keepdim)
+        found = op(x.to("lazy"), dim=(), keepdim=keepdim).cpu()
+        torch.testing.assert_close(found, wanted, equal_nan=True)

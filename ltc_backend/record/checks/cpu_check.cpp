@@ -70,6 +70,7 @@ static bool isAlikeWhenSmall(const OpInfo &info) {
                                 "aten::index_reduce",
                                 "aten::index_select",
                                 "aten::linalg_lu_factor_ex",
+                                "aten::logsumexp",
                                 "aten::mm",
                                 "aten::mv",
                                 "aten::mvlgamma",

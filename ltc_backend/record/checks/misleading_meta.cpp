@@ -59,6 +59,12 @@ static bool isPowerOfBool(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
          arguments[0].toTensor().scalar_type() == at::kBool;
 }
 
+/// Over no dimension it is the sum of all, as that of sum().
+static bool isSumOverNone(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  return info.name == "aten::nansum" && arguments[1].isIntList() &&
+         arguments[1].toIntVector().empty();
+}
+
 /// Where eager counts steps in doubles, or has no kernel for the dtype.
 static bool countsUnlikeMeta(const OpInfo &info,
                              c10::ArrayRef<IValue> arguments) {
@@ -83,7 +89,7 @@ static bool countsUnlikeMeta(const OpInfo &info,
 
 bool hasMisleadingMeta(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   return isListed(info) || isPowerOfBool(info, arguments) ||
-         countsUnlikeMeta(info, arguments);
+         isSumOverNone(info, arguments) || countsUnlikeMeta(info, arguments);
 }
 
 bool hasMisleadingStrides(const OpInfo &info) {

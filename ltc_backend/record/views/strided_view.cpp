@@ -224,6 +224,21 @@ static void showInPlace(const Tensor &self, at::IntArrayRef size,
   self.unsafeGetTensorImpl()->shallow_copy_from(view.getIntrusivePtr());
 }
 
+/// Whether it is a view, and nobody else shows the storage any more.
+static bool ownsStorage(const Tensor &self) {
+  return !functional::impl::unsafeGetFunctionalWrapper(self)->isBaseTensor() &&
+         self.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1;
+}
+
+/// Makes it show a longer storage from its first element on, flat.
+static void grow(const Tensor &self, int64_t wanted) {
+  at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  Tensor old = storageView(self).reshape(-1);
+  Tensor more = at::zeros({wanted - old.numel()}, self.options());
+  Tensor all = at::cat({old, more}).slice(0, self.storage_offset());
+  self.unsafeGetTensorImpl()->shallow_copy_from(all.getIntrusivePtr());
+}
+
 namespace {
 struct AsStridedInPlaceKernel final : OverStock {
   using OverStock::OverStock;
@@ -255,8 +270,11 @@ struct ResizeKernel final : OverStock {
     if (self.sizes() == size && arguments[2].isNone())
       return torch::jit::drop(*stack, 2);
     int64_t wanted = self.storage_offset() + c10::multiply_integers(size);
-    if (size_t(wanted) * self.itemsize() > storageBytes(self))
-      return stock.callBoxed(op, keys, stack);
+    if (size_t(wanted) * self.itemsize() > storageBytes(self)) {
+      if (!ownsStorage(self))
+        return stock.callBoxed(op, keys, stack);
+      grow(self, wanted);
+    }
     auto format = arguments[2].toOptional<at::MemoryFormat>().value_or(
         at::MemoryFormat::Contiguous);
     Tensor like =

@@ -231,6 +231,24 @@ static bool resizesRowMajor(const c10::OperatorHandle &op) {
   return op.hasTag(at::Tag::generated) || op.schema().name().ends_with("_copy");
 }
 
+/// In eager, what out= resizes shows other places of its storage. Here it gets
+/// a value of its own, which nobody may share who has another size.
+static void resizeShared(c10::ArrayRef<at::Tensor> outputs,
+                         const CallShape &call, LayoutKeeper::Resized resized) {
+  at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  for (size_t i = 0; i < std::min(outputs.size(), call.results.size()); ++i) {
+    const ResultType &wanted = call.results[i];
+    const at::Tensor &out = outputs[i];
+    if (!isFunctionalLazy(out) || isAlone(out) ||
+        out.sizes() == wanted.type.dims)
+      continue;
+    out.resize_(wanted.type.dims);
+    if (resized == LayoutKeeper::Resized::AsComputed &&
+        !wanted.layout.strides.empty())
+      out.as_strided_(wanted.type.dims, wanted.layout.strides);
+  }
+}
+
 /// Functionalisation takes such a call for a bug of PyTorch's.
 static void checkDevices(const c10::OperatorHandle &op,
                          c10::ArrayRef<IValue> arguments) {
@@ -312,7 +330,9 @@ struct WriteKernel final : OverStock {
     if (resolvedMathBits(op, keys, *stack)) [[unlikely]]
       return;
     checkDevices(op, torch::jit::last(*stack, schema.size()));
-    check(torch::jit::last(*stack, schema.size()));
+    if (auto call = check(torch::jit::last(*stack, schema.size())))
+      resizeShared(check.outputs(torch::jit::last(*stack, schema.size())),
+                   *call, resized);
     if (wroteBesideEmptyList(op, *stack) || wroteToPlaces(op, *stack))
       return;
     Written written(rowMajor);

@@ -154,7 +154,7 @@ static Hash128 keyOf(const OpInfo &info, ArgumentList arguments) {
   return hasher.finish();
 }
 
-static std::vector<at::Tensor> outputs(ArgumentList arguments, size_t inputs) {
+std::vector<at::Tensor> WriteCheck::outputs(ArgumentList arguments) const {
   std::vector<at::Tensor> tensors;
   for (const IValue &value : arguments.slice(inputs))
     forEachTensor(value, [&](const at::Tensor &t) { tensors.push_back(t); });
@@ -181,7 +181,7 @@ static Types typesOf(c10::ArrayRef<at::Tensor> tensors) {
 
 /// What the results may be if nobody tells: as an input, or indices.
 std::vector<Types> WriteCheck::guessTypes(ArgumentList arguments) const {
-  size_t count = outputs(arguments, inputs).size();
+  size_t count = outputs(arguments).size();
   std::vector<Types> guesses{Types(count, at::kLong)};
   for (const IValue &value : arguments.slice(0, inputs))
     forEachTensor(value, [&](const at::Tensor &tensor) {
@@ -258,7 +258,7 @@ void WriteCheck::ask(ArgumentList arguments, const Types *types) const {
   if (!types)
     return;
   // In TensorIterator's words, as the kernel has told none.
-  auto wanted = typesOf(outputs(arguments, inputs));
+  auto wanted = typesOf(outputs(arguments));
   for (size_t i = 0; i < std::min(wanted.size(), types->size()); ++i)
     TORCH_CHECK(c10::canCast((*types)[i], wanted[i]), "result type ",
                 (*types)[i], " can't be cast to the desired output type ",
@@ -279,18 +279,20 @@ std::shared_ptr<CallShape> WriteCheck::inferTwin(ArgumentList arguments) const {
               : nullptr;
 }
 
-void WriteCheck::operator()(ArgumentList arguments, bool isView) const {
+std::shared_ptr<CallShape> WriteCheck::operator()(ArgumentList arguments,
+                                                  bool isView) const {
   bool meets = overlaps(arguments, isView);
   if (!meets && !writesLazyOut(arguments))
-    return;
+    return nullptr;
   Hash128 key = keyOf(opInfo(op), arguments);
   if (passed.contains(key))
-    return;
+    return nullptr;
   if (inputs == arguments.size()) {
     ask(arguments, nullptr);
-    return passed.insert(key);
+    passed.insert(key);
+    return nullptr;
   }
-  std::vector<at::Tensor> out = outputs(arguments, inputs);
+  std::vector<at::Tensor> out = outputs(arguments);
   std::shared_ptr<CallShape> call = inferTwin(arguments);
   Types types;
   if (call)
@@ -298,8 +300,10 @@ void WriteCheck::operator()(ArgumentList arguments, bool isView) const {
       types.push_back(result.shape.scalar_type());
   if (meets || types != typesOf(out))
     ask(arguments, call ? &types : nullptr);
-  if (!call || !willResize(out, *call, warns))
-    passed.insert(key);
+  if (call && willResize(out, *call, warns))
+    return call;
+  passed.insert(key);
+  return nullptr;
 }
 
 } // namespace ltc::backend

@@ -30,8 +30,12 @@ public:
 
   /// Raises what eager raises for writing to these, if it does; to be called
   /// before anything is written. `isView`: a written tensor may be a view.
-  void operator()(c10::ArrayRef<c10::IValue> arguments,
-                  bool isView = true) const;
+  /// Returns the call whose results resize an out=, if they do.
+  std::shared_ptr<CallShape> operator()(c10::ArrayRef<c10::IValue> arguments,
+                                        bool isView = true) const;
+
+  /// The tensors of out=.
+  std::vector<at::Tensor> outputs(c10::ArrayRef<c10::IValue> arguments) const;
 
   /// Raises what the kernel says of these, whatever it is about.
   void ask(c10::ArrayRef<c10::IValue> arguments) const {

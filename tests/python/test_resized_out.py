@@ -1,0 +1,97 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What out= resizes shows other places of its storage, to whoever shares it."""
+
+import pytest
+import torch
+
+
+def numbers(device, *shape):
+    return torch.arange(float(torch.Size(shape).numel())).view(shape).to(device)
+
+
+def add_to(view, rows):
+    """Add two rows or so into a view of another size."""
+
+    def program(x):
+        out = view(x)
+        torch.add(numbers(x.device, rows, 4) * 10, 1, out=out)
+        return out, x
+
+    return program
+
+
+def read_beside(rows):
+    def program(x):
+        part = x[1:]
+        torch.add(numbers(x.device, rows, 4) * 10, 1, out=x)
+        return x, part
+
+    return program
+
+
+def emptied(size, count):
+    """The way in which PyTorch's warning wants tensors to be used again."""
+
+    def program(x):
+        x = x.flatten()[:size].clone()
+        x.resize_(0)
+        torch.cat([x.new_ones(2), x.new_ones(count - 2)], out=x)
+        return (x,)
+
+    return program
+
+
+def shrunk_and_grown(x):
+    x.resize_(2, 2)
+    x.resize_(4, 4)[3].fill_(7)
+    return (x,)
+
+
+def transposed(x):
+    torch.mul(numbers(x.device, 2, 3).t(), 2, out=x[:1])
+    return (x,)
+
+
+def summed(x):
+    torch.sum(x.clone(), 0, out=x.mT)
+    return (x,)
+
+
+PROGRAMS = {
+    "slice": add_to(lambda x: x[:1], 2),
+    "last rows": add_to(lambda x: x[1:2], 2),
+    "empty slice": add_to(lambda x: x[:0], 1),
+    "transpose": add_to(lambda x: x.mT, 3),
+    "alias": add_to(lambda x: x.detach(), 1),
+    "base": read_beside(1),
+    "emptied": emptied(8, 5),
+    "emptied and grown": emptied(3, 5),
+    "shrunk and grown": shrunk_and_grown,
+    "strided result": transposed,
+    "sum": summed,
+}
+
+
+def shown(tensors):
+    return [(x.tolist(), x.stride(), x.storage_offset()) for x in tensors]
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements")
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_all_who_share_the_storage_show_it(program):
+    for _ in range(2):  # what resizes is not taken for what was met before
+        eager = shown(program(numbers("cpu", 3, 4)))
+        assert shown(program(numbers("lazy", 3, 4))) == eager
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements")
+@pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x.detach()])
+def test_what_is_shared_does_not_grow(view):
+    x = numbers("lazy", 3, 4)
+    shared = view(x)
+    for out in x, shared:
+        with pytest.raises(RuntimeError, match="to a larger size"):
+            torch.add(numbers("lazy", 5, 4), 1, out=out)
+    assert torch.equal(x.cpu(), numbers("cpu", 3, 4))
+    assert torch.equal(shared.cpu(), view(numbers("cpu", 3, 4)))

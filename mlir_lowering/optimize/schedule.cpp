@@ -59,6 +59,8 @@ std::optional<int64_t> crossDim(GenericOp op) {
     auto dim = dyn_cast<AffineDimExpr>(map.getResults().back());
     return dim ? std::optional<int64_t>(dim.getPosition()) : std::nullopt;
   };
+  if (op.getNumDpsInits() == 0)
+    return std::nullopt; // all that is left of it is a check
   auto along = fastest(*op.getDpsInitOperand(0));
   for (OpOperand *input : op.getDpsInputOperands()) {
     auto dim = fastest(*input);

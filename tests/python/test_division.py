@@ -145,3 +145,11 @@ def test_the_lowest_number_by_minus_one_wraps(divide, dtype):
         found = divide(x, y).cpu()
         rest = divide in (torch.remainder, torch.fmod)
         assert torch.equal(found, torch.full_like(found, 0 if rest else low))
+
+
+def test_a_division_of_which_only_the_check_is_left():
+    """No integer is NaN, so nobody needs what is divided."""
+    x = torch.arange(27, device="lazy").view(3, 3, 3)
+    assert not torch.isnan(x // (x + 1).transpose(0, 2)).any()
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torch.isnan(x // (x * 0)).cpu()

@@ -40,7 +40,7 @@
 #include "ltc_backend/record/writes/bare_write.h"
 #include "ltc_backend/record/writes/in_place.h"
 #include "ltc_backend/record/writes/out_twin.h"
-#include "ltc_backend/record/writes/overlap.h"
+#include "ltc_backend/record/writes/write_kernel.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 

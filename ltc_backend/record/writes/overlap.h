@@ -23,9 +23,4 @@ namespace ltc::backend {
 /// the order of its writes. For Functionalize kernels, after a WriteCheck.
 bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack);
 
-/// Puts wroteToPlaces, and wroteBesideEmptyList before it, in front of
-/// PyTorch's kernels of the ops that write. `library` is aten's on the
-/// Functionalize key.
-void registerWrites(torch::Library &library);
-
 } // namespace ltc::backend

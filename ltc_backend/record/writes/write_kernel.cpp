@@ -1,0 +1,171 @@
+//===- writes/write_kernel.cpp - The kernels of the ops that write --------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/writes/write_kernel.h"
+
+#include "ltc_backend/raise.h"
+#include "ltc_backend/record/call_reader.h"
+#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/schema.h"
+#include "ltc_backend/record/views/math_bits.h"
+#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/writes/empty_list.h"
+#include "ltc_backend/record/writes/overlap.h"
+#include "ltc_backend/record/writes/write_check.h"
+#include "ltc_backend/record/writes/write_value.h"
+
+#include <ATen/ATen.h>
+#include <ATen/FunctionalTensorWrapper.h>
+
+namespace ltc::backend {
+namespace functional = at::functionalization;
+using c10::IValue;
+
+/// The out= kernels that PyTorch generates, and those of copies of views, copy
+/// into what resize_() gives; others lay out what they resize as a result.
+static bool resizesRowMajor(const c10::OperatorHandle &op) {
+  return op.hasTag(at::Tag::generated) || op.schema().name().ends_with("_copy");
+}
+
+/// In eager, what out= resizes shows other places of its storage. Here it gets
+/// a value of its own, which nobody may share who has another size.
+static void resizeShared(c10::ArrayRef<at::Tensor> outputs,
+                         const CallShape &call, bool rowMajor) {
+  at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  for (size_t i = 0; i < std::min(outputs.size(), call.results.size()); ++i) {
+    const ResultType &wanted = call.results[i];
+    const at::Tensor &out = outputs[i];
+    if (!isFunctionalLazy(out) || isAlone(out) ||
+        out.sizes() == wanted.type.dims)
+      continue;
+    out.resize_(wanted.type.dims);
+    if (!rowMajor && !wanted.layout.strides.empty())
+      out.as_strided_(wanted.type.dims, wanted.layout.strides);
+  }
+}
+
+/// Functionalisation takes such a call for a bug of PyTorch's.
+static void checkDevices(const c10::OperatorHandle &op,
+                         c10::ArrayRef<IValue> arguments) {
+  const auto &schema = op.schema().arguments();
+  for (size_t i = 0; i < schema.size(); ++i) {
+    if (!isWritten(schema[i]) || !arguments[i].isTensor())
+      continue;
+    const at::Tensor &written = arguments[i].toTensor();
+    if (!written.defined() || written.layout() != at::kStrided ||
+        written.device().type() == at::kLazy)
+      continue;
+    for (const IValue &value : arguments)
+      forEachTensor(value, [&](const at::Tensor &tensor) {
+        if (tensor.defined() && tensor.device().type() == at::kLazy)
+          raiseTwoDevices(c10::toString(op.operator_name()),
+                          tensor.device().index(), written);
+      });
+  }
+}
+
+namespace {
+/// The tensors that a call writes to. It gets others of the same values in
+/// their place, whose insides PyTorch's kernel exchanges.
+class Written {
+public:
+  /// `rowMajor`: what the call resizes reports no other strides.
+  explicit Written(bool rowMajor) : rowMajor(rowMajor) {}
+
+  at::Tensor standIn(const at::Tensor &tensor) {
+    if (!isFunctionalLazy(tensor))
+      return tensor;
+    for (const auto &[known, other] : pairs)
+      if (known.is_same(tensor))
+        return other;
+    settle(tensor);
+    at::Tensor value = sameValue(
+        functional::impl::from_functional_tensor(tensor), layoutOf(tensor));
+    return pairs.emplace_back(tensor, makeWrapper(value)).second;
+  }
+
+  at::Tensor original(const at::Tensor &result) const {
+    for (const auto &[tensor, other] : pairs)
+      if (other.is_same(result))
+        return tensor;
+    return result;
+  }
+
+  void write() const {
+    for (const auto &[tensor, other] : pairs) {
+      settle(other);
+      at::Tensor value = functional::impl::from_functional_tensor(other);
+      if (other.sizes() == tensor.sizes())
+        writeValue(tensor, value);
+      else
+        resize(tensor, value);
+    }
+  }
+
+private:
+  void resize(const at::Tensor &tensor, const at::Tensor &value) const {
+    auto lock = lockStorages();
+    if (rowMajor && functional::impl::isBaseTensor(tensor))
+      setLayout(*value.unsafeGetTensorImpl(), value.sizes(), Layout());
+    functional::impl::replace_(tensor, value);
+    functional::impl::commit_update(tensor);
+    functional::impl::sync(tensor);
+  }
+
+  bool rowMajor;
+  c10::SmallVector<std::pair<at::Tensor, at::Tensor>, 2> pairs;
+};
+
+struct WriteKernel final : OverStock {
+  explicit WriteKernel(const c10::OperatorHandle &op)
+      : OverStock(op), check(op), rowMajor(resizesRowMajor(op)) {}
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    const auto &schema = op.schema().arguments();
+    if (resolvedMathBits(op, keys, *stack)) [[unlikely]]
+      return;
+    checkDevices(op, torch::jit::last(*stack, schema.size()));
+    if (auto call = check(torch::jit::last(*stack, schema.size())))
+      resizeShared(check.outputs(torch::jit::last(*stack, schema.size())),
+                   *call, rowMajor);
+    if (wroteBesideEmptyList(op, *stack) || wroteToPlaces(op, *stack))
+      return;
+    Written written(rowMajor);
+    for (size_t i = 0; i < schema.size(); ++i)
+      if (isWritten(schema[i])) {
+        IValue &argument = torch::jit::peek(*stack, i, schema.size());
+        argument = mapTensors(argument, [&](const at::Tensor &tensor) {
+          return written.standIn(tensor);
+        });
+      }
+    callStock(stock, op, keys, *stack);
+    written.write();
+    for (size_t i = 0, count = op.schema().returns().size(); i < count; ++i) {
+      IValue &result = torch::jit::peek(*stack, i, count);
+      result = mapTensors(result, [&](const at::Tensor &tensor) {
+        return written.original(tensor);
+      });
+    }
+  }
+  WriteCheck check;
+  bool rowMajor;
+};
+} // namespace
+
+void registerWrites(torch::Library &library) {
+  forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
+    // resize_ and set_ change what the tensor is, not what it holds.
+    if (!name.starts_with("resize") && !name.starts_with("set_") &&
+        !op.hasTag(at::Tag::inplace_view) &&
+        op.hasKernelForDispatchKey(c10::DispatchKey::Functionalize) &&
+        std::ranges::any_of(op.schema().arguments(), isWritten))
+      implementBoxed<WriteKernel>(library, name.data(), op);
+  });
+}
+
+} // namespace ltc::backend

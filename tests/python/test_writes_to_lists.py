@@ -30,6 +30,13 @@ WRITES = {
     "addcmul_ ints": (INTEGERS, "addcmul", lambda xs: (xs, xs, 1.5)),
     "copy_ floats": (INTEGERS, "copy", lambda xs: ([x / 2 for x in xs],)),
     "zero_ ints": (INTEGERS, "zero", lambda xs: ()),
+    "add_ backwards": ([[1.0, 2.0], [3.0, 4.0]], "add", lambda xs: (xs[::-1],)),
+    "mul_ by the first": ([3.0, 5.0], "mul", lambda xs: (xs[0],)),
+    "addcdiv_ the next": (
+        [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],
+        "addcdiv",
+        lambda xs: (xs[1:] + xs[:1], xs, [1.0, 2.0, 3.0]),
+    ),
 }
 
 
@@ -48,3 +55,12 @@ def test_in_place(write):
     eager = told("cpu")
     for _ in range(2):  # the second call does not ask again
         assert told("lazy") == eager
+
+
+def test_parts_that_overlap_are_written_one_after_the_other():
+    def written(device):
+        x = torch.arange(1.0, 7.0).to(device)
+        torch._foreach_mul_([x[0:3], x[2:5], x[1:4]], [2.0, 3.0, 5.0])
+        return x.tolist()
+
+    assert written("lazy") == written("cpu")

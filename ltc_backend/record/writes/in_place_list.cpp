@@ -60,8 +60,58 @@ bool mayNotFit(c10::ArrayRef<IValue> arguments) {
   return found;
 }
 
+/// Whether a tensor that is written to shares memory with one at another place
+/// of the lists, which eager's kernels come to later, or came to before.
+bool areCrossed(c10::ArrayRef<IValue> arguments) {
+  auto storageOf = [](const at::Tensor &tensor) -> const void * {
+    return tensor.defined() && tensor.has_storage()
+               ? tensor.unsafeGetTensorImpl()
+                     ->unsafe_storage()
+                     .unsafeGetStorageImpl()
+               : nullptr;
+  };
+  c10::SmallVector<std::pair<const void *, size_t>, 16> written;
+  for (const IValue &self : arguments[0].toListRef())
+    written.emplace_back(storageOf(self.toTensor()), written.size());
+  if (written.size() < 2)
+    return false;
+  std::ranges::sort(written);
+  for (size_t i = 1; i < written.size(); ++i)
+    if (written[i - 1].first == written[i].first)
+      return true;
+  bool found = false;
+  for (const IValue &value : arguments.slice(1)) {
+    size_t place = value.isList() ? 0 : written.size();
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      const void *storage = storageOf(tensor);
+      auto same = std::ranges::lower_bound(written, std::pair(storage, 0ul));
+      found |= storage && same != written.end() && same->first == storage &&
+               same->second != place;
+      ++place;
+    });
+  }
+  return found;
+}
+
+/// The arguments for one tensor of the lists.
+torch::jit::Stack alone(c10::ArrayRef<IValue> arguments, size_t place) {
+  size_t count = arguments[0].toListRef().size();
+  torch::jit::Stack call;
+  for (const IValue &value : arguments) {
+    call.push_back(value);
+    if (!value.isList() || value.toListRef().size() != count)
+      continue;
+    c10::List<IValue> list = value.toList();
+    c10::impl::GenericList one(list.elementType());
+    one.push_back(list.get(place));
+    call.back() = one;
+  }
+  return call;
+}
+
 /// torch._foreach_add_ and its like: PyTorch's kernel, unless all tensors can
-/// be updated directly. That one makes everything fit.
+/// be updated directly. That one makes everything fit, and computes everything
+/// before it writes.
 class ListKernel final : public OverStock {
 public:
   ListKernel(const c10::OperatorHandle &op, const OpInfo &twin)
@@ -71,6 +121,14 @@ public:
                   torch::jit::Stack *stack) {
     auto values = torch::jit::last(*stack, info.arguments.size());
     const IValue list = values[0];
+    if (areCrossed(values)) {
+      std::vector<IValue> all = torch::jit::pop(*stack, values.size());
+      for (size_t i = 0; i < list.toListRef().size(); ++i) {
+        torch::jit::Stack call = alone(all, i);
+        (*this)(op, keys, &call);
+      }
+      return;
+    }
     if (update(list, values)) {
       torch::jit::drop(*stack, info.arguments.size());
     } else {

@@ -263,6 +263,12 @@ WRONG_ARGUMENTS = {
         ones(d, 1, 1, 4, 4, dtype=torch.float32), ones(d, 1, 3, 3, 2, dtype=torch.int64)
     ),
     "sort": lambda d: ones(d, 3).sort(2),
+    "copy": lambda d: ones(d, 3).copy_(ones(d, 4)),
+    "copy of more": lambda d: ones(d, 3).copy_(ones(d, 2, 3)),
+    "copy from the host": lambda d: ones(d, 3, 2).copy_(ones("cpu", 2, 3)),
+    "t_": lambda d: ones(d, 3, 2, 2).t_(),
+    "randn of integers": lambda d: torch.randn(2, dtype=torch.int64, device=d),
+    "rand of bools": lambda d: torch.rand(2, dtype=torch.bool, device=d),
     "cummax": lambda d: torch.cummax(ones(d), 1),
     "targets of a chunked loss": lambda d: chunked_loss(d, targets=3),
     "dtypes of a chunked loss": lambda d: chunked_loss(d, dtype=torch.float64),

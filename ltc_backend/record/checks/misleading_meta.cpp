@@ -87,9 +87,22 @@ static bool countsUnlikeMeta(const OpInfo &info,
   return false;
 }
 
+/// Eager draws no integers by these.
+static bool drawsIntegers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  if (!info.name.starts_with("aten::rand.") && info.name != "aten::rand" &&
+      !info.name.starts_with("aten::randn.") && info.name != "aten::randn")
+    return false;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (info.arguments[i].name == "dtype" && arguments[i].isInt())
+      return at::isIntegralType(at::ScalarType(arguments[i].toInt()),
+                                /*includeBool=*/true);
+  return false;
+}
+
 bool hasMisleadingMeta(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   return isListed(info) || isPowerOfBool(info, arguments) ||
-         isSumOverNone(info, arguments) || countsUnlikeMeta(info, arguments);
+         isSumOverNone(info, arguments) || countsUnlikeMeta(info, arguments) ||
+         drawsIntegers(info, arguments);
 }
 
 bool hasMisleadingStrides(const OpInfo &info) {

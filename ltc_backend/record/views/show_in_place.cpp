@@ -38,6 +38,9 @@ struct ViewInPlaceKernel final : ShowInPlaceKernel {
     at::Tensor self = torch::jit::peek(*stack, 0, count).toTensor();
     if (!isFunctionalLazy(self))
       return stock.callBoxed(op, keys, stack);
+    TORCH_CHECK(op.schema().name() != "aten::t_" || self.dim() <= 2,
+                "t_() expects a tensor with <= 2 dimensions, but self is ",
+                self.dim(), "D"); // the kernel names t()
     at::Tensor shown = shareStorage(self);
     torch::jit::peek(*stack, 0, count) = shown;
     ShowInPlaceKernel::operator()(op, keys, stack);

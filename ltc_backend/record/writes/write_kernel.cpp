@@ -20,6 +20,7 @@
 #include "ltc_backend/record/writes/write_value.h"
 
 #include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
 #include <ATen/FunctionalTensorWrapper.h>
 
 namespace ltc::backend {
@@ -67,6 +68,13 @@ static void checkDevices(const c10::OperatorHandle &op,
                           tensor.device().index(), written);
       });
   }
+}
+
+/// In TensorIterator's words; functionalisation has those of expand().
+static void checkCopy(const at::Tensor &self, const at::Tensor &source) {
+  std::vector<int64_t> shape = at::infer_size(self.sizes(), source.sizes());
+  TORCH_CHECK(self.sizes() == shape, "output with shape ", self.sizes(),
+              " doesn't match the broadcast shape ", at::IntArrayRef(shape));
 }
 
 namespace {
@@ -123,16 +131,19 @@ private:
 
 struct WriteKernel final : OverStock {
   explicit WriteKernel(const c10::OperatorHandle &op)
-      : OverStock(op), check(op), rowMajor(resizesRowMajor(op)) {}
+      : OverStock(op), check(op), rowMajor(resizesRowMajor(op)),
+        isCopy(op.schema().name() == "aten::copy_") {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     const auto &schema = op.schema().arguments();
     if (resolvedMathBits(op, keys, *stack)) [[unlikely]]
       return;
-    checkDevices(op, torch::jit::last(*stack, schema.size()));
-    if (auto call = check(torch::jit::last(*stack, schema.size())))
-      resizeShared(check.outputs(torch::jit::last(*stack, schema.size())),
-                   *call, rowMajor);
+    auto arguments = torch::jit::last(*stack, schema.size());
+    checkDevices(op, arguments);
+    if (isCopy)
+      checkCopy(arguments[0].toTensor(), arguments[1].toTensor());
+    if (auto call = check(arguments))
+      resizeShared(check.outputs(arguments), *call, rowMajor);
     if (wroteBesideEmptyList(op, *stack) || wroteToPlaces(op, *stack))
       return;
     Written written(rowMajor);
@@ -153,7 +164,7 @@ struct WriteKernel final : OverStock {
     }
   }
   WriteCheck check;
-  bool rowMajor;
+  bool rowMajor, isCopy;
 };
 } // namespace
 

@@ -70,7 +70,7 @@ def test_a_run_writes_table_json_and_chart(tmp_path):
     assert rows[1]["once"]["fallbacks"] == 0
     assert "add-mul   lazy" in done.stdout
     ElementTree.parse(tmp_path / "new.svg")
-    command += ["in-place", "--resume"]
+    command[2:3] = ["add-mul", "in-place", "--resume"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "in-place ..." in done.stderr and "add-mul ..." not in done.stderr

@@ -121,6 +121,7 @@ bool hasMisleadingStrides(const OpInfo &info) {
       "aten::hardtanh_backward",
       "aten::heaviside",
       "aten::huber_loss_backward",
+      "aten::log_sigmoid_forward",
       "aten::linalg_householder_product",
       "aten::logaddexp",
       "aten::logaddexp2",

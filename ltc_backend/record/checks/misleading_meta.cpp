@@ -89,8 +89,8 @@ static bool countsUnlikeMeta(const OpInfo &info,
 
 /// Eager draws no integers by these.
 static bool drawsIntegers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
-  if (!info.name.starts_with("aten::rand.") && info.name != "aten::rand" &&
-      !info.name.starts_with("aten::randn.") && info.name != "aten::randn")
+  const std::string &name = info.handle.schema().name();
+  if (name != "aten::rand" && name != "aten::randn")
     return false;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (info.arguments[i].name == "dtype" && arguments[i].isInt())
@@ -121,8 +121,8 @@ bool hasMisleadingStrides(const OpInfo &info) {
       "aten::hardtanh_backward",
       "aten::heaviside",
       "aten::huber_loss_backward",
-      "aten::log_sigmoid_forward",
       "aten::linalg_householder_product",
+      "aten::log_sigmoid_forward",
       "aten::logaddexp",
       "aten::logaddexp2",
       "aten::logical_and",

@@ -279,7 +279,7 @@ def out(w, d):
     # Apart from what is written to: eager may resize it over what it reads.
     x, y = w.any(d).detach().clone(), w.any(d).detach().clone()
     o = d.choice([*w.buffers, d.choice(w.buffers)[:1], d.choice(w.buffers).mT])
-    d.choice(
+    written = d.choice(
         [
             lambda: torch.add(x, y, out=o),
             lambda: torch.mul(x, 2, out=o),
@@ -291,7 +291,12 @@ def out(w, d):
             lambda: torch.cumsum(x, 0, out=o),
             lambda: torch.clamp(x, -1, 1, out=o),
         ]
-    )()
+    )
+    try:
+        written()
+    except RuntimeError:
+        o.zero_()  # eager may have resized it first, over memory that holds anything
+        raise
 
 
 def printed(x):

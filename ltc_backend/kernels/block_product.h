@@ -8,6 +8,8 @@
 
 #include "matrix_view.h"
 
+#include "ltc/types.h"
+
 #include <cstdint>
 
 namespace ltc::backend {
@@ -44,7 +46,7 @@ struct BlockProduct {
 };
 
 /// Whether this processor can: it has AVX-512.
-bool hasBlockProduct();
+LTC_API bool hasBlockProduct();
 
 /// On the calling thread.
 void multiplyBlock(const BlockProduct &product);

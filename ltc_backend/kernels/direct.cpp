@@ -8,8 +8,12 @@
 
 #include "../parallel.h"
 #include "attention.h"
+#include "convolution.h"
 #include "gemm.h"
 #include "running_sums.h"
+
+#include "ltc/optimizations.h"
+#include "ltc/settings.h"
 
 #include <ATen/ops/_index_put_impl.h>
 #include <ATen/ops/addmm_cpu_dispatch.h>
@@ -21,6 +25,7 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zero_cpu_dispatch.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <unordered_map>
@@ -171,6 +176,12 @@ bool flashAttentionBackward(const Stack &a, Results r, const at::Generator &) {
   return true;
 }
 
+/// Nothing that the setting `without` names.
+bool isAllowed(std::string_view name) {
+  return !name.starts_with("aten::convolution") ||
+         Optimizations::without(settings().without)->winograd;
+}
+
 } // namespace
 
 DirectCall directCall(const CallPlan &plan) {
@@ -179,6 +190,8 @@ DirectCall directCall(const CallPlan &plan) {
       {"aten::bmm", bmm},
       {"aten::addmm", addmm},
       {"aten::baddbmm", baddbmm},
+      {"aten::convolution", tryConvolution},
+      {"aten::convolution_backward", tryConvolutionBackward},
       {"aten::cumsum", cumsum},
       {"aten::index_put", indexPut},
       {"aten::native_dropout", nativeDropout},
@@ -187,8 +200,12 @@ DirectCall directCall(const CallPlan &plan) {
        flashAttentionBackward},
   };
   auto found = table.find(plan.name);
-  bool complete = plan.results == plan.op.schema().returns().size();
-  return found != table.end() && complete ? found->second : nullptr;
+  size_t returned = std::ranges::count(plan.wanted, true);
+  if (plan.wanted.empty())
+    returned = plan.op.schema().returns().size();
+  bool complete = plan.results == returned;
+  bool isOurs = found != table.end() && complete && isAllowed(plan.name);
+  return isOurs ? found->second : nullptr;
 }
 
 } // namespace ltc::backend

@@ -1,0 +1,104 @@
+//===- kernels/convolution.cpp - Convolutions of our own ------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "convolution.h"
+
+#include "../parallel.h"
+#include "winograd.h"
+
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/sum.h>
+
+#include <algorithm>
+
+namespace ltc::backend {
+namespace {
+
+bool isOnes(const c10::IValue &list) {
+  return std::ranges::all_of(list.toIntVector(),
+                             [](int64_t value) { return value == 1; });
+}
+
+bool areDense(c10::ArrayRef<at::Tensor> tensors) {
+  return std::ranges::all_of(tensors, [](const at::Tensor &t) {
+    return t.scalar_type() == at::kFloat && t.is_contiguous();
+  });
+}
+
+/// The stride and all else of a convolution, from argument `first` on.
+struct Geometry {
+  Geometry(const Stack &a, size_t first)
+      : padding(a[first + 1].toIntVector()),
+        isPlain(isOnes(a[first]) && isOnes(a[first + 2]) &&
+                !a[first + 3].toBool() && a[first + 5].toInt() == 1 &&
+                !padding.empty() && padding.front() == padding.back()) {}
+
+  bool pays(Winograd which, const at::Tensor &input,
+            const at::Tensor &weight) const {
+    return isPlain &&
+           winogradPays(which, input.sizes(), weight.sizes(), padding[0]);
+  }
+
+  const std::vector<int64_t> padding;
+  const bool isPlain; ///< not strided, dilated, transposed or grouped
+};
+
+} // namespace
+
+bool tryConvolution(const Stack &a, c10::ArrayRef<at::Tensor> results,
+                    const at::Generator &) {
+  const at::Tensor &input = a[0].toTensor(), &weight = a[1].toTensor();
+  at::Tensor bias = a[2].isNone() ? at::Tensor() : a[2].toTensor();
+  Geometry geometry(a, 3);
+  return geometry.pays(Winograd::Convolution, input, weight) &&
+         areDense({input, weight, results[0]}) &&
+         (!bias.defined() || areDense({bias})) &&
+         winogradConvolution(input, weight, bias, geometry.padding[0],
+                             results[0]);
+}
+
+bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
+                            const at::Generator &) {
+  const at::Tensor &grad = a[0].toTensor(), &input = a[1].toTensor(),
+                   &weight = a[2].toTensor();
+  Geometry geometry(a, 4);
+  std::vector<bool> wanted = a[10].toBoolList().vec();
+  bool ofInput =
+      wanted[0] && geometry.pays(Winograd::InputGrad, input, weight);
+  bool ofWeight =
+      wanted[1] && geometry.pays(Winograd::WeightGrad, input, weight);
+  if ((!ofInput && !ofWeight) || !areDense({grad, input, weight}) ||
+      !areDense(results))
+    return false;
+
+  size_t next = 0;
+  at::Tensor gradInput = wanted[0] ? results[next++] : at::Tensor(),
+             gradWeight = wanted[1] ? results[next++] : at::Tensor();
+  int64_t padding = geometry.padding[0];
+  if (ofInput && !winogradInputGrad(grad, weight, padding, gradInput))
+    return false;
+  if (ofWeight && !winogradWeightGrad(grad, input, padding, gradWeight))
+    return false;
+  prepareForAten();
+  if (wanted[2]) {
+    at::Tensor gradBias = results[next];
+    at::sum_out(gradBias, grad, {0, 2, 3});
+  }
+  std::array<bool, 3> left = {wanted[0] && !ofInput, wanted[1] && !ofWeight,
+                              false};
+  if (!left[0] && !left[1])
+    return true;
+  auto [leftInput, leftWeight, none] = at::convolution_backward(
+      grad, input, weight, std::nullopt, {1, 1}, {padding, padding}, {1, 1},
+      /*transposed=*/false, {0, 0}, /*groups=*/1, left);
+  if (left[0])
+    gradInput.copy_(leftInput);
+  if (left[1])
+    gradWeight.copy_(leftWeight);
+  return true;
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,168 @@
+//===- winograd.cpp - Convolutions of 3x3 with fewer products -------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "winograd.h"
+
+#include "for_ranges.h"
+#include "scratch.h"
+#include "winograd_tiles.h"
+
+#include <fbgemm/Utils.h>
+
+#include <atomic>
+
+namespace ltc::backend {
+using at::Tensor;
+
+namespace {
+
+class Convolution {
+public:
+  Convolution(const Tensor &input, const Tensor &bias, int64_t padding,
+              const Tensor &output)
+      : input(input), output(output),
+        bias(bias.defined() ? bias.const_data_ptr<float>() : nullptr),
+        padding(padding), grid(output) {}
+
+  /// `turned`: by the weight of the input's gradient.
+  bool run(const Tensor &by, bool turned) {
+    int64_t channels = input.size(1), kernels = output.size(1);
+    int64_t step = grid.passRows(channels), tiles = step * grid.cols;
+    int64_t forWeight = Transformed::roomFor(kernels, channels);
+    float *room =
+        winogradRoom(forWeight + Transformed::roomFor(channels, tiles));
+    weight = {room, kernels, channels};
+    values = {room + forWeight, channels, tiles};
+    readWeight(by, turned, weight);
+    for (int64_t row = 0; row < grid.allRows(); row += step) {
+      pass = {row, std::min(grid.allRows(), row + step)};
+      readInput(input, grid, pass, padding, values);
+      int64_t blocks = at::ceil_div(pass.size(), grid.blockRows());
+      forRanges(blocks * weight.panels(), [this](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          multiply(i / weight.panels(), i % weight.panels());
+      });
+    }
+    return isFinite;
+  }
+
+private:
+  void multiply(int64_t block, int64_t panel) {
+    static thread_local Scratch scratch;
+    int64_t row = pass.begin + block * grid.blockRows();
+    Span rows{row, std::min(pass.end, row + grid.blockRows())};
+    int64_t tiles = rows.size() * grid.cols;
+    int64_t spotStride = Transformed::spotStrideOf(kPanelCols, tiles);
+    float *products = scratch.reserve(
+        Transformed::roomFor(kPanelCols, grid.blockTiles()) + grid.blockRoom());
+    for (int64_t spot = 0; spot < kAllSpots; ++spot)
+      multiplySpot(spot, block * grid.blockTiles(), panel, tiles,
+                   products + spot * spotStride);
+    float *places = products + kAllSpots * spotStride;
+    forImages(grid, rows, [&](int64_t image, Span ofImage, int64_t before) {
+      for (int64_t lane = 0; lane < weight.panelWidth(panel); lane += kLanes)
+        write(image, ofImage, panel * kPanelCols + lane,
+              {products + before * kPanelCols + lane, spotStride}, places);
+    });
+  }
+
+  void multiplySpot(int64_t spot, int64_t tile, int64_t panel, int64_t tiles,
+                    float *to) const {
+    int64_t whole = values.channels / kPanelCols;
+    int64_t rest = values.channels % kPanelCols;
+    BlockProduct product{.rows = tiles,
+                         .cols = weight.panelWidth(panel),
+                         .depth = kPanelCols,
+                         .a = {values.at(spot, 0, tile), kPanelCols, 1, whole,
+                               values.count * kPanelCols},
+                         .b = weight.at(spot, panel, 0),
+                         .accumulate = false,
+                         .c = {to, kPanelCols},
+                         .prefetch = {}};
+    if (whole)
+      multiplyBlock(product);
+    if (!rest)
+      return;
+    product.depth = rest;
+    product.a = {values.at(spot, whole, tile), kPanelCols, 1};
+    product.b = weight.at(spot, panel, whole * kPanelCols);
+    product.accumulate = whole != 0;
+    multiplyBlock(product);
+  }
+
+  /// Some rows of tiles of kLanes channels of an image.
+  void write(int64_t image, Span rows, int64_t channel, TileValues from,
+             float *places) {
+    int64_t height = output.size(2), width = output.size(3);
+    int64_t top = rows.begin * kTile;
+    bool finite = true;
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      int64_t y = row * kTile;
+      float *line = places + (y - top) * width * kLanes;
+      finite &= makeOutput(
+          from, grid.cols, bias ? bias + channel : nullptr,
+          {line, y + 1 < height ? line + width * kLanes : nullptr}, width);
+      from.data += grid.cols * kPanelCols;
+    }
+    if (!finite)
+      isFinite = false;
+    int64_t lines = std::min(height, rows.end * kTile) - top;
+    int64_t plane = height * width;
+    float *to = output.mutable_data_ptr<float>() +
+                (image * output.size(1) + channel) * plane + top * width;
+    fbgemm::transpose_simd<float>(lines * width, kLanes, places, kLanes, to,
+                                  plane);
+  }
+
+  const Tensor &input, &output;
+  const float *bias;
+  const int64_t padding;
+  const TileGrid grid;
+  Transformed weight{}, values{};
+  Span pass{};
+  std::atomic<bool> isFinite = true;
+};
+
+} // namespace
+
+bool winogradPays(Winograd which, at::IntArrayRef input, at::IntArrayRef weight,
+                  int64_t padding) {
+  if (!hasBlockProduct() || input.size() != 4 || weight.size() != 4 ||
+      weight[2] != 3 || weight[3] != 3 || padding < 0 || padding > 2)
+    return false;
+  int64_t height = input[2] + 2 * padding - 2;
+  int64_t width = input[3] + 2 * padding - 2;
+  // Of fewer channels the transforms are what takes the time; more, and wider
+  // images, would take more scratch than is promised.
+  bool isWeight = which == Winograd::WeightGrad;
+  int64_t fewest = isWeight ? 32 : 64;
+  constexpr int64_t kMost = 1024, kWidest = 512, kMostPairs = int64_t(1) << 19;
+  if (weight[0] % kLanes || weight[1] % kLanes || weight[0] < fewest ||
+      weight[1] < fewest || weight[0] > kMost || weight[1] > kMost ||
+      weight[0] * weight[1] > kMostPairs || height < 1 || width < 1 ||
+      width > kWidest)
+    return false;
+  // In products for each pair of channels. A weight's transform takes the time
+  // of some thousand; oneDNN's gradients of weights have one of their own.
+  int64_t tiles =
+      input[0] * at::ceil_div(height, kTile) * at::ceil_div(width, kTile);
+  int64_t direct = 9 * input[0] * height * width;
+  int64_t ours = kAllSpots * tiles + (isWeight ? 0 : 1000);
+  return direct * 9 / 10 > ours;
+}
+
+bool winogradConvolution(const Tensor &input, const Tensor &weight,
+                         const Tensor &bias, int64_t padding,
+                         const Tensor &output) {
+  return Convolution(input, bias, padding, output).run(weight, false);
+}
+
+bool winogradInputGrad(const Tensor &gradOutput, const Tensor &weight,
+                       int64_t padding, const Tensor &gradInput) {
+  return Convolution(gradOutput, {}, 2 - padding, gradInput).run(weight, true);
+}
+
+} // namespace ltc::backend

@@ -35,19 +35,28 @@ bool isMask(const Tensor &t, const Tensor &query, const Tensor &key) {
          t.stride(3) == 1;
 }
 
+bool isFew(const Tensor &query) {
+  return query.size(2) > 0 && query.size(2) < kFewQueries;
+}
+
 } // namespace
 
 bool attentionPays(const Tensor &query, const Tensor &key, const Tensor &value,
                    const Tensor &mask) {
-  // Of shorter ones, and narrower heads, the calls are what takes the time.
-  constexpr int64_t kLeast = 32, kWidest = 256;
+  constexpr int64_t kWidest = 256;
   at::ScalarType type = query.scalar_type();
   return blockKernelPays() && (type == at::kFloat || type == at::kBFloat16) &&
          query.dim() == 4 && isRegular(query, query) && isRegular(key, query) &&
          isRegular(value, query) && key.size(2) == value.size(2) &&
-         query.size(2) >= kLeast && key.size(2) >= kLeast &&
+         (isFew(query) || attentionBackwardPays(query, key)) &&
          query.size(3) >= kAttentionLanes && query.size(3) <= kWidest &&
          isMask(mask, query, key);
+}
+
+bool attentionBackwardPays(const Tensor &query, const Tensor &key) {
+  // Of shorter ones the calls for each tile are what takes the time.
+  constexpr int64_t kLeast = 32;
+  return query.size(2) >= kLeast && key.size(2) >= kLeast;
 }
 
 } // namespace ltc::backend

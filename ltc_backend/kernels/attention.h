@@ -46,6 +46,15 @@ LTC_API bool attentionPays(const at::Tensor &query, const at::Tensor &key,
 LTC_API void attention(const Attention &of, at::Tensor &output,
                        at::Tensor &logSums);
 
+/// Queries that are few: attention() then takes attentionOfFew().
+inline constexpr int64_t kFewQueries = 8;
+void attentionOfFew(const Attention &of, at::Tensor &output,
+                    at::Tensor &logSums);
+
+/// Whether the gradients pay too: few queries' are left to ATen.
+LTC_API bool attentionBackwardPays(const at::Tensor &query,
+                                   const at::Tensor &key);
+
 /// Writes the gradients with respect to query, key and value, from that with
 /// respect to `output`.
 LTC_API void attentionBackward(const Attention &of,

@@ -109,6 +109,8 @@ private:
 } // namespace
 
 void attention(const Attention &of, Tensor &output, Tensor &logSums) {
+  if (of.query.size(2) < kFewQueries)
+    return attentionOfFew(of, output, logSums);
   int64_t heads = of.query.size(1);
   int64_t chunks = at::ceil_div(of.query.size(2), kChunk);
   forRanges(of.query.size(0) * heads * chunks, [&](int64_t begin, int64_t end) {

@@ -77,8 +77,9 @@ void differentiateScores(const ScoreColumn &at, float *scores,
   std::memset(gradients, 0, at.first * sizeof(float));
 }
 
-LTC_FOR_EACH_CPU
-float dotProduct(int64_t count, const float *a, const float *b) {
+/// Inlined, or a function that is cloned would call one that is not.
+__attribute__((always_inline)) static inline float
+sumOfProducts(int64_t count, const float *a, const float *b) {
   Lanes sum = {}, x, y;
   int64_t i = 0;
   for (; i + kAttentionLanes <= count; i += kAttentionLanes) {
@@ -92,6 +93,39 @@ float dotProduct(int64_t count, const float *a, const float *b) {
   for (int64_t lane = 0; lane < kAttentionLanes; ++lane)
     total += sum[lane];
   return total;
+}
+
+LTC_FOR_EACH_CPU
+float dotProduct(int64_t count, const float *a, const float *b) {
+  return sumOfProducts(count, a, b);
+}
+
+LTC_FOR_EACH_CPU
+void multiplyRows(Rows<const float> rows, int64_t count, int64_t width,
+                  const float *by, float *products) {
+  for (int64_t r = 0; r < count; ++r)
+    products[r] = sumOfProducts(width, rows.row(r), by);
+}
+
+LTC_FOR_EACH_CPU
+void addRows(Rows<const float> rows, int64_t count, int64_t width,
+             const float *weights, float *sum) {
+  constexpr int64_t kVectors = 4, kPiece = kVectors * kAttentionLanes;
+  int64_t first = 0;
+  for (; first + kPiece <= width; first += kPiece) {
+    Lanes sums[kVectors], x;
+    std::memcpy(sums, sum + first, sizeof(sums));
+    for (int64_t r = 0; r < count; ++r)
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kVectors; ++v) {
+        std::memcpy(&x, rows.row(r) + first + v * kAttentionLanes, sizeof(x));
+        sums[v] += weights[r] * x;
+      }
+    std::memcpy(sum + first, sums, sizeof(sums));
+  }
+  for (int64_t r = 0; r < count; ++r)
+    for (int64_t i = first; i < width; ++i)
+      sum[i] += weights[r] * rows.row(r)[i];
 }
 
 LTC_FOR_EACH_CPU

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "matrix_view.h"
+
 #include <cmath>
 #include <cstdint>
 
@@ -50,6 +52,14 @@ void differentiateScores(const ScoreColumn &at, float *scores,
 
 /// The sum of a[i] * b[i].
 float dotProduct(int64_t count, const float *a, const float *b);
+
+/// products[r] = the sum of rows.row(r)[i] * by[i].
+void multiplyRows(Rows<const float> rows, int64_t count, int64_t width,
+                  const float *by, float *products);
+
+/// Adds to `sum` each of `count` rows times its weight.
+void addRows(Rows<const float> rows, int64_t count, int64_t width,
+             const float *weights, float *sum);
 
 void scaleRow(float factor, int64_t count, float *row);
 

@@ -66,8 +66,7 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
                    &weight = a[2].toTensor();
   Geometry geometry(a, 4);
   std::vector<bool> wanted = a[10].toBoolList().vec();
-  bool ofInput =
-      wanted[0] && geometry.pays(Winograd::InputGrad, input, weight);
+  bool ofInput = wanted[0] && geometry.pays(Winograd::InputGrad, input, weight);
   bool ofWeight =
       wanted[1] && geometry.pays(Winograd::WeightGrad, input, weight);
   if ((!ofInput && !ofWeight) || !areDense({grad, input, weight}) ||

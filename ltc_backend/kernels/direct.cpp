@@ -169,7 +169,8 @@ bool flashAttention(const Stack &a, Results r, const at::Generator &) {
 bool flashAttentionBackward(const Stack &a, Results r, const at::Generator &) {
   const at::Tensor &grad = a[0].toTensor(), &output = a[4].toTensor();
   auto call = plainAttention(a, 1, 6, r);
-  if (!call || grad.stride(3) != 1 || output.stride(3) != 1)
+  if (!call || !attentionBackwardPays(call->query, call->key) ||
+      grad.stride(3) != 1 || output.stride(3) != 1)
     return false;
   attentionBackward(*call, grad, output, a[5].toTensor(), writable(r[0]),
                     writable(r[1]), writable(r[2]));

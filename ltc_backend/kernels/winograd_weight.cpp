@@ -62,8 +62,8 @@ private:
 
   void multiply(int64_t spot, int64_t kernel, int64_t channel, Span rows) {
     int64_t tiles = rows.size() * grid.cols;
-    float *sum = sums + spot * spotStride +
-                 (kernel * channels + channel) * kPanelCols;
+    float *sum =
+        sums + spot * spotStride + (kernel * channels + channel) * kPanelCols;
     for (int64_t tile = 0; tile < tiles; tile += kDepth)
       multiplyBlock({.rows = grads.panelWidth(kernel),
                      .cols = inputs.panelWidth(channel),

@@ -105,8 +105,10 @@ TEST_F(AttentionKernel, FollowsItsDefinition) {
 /// A number, or nothing, for each key of each query, for the keys of a batch
 /// (its padding), and for what all heads share.
 TEST_F(AttentionKernel, AddsAMask) {
-  for (const Shape &s :
-       {Shape{2, 3, 128, 128, 64}, {1, 2, 33, 65, 17}, {2, 2, 300, 1100, 16}})
+  for (const Shape &s : {Shape{2, 3, 128, 128, 64},
+                         {1, 2, 33, 65, 17},
+                         {2, 2, 300, 1100, 16},
+                         {2, 3, 2, 700, 33}})
     for (at::IntArrayRef shape : std::vector<std::vector<int64_t>>{
              {s.batch, s.heads, s.queries, s.keys},
              {s.batch, 1, 1, s.keys},
@@ -139,6 +141,33 @@ TEST_F(AttentionKernel, SumsBfloat16InFloat) {
       EXPECT_EQ(found[4].scalar_type(), at::kBFloat16);
       expectClose(found, defined(in, causal, 0.2f), /*error=*/1.0 / 128);
     }
+}
+
+/// As when a text is written a letter at a time; gradients are ATen's then.
+TEST_F(AttentionKernel, AnswersFewQueries) {
+  for (const Shape &s : {Shape{2, 4, 1, 128, 64},
+                         {1, 2, 3, 1100, 80},
+                         {1, 1, 7, 20, 150},
+                         {3, 1, 2, 513, 17}})
+    for (at::ScalarType type : {at::kFloat, at::kBFloat16})
+      for (bool masked : {false, true})
+        for (bool causal : {false, true}) {
+          std::vector<Tensor> in = operands(s);
+          for (Tensor &one : in)
+            one = one.to(type);
+          Tensor mask = at::randn({s.batch, 1, s.queries, s.keys});
+          mask.slice(3, 5, 9).fill_(-INFINITY);
+          if (!masked)
+            mask = Tensor();
+          ASSERT_TRUE(attentionPays(in[0], in[1], in[2],
+                                    masked ? mask.to(type) : Tensor()));
+          EXPECT_FALSE(attentionBackwardPays(in[0], in[1]));
+          std::vector<Tensor> found = run(in, causal, 0.2f, mask);
+          std::vector<Tensor> wanted = defined(in, causal, 0.2f, mask);
+          found.resize(2);
+          wanted.resize(2);
+          expectClose(found, wanted, type == at::kFloat ? 1e-5 : 1.0 / 128);
+        }
 }
 
 TEST_F(AttentionKernel, GivesZerosWhereAllIsMasked) {

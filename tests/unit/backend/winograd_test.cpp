@@ -7,6 +7,7 @@
 #include "ltc_backend/kernels/winograd.h"
 
 #include "ltc_backend/kernels/block_product.h"
+#include "ltc_backend/parallel.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -118,10 +119,13 @@ TEST_F(Winograd2d, GivesTheSameOnAnyNumberOfThreads) {
              grad = gradFor(input, weight, 1);
   int threads = at::get_num_threads();
   at::set_num_threads(1);
+  noteThreadCount();
   Results one(input, weight, {}, 1, grad);
   at::set_num_threads(3);
+  noteThreadCount();
   Results three(input, weight, {}, 1, grad);
   at::set_num_threads(threads);
+  noteThreadCount();
   for (size_t i = 0; i < 3; ++i)
     EXPECT_TRUE(one.tensors()[i].equal(three.tensors()[i]));
 }

@@ -96,6 +96,14 @@ static void addBits(OpTable &t) {
       .when(isOfIntegers);
 }
 
+/// A value that does not fit the dtype raises: where there are such, the kernel
+/// looks at it.
+static bool anyValueFits(const OpCall &op) {
+  DType from = op["value"].dtype(), to = op.result().dtype;
+  bool isSmall = isFloat(from) || byteSize(from) == 1;
+  return promote(from, to) == to && (to != DType::F16 || isSmall);
+}
+
 void addCompareOps(OpTable &t) {
   addComparisons(t);
   addLogic(t);
@@ -105,10 +113,11 @@ void addCompareOps(OpTable &t) {
               [](Scalar s, Value condition, Value x, Value y) {
                 return s.select(s.toBool(condition), x, y);
               });
-  t.pointwise({"aten::masked_fill.Scalar", "aten::masked_fill.Tensor"},
-              [](Scalar s, Value x, Value mask, Value value) {
-                return s.select(mask, value, x);
-              });
+  auto fill = [](Scalar s, Value x, Value mask, Value value) {
+    return s.select(mask, value, x);
+  };
+  t.pointwise("aten::masked_fill.Scalar", fill);
+  t.pointwise("aten::masked_fill.Tensor", fill).when(anyValueFits);
 }
 
 } // namespace ltc::compiler

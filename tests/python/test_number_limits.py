@@ -158,6 +158,35 @@ def test_a_refused_write_writes_nothing(view):
     assert y.tolist() == [1, 2, 3, 4]
 
 
+FILLS = {
+    "masked_fill": lambda x, mask, number: x.masked_fill(mask, number),
+    "masked_fill_": lambda x, mask, number: x.masked_fill_(mask, number),
+    "nothing masked": lambda x, mask, number: x.masked_fill(mask & False, number),
+    "nothing there": lambda x, mask, number: x[:0].masked_fill(mask[:0], number),
+    "index_fill": lambda x, mask, number: x.index_fill(0, mask.long(), number),
+    "x[mask]": lambda x, mask, number: x.__setitem__(mask, number) or x,
+}
+
+
+@pytest.mark.parametrize("dtype", (*DTYPES, torch.float64), ids=str)
+@pytest.mark.parametrize("fill", FILLS.values(), ids=FILLS)
+def test_numbers_in_tensors(fill, dtype):
+    """What a graph finds too large for the dtype, the read raises."""
+
+    def said(number, device):
+        mask = torch.tensor([True, False], device=device)
+        x = torch.zeros(2, dtype=dtype, device=device)
+        try:
+            return str(fill(x, mask, number.to(device)).tolist())
+        except RuntimeError as error:
+            return str(error)
+
+    for number in map(torch.tensor, (*NUMBERS, -0.5, 255.5, 65519.0, 2.0**63)):
+        for kind in {number.dtype, torch.promote_types(number.dtype, torch.float64)}:
+            eager = said(number.to(kind), "cpu")
+            assert eager in said(number.to(kind), "lazy")
+
+
 RANGES = {
     "steps that doubles count": lambda **o: torch.arange(-(2**63), -(2**63) + 5, **o),
     "by what a double rounds": lambda **o: torch.arange(

@@ -320,6 +320,23 @@ func.func @masked_fill_Tensor(%a0: tensor<5x5xf32>, %a1: tensor<5x5xi8>, %a2: te
   return %r : tensor<5x5xf32>
 }
 
+// The kernel raises of a value that does not fit.
+// CHECK-LABEL: func.func @masked_fill_narrowing(
+func.func @masked_fill_narrowing(%a0: tensor<5xf32>, %a1: tensor<5xi8>, %a2: tensor<f64>) -> (tensor<5xf32>) {
+  // CHECK: ltc.call "aten::masked_fill.Tensor"
+  %r = ltc.op "aten::masked_fill.Tensor"(self = %a0, mask = %a1, value = %a2) node 0
+    : (tensor<5xf32>, tensor<5xi8> as bool, tensor<f64>) -> (tensor<5xf32>)
+  return %r : tensor<5xf32>
+}
+
+// CHECK-LABEL: func.func @masked_fill_widening(
+func.func @masked_fill_widening(%a0: tensor<5xf16>, %a1: tensor<5xi8>, %a2: tensor<i8>) -> (tensor<5xf16>) {
+  // CHECK: arith.select
+  %r = ltc.op "aten::masked_fill.Tensor"(self = %a0, mask = %a1, value = %a2) node 0
+    : (tensor<5xf16>, tensor<5xi8> as bool, tensor<i8>) -> (tensor<5xf16>)
+  return %r : tensor<5xf16>
+}
+
 // CHECK-LABEL: func.func @ne_Scalar(
 func.func @ne_Scalar(%a0: tensor<5xf32>, %a1: f64) -> (tensor<5xi8>) {
   // CHECK: arith.truncf

@@ -48,6 +48,18 @@ def shrunk_and_grown(x):
     return (x,)
 
 
+def made_smaller(then):
+    """The storage stays as long as it was, and holds what it held."""
+
+    def program(x):
+        torch.add(numbers(x.device, 2), 1, out=x)
+        out = then(x)
+        torch.mul(numbers(x.device, 7), 3, out=out)
+        return x, out, x.as_strided((12,), (1,))
+
+    return program
+
+
 def transposed(x):
     torch.mul(numbers(x.device, 2, 3).t(), 2, out=x[:1])
     return (x,)
@@ -68,6 +80,10 @@ PROGRAMS = {
     "emptied": emptied(8, 5),
     "emptied and grown": emptied(3, 5),
     "shrunk and grown": shrunk_and_grown,
+    "made smaller": made_smaller(lambda x: x),
+    "view of what was made smaller": made_smaller(lambda x: x[:1]),
+    "made smaller twice": made_smaller(lambda x: torch.neg(x.new_ones(1), out=x)),
+    "made smaller, then resized": made_smaller(lambda x: x.resize_(5)[1:]),
     "strided result": transposed,
     "sum": summed,
 }

@@ -34,15 +34,16 @@ static bool resizesRowMajor(const c10::OperatorHandle &op) {
 }
 
 /// In eager, what out= resizes shows other places of its storage. Here it gets
-/// a value of its own, which nobody may share who has another size.
+/// a value of its own, which nobody may share who has another size and which
+/// may not be smaller: the storage stays as long as it is.
 static void resizeShared(c10::ArrayRef<at::Tensor> outputs,
                          const CallShape &call, bool rowMajor) {
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   for (size_t i = 0; i < std::min(outputs.size(), call.results.size()); ++i) {
     const ResultType &wanted = call.results[i];
     const at::Tensor &out = outputs[i];
-    if (!isFunctionalLazy(out) || isAlone(out) ||
-        out.sizes() == wanted.type.dims)
+    if (!isFunctionalLazy(out) || out.sizes() == wanted.type.dims ||
+        (isAlone(out) && wanted.type.elements() >= out.numel()))
       continue;
     out.resize_(wanted.type.dims);
     if (!rowMajor && !wanted.layout.strides.empty())

@@ -32,6 +32,21 @@ WRITES = {
     "zero_ ints": (INTEGERS, "zero", lambda xs: ()),
     "add_ backwards": ([[1.0, 2.0], [3.0, 4.0]], "add", lambda xs: (xs[::-1],)),
     "mul_ by the first": ([3.0, 5.0], "mul", lambda xs: (xs[0],)),
+    "add_ a float at last": ([[1.0], [2.0], [3]], "add", lambda xs: (1.5,)),
+    "add_ a float in between": ([[1.0], [2], [3.0]], "add", lambda xs: ([1, 0.5, 2],)),
+    "add_ a larger one": (
+        [[1.0, 2.0], [3.0, 4.0]],
+        "add",
+        lambda xs: ([xs[0] * 2, xs[0].new_ones(2, 2)],),
+    ),
+    "add_ too few": ([[1.0], [2], [3.0]], "add", lambda xs: (xs[:2],)),
+    "add_ one": ([[1.0], [2]], "add", lambda xs: ([xs[0] * 1],)),
+    "mul_ by two": ([[1.0], [2]], "mul", lambda xs: (xs[0].expand(2) * 2,)),
+    "addcmul_ by a tensor": (
+        [[1.0, 2.0], [3.0, 4.0]],
+        "addcmul",
+        lambda xs: (xs[::-1], xs, xs[0] * 2),
+    ),
     "addcdiv_ the next": (
         [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],
         "addcdiv",
@@ -49,7 +64,8 @@ def test_in_place(write):
         try:
             getattr(torch, f"_foreach_{name}_")(xs, *operands(xs))
         except RuntimeError as error:
-            return type(error), str(error).splitlines()[0]
+            words = str(error).splitlines()[0]
+            return type(error), words, [x.tolist() for x in xs]
         return [x.tolist() for x in xs]
 
     eager = told("cpu")

@@ -93,13 +93,26 @@ bool areCrossed(c10::ArrayRef<IValue> arguments) {
   return found;
 }
 
+/// Whether there is one of each for each tensor. Eager refuses other lists
+/// before it writes.
+bool areSideBySide(c10::ArrayRef<IValue> arguments) {
+  size_t count = arguments[0].toListRef().size();
+  return std::ranges::all_of(arguments, [&](const IValue &value) {
+    if (value.isTensor())
+      return !value.toTensor().dim() ||
+             size_t(value.toTensor().numel()) == count;
+    return !value.isList() || value.toListRef().size() == count;
+  });
+}
+
 /// The arguments for one tensor of the lists.
 torch::jit::Stack alone(c10::ArrayRef<IValue> arguments, size_t place) {
-  size_t count = arguments[0].toListRef().size();
   torch::jit::Stack call;
   for (const IValue &value : arguments) {
     call.push_back(value);
-    if (!value.isList() || value.toListRef().size() != count)
+    if (value.isTensor() && value.toTensor().dim())
+      call.back() = value.toTensor().slice(0, place, place + 1);
+    if (!value.isList())
       continue;
     c10::List<IValue> list = value.toList();
     c10::impl::GenericList one(list.elementType());
@@ -121,25 +134,46 @@ public:
                   torch::jit::Stack *stack) {
     auto values = torch::jit::last(*stack, info.arguments.size());
     const IValue list = values[0];
-    if (areCrossed(values)) {
+    if (areCrossed(values) && areSideBySide(values)) {
       std::vector<IValue> all = torch::jit::pop(*stack, values.size());
-      for (size_t i = 0; i < list.toListRef().size(); ++i) {
-        torch::jit::Stack call = alone(all, i);
-        (*this)(op, keys, &call);
-      }
-      return;
+      return callAlone(op, keys, all, list.toListRef().size());
     }
     if (update(list, values)) {
       torch::jit::drop(*stack, info.arguments.size());
     } else {
       if (areLazy(list) && mayNotFit(values))
-        check.askOnce(values);
+        ask(op, keys, values);
       stock.callBoxed(op, keys, stack);
     }
     countWrites(list);
   }
 
 private:
+  /// With the first `count` tensors of the lists, one after the other.
+  void callAlone(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                 c10::ArrayRef<IValue> arguments, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      torch::jit::Stack call = alone(arguments, i);
+      (*this)(op, keys, &call);
+    }
+  }
+
+  /// What eager refuses at one tensor, it has done to those before.
+  void ask(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+           c10::ArrayRef<IValue> arguments) {
+    try {
+      check.askOnce(arguments);
+    } catch (const c10::Error &) {
+      if (areSideBySide(arguments))
+        try {
+          size_t count = arguments[0].toListRef().size();
+          callAlone(op, keys, arguments, count - 1);
+        } catch (const c10::Error &) { // the same again, of one of them
+        }
+      throw;
+    }
+  }
+
   bool update(const IValue &list, c10::ArrayRef<IValue> values) const {
     c10::SmallVector<const at::Tensor *, 8> selves;
     for (const IValue &self : list.toListRef())

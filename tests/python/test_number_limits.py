@@ -187,6 +187,20 @@ def test_numbers_in_tensors(fill, dtype):
             assert eager in said(number.to(kind), "lazy")
 
 
+@pytest.mark.parametrize("op", [torch.max, torch.min])
+def test_the_largest_of_all_into_another_dtype(op):
+    def said(x, dtype, device):
+        out = torch.zeros((), dtype=dtype, device=device)
+        try:
+            return str(op(x.to(device), out=out).item())
+        except RuntimeError as error:
+            return str(error)
+
+    for x in torch.tensor([2, 3]), torch.tensor([300, 300]), torch.tensor([1e300]):
+        for dtype in (*DTYPES, torch.float64):
+            assert said(x, dtype, "cpu") in said(x, dtype, "lazy")
+
+
 RANGES = {
     "steps that doubles count": lambda **o: torch.arange(-(2**63), -(2**63) + 5, **o),
     "by what a double rounds": lambda **o: torch.arange(

@@ -35,12 +35,23 @@ struct OutKernel final : OverStock {
     for (size_t i = 0; i < call.size(); ++i) {
       const at::Tensor &out = arguments[inputs + i].toTensor();
       at::native::resize_output(out, call[i].toTensor().sizes());
-      out.copy_(call[i].toTensor());
+      write(op.schema().name(), call[i].toTensor(), out);
       stack->emplace_back(out);
     }
   }
 
 private:
+  /// Eager fills `out` with the number that max() and min() find, which has to
+  /// fit: in 16 bits it becomes infinite.
+  static void write(const std::string &name, const at::Tensor &result,
+                    const at::Tensor &out) {
+    if ((name == "aten::max" || name == "aten::min") &&
+        !c10::isReducedFloatingType(out.scalar_type()))
+      out.masked_fill_(at::ones({}, out.options().dtype(at::kBool)), result);
+    else
+      out.copy_(result);
+  }
+
   c10::OperatorHandle twin;
   WriteCheck check;
 };
@@ -55,6 +66,8 @@ constexpr Row rows[] = {
     {"linalg_matrix_rank", "atol_rtol_float_out", "atol_rtol_float"},
     {"linalg_matrix_rank", "atol_rtol_tensor_out", "atol_rtol_tensor"},
     {"kron", "out", ""},
+    {"max", "unary_out", ""},
+    {"min", "unary_out", ""},
     {"linalg_lstsq", "out", ""},
     {"masked_select", "out", ""},
     {"nonzero", "out", ""},

@@ -80,3 +80,13 @@ def test_parts_that_overlap_are_written_one_after_the_other():
         return x.tolist()
 
     assert written("lazy") == written("cpu")
+
+
+def test_gradients_that_overlap_are_unscaled_one_after_the_other():
+    def unscaled(device):
+        x, found = torch.arange(1.0, 6.0).to(device), torch.zeros(1, device=device)
+        half = torch.tensor([0.5], device=device)
+        torch._amp_foreach_non_finite_check_and_unscale_([x[:3], x[1:]], found, half)
+        return x.tolist(), found.item()
+
+    assert unscaled("lazy") == unscaled("cpu")

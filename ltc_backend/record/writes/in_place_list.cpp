@@ -9,6 +9,7 @@
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/writes/write_check.h"
 
 #include <ATen/ExpandUtils.h>
@@ -196,6 +197,24 @@ void registerInPlaceList(torch::Library &library, const char *name,
                          const c10::OperatorHandle &op,
                          const c10::OperatorHandle &twin) {
   implementBoxed<ListKernel>(library, name, op, opInfo(twin));
+}
+
+bool wroteOneByOne(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
+  const auto &schema = op.schema().arguments();
+  auto arguments = torch::jit::last(stack, schema.size());
+  auto isList = [](const IValue &value) { return value.isList(); };
+  if (!op.schema().returns().empty() || !isWritten(schema[0]) ||
+      !arguments[0].isTensorList() ||
+      std::ranges::any_of(arguments.slice(1), isList) ||
+      !areCrossed(arguments.slice(0, 1)))
+    return false;
+  std::vector<IValue> all = torch::jit::pop(stack, schema.size());
+  for (size_t i = 0; i < all[0].toListRef().size(); ++i) {
+    torch::jit::Stack call = alone(c10::ArrayRef(all).slice(0, 1), i);
+    call.insert(call.end(), all.begin() + 1, all.end());
+    op.callBoxed(&call);
+  }
+  return true;
 }
 
 } // namespace ltc::backend

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <ATen/core/stack.h>
 #include <torch/library.h>
 
 namespace ltc::backend {
@@ -16,5 +17,11 @@ namespace ltc::backend {
 void registerInPlaceList(torch::Library &library, const char *name,
                          const c10::OperatorHandle &op,
                          const c10::OperatorHandle &twin);
+
+/// Calls an op that writes to one list and takes no other for each tensor of it
+/// alone where those share memory, as
+/// `_amp_foreach_non_finite_check_and_unscale_` of gradients that overlap: what
+/// one writes the next one reads. False, and nothing done, of any other call.
+bool wroteOneByOne(const c10::OperatorHandle &op, torch::jit::Stack &stack);
 
 } // namespace ltc::backend

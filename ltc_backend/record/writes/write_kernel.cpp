@@ -15,6 +15,7 @@
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/empty_list.h"
+#include "ltc_backend/record/writes/in_place_list.h"
 #include "ltc_backend/record/writes/overlap.h"
 #include "ltc_backend/record/writes/write_check.h"
 #include "ltc_backend/record/writes/write_value.h"
@@ -145,7 +146,8 @@ struct WriteKernel final : OverStock {
       checkCopy(arguments[0].toTensor(), arguments[1].toTensor());
     if (auto call = check(arguments))
       resizeShared(check.outputs(arguments), *call, rowMajor);
-    if (wroteBesideEmptyList(op, *stack) || wroteToPlaces(op, *stack))
+    if (wroteBesideEmptyList(op, *stack) || wroteOneByOne(op, *stack) ||
+        wroteToPlaces(op, *stack))
       return;
     Written written(rowMajor);
     for (size_t i = 0; i < schema.size(); ++i)

@@ -9,9 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 using namespace ltc::cpu;
 
@@ -19,8 +21,9 @@ namespace {
 
 constexpr size_t MiB = size_t(1) << 20;
 
-bool aligned(Pool::Block block, size_t to) {
-  return reinterpret_cast<uintptr_t>(block.data) % to == 0;
+/// How far behind a multiple of `to` a block begins.
+size_t placeIn(size_t to, const void *data) {
+  return reinterpret_cast<uintptr_t>(data) % to;
 }
 
 TEST(Pool, AlignsAndRounds) {
@@ -31,7 +34,9 @@ TEST(Pool, AlignsAndRounds) {
     ASSERT_NE(block.data, nullptr) << bytes;
     EXPECT_GE(block.bytes, bytes);
     EXPECT_LE(block.bytes, bytes + bytes / 32 + 64);
-    EXPECT_TRUE(aligned(block, block.bytes >= 2 * MiB ? 2 * MiB : 64)) << bytes;
+    EXPECT_EQ(placeIn(64, block.data), 0u) << bytes;
+    if (block.bytes >= 2 * MiB)
+      EXPECT_LT(placeIn(2 * MiB, block.data), 4096u) << bytes;
     std::memset(block.data, 0xff, block.bytes);
     pool.free(block);
   }
@@ -103,10 +108,43 @@ TEST(Pages, BlocksShareARegionAndKeepWhatIsTheirs) {
   // The last region serves again from its start.
   void *first = pages.allocate(bytes), *second = pages.allocate(bytes);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % (2 * MiB), 0u);
-  EXPECT_EQ(static_cast<char *>(second) - static_cast<char *>(first),
-            ptrdiff_t(bytes));
+  ptrdiff_t apart = static_cast<char *>(second) - static_cast<char *>(first);
+  EXPECT_GE(apart, ptrdiff_t(bytes));
+  EXPECT_LT(apart, ptrdiff_t(bytes + 4096));
   pages.release(first, bytes);
   pages.release(second, bytes);
+}
+
+TEST(Pages, BlocksOfASizeBeginAtOtherPlacesOfAPage) {
+  for (size_t bytes : {MiB / 4, MiB, 2 * MiB, 5 * MiB}) {
+    Pages pages;
+    std::set<size_t> places;
+    std::vector<void *> blocks;
+    for (int i = 0; i < 8; ++i) {
+      blocks.push_back(pages.allocate(bytes));
+      places.insert(placeIn(4096, blocks.back()));
+    }
+    EXPECT_EQ(places.size(), 8u) << bytes;
+    for (void *block : blocks)
+      pages.release(block, bytes);
+  }
+}
+
+TEST(Pages, ClearsABlockAndNothingElse) {
+  for (size_t bytes : {MiB / 4, MiB / 4 + 64, 2 * MiB, 2 * MiB + 64}) {
+    Pages pages;
+    std::vector<unsigned char *> blocks;
+    for (int i = 0; i < 3; ++i) {
+      blocks.push_back(static_cast<unsigned char *>(pages.allocate(bytes)));
+      std::memset(blocks.back(), 0xff, bytes);
+    }
+    Pages::clear(blocks[1], bytes);
+    EXPECT_EQ(std::count(blocks[1], blocks[1] + bytes, 0), ptrdiff_t(bytes));
+    for (int i : {0, 2})
+      EXPECT_EQ(std::count(blocks[i], blocks[i] + bytes, 0), 0);
+    for (void *block : blocks)
+      pages.release(block, bytes);
+  }
 }
 
 TEST(Pool, TheLimitCountsWhatIsKept) {

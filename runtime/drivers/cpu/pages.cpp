@@ -19,11 +19,31 @@ constexpr size_t page = 4096;
 constexpr size_t hugePage = size_t(2) << 20;
 constexpr size_t regionBytes = size_t(32) << 20;
 constexpr size_t alignment = 64;
+/// From the place in its page of one block to that of the next: 17 of a page's
+/// 64 lines. Where blocks begin at one place, a walk down the columns of one
+/// and of another meets in few sets of the cache: cumprod(0) of 64 x 1024
+/// numbers took 2.7 times as long.
+constexpr size_t stagger = 17 * alignment;
 
 char *roundUp(char *address, size_t to) {
   auto number = reinterpret_cast<uintptr_t>(address);
   return reinterpret_cast<char *>((number + to - 1) / to * to);
 }
+
+char *roundDown(char *address, size_t to) {
+  return address - reinterpret_cast<uintptr_t>(address) % to;
+}
+
+/// The pages that a block has for itself: all, or those in it.
+struct OwnPages {
+  OwnPages(char *block, size_t bytes)
+      : begin(bytes >= hugePage ? roundDown(block, page)
+                                : roundUp(block, page)),
+        end(bytes >= hugePage ? roundUp(block + bytes, page)
+                              : roundDown(block + bytes, page)) {}
+  size_t bytes() const { return begin < end ? size_t(end - begin) : 0; }
+  char *begin, *end;
+};
 
 /// Aligned to huge pages: fewer page faults and TLB misses.
 char *mapHuge(size_t bytes) {
@@ -61,9 +81,14 @@ void Pages::leaveRegion() {
 }
 
 void *Pages::allocate(size_t bytes) {
-  if (bytes >= hugePage)
-    return mapHuge(bytes);
-  if (!current || regions[current].used + bytes > regionBytes) {
+  if (bytes >= hugePage) {
+    size_t shift = nextShift;
+    nextShift = (nextShift + stagger) % page;
+    char *mapped = mapHuge(shift + bytes);
+    return mapped ? mapped + shift : nullptr;
+  }
+  size_t whole = (bytes + alignment - 1) / alignment * alignment + stagger;
+  if (!current || regions[current].used + whole > regionBytes) {
     char *start = mapHuge(regionBytes);
     if (!start)
       return nullptr;
@@ -74,30 +99,36 @@ void *Pages::allocate(size_t bytes) {
   }
   Region &region = regions[current];
   char *block = current + region.used;
-  region.used += (bytes + alignment - 1) / alignment * alignment;
+  region.used += whole;
   ++region.live;
   return block;
 }
 
 void Pages::clear(void *data, size_t bytes) {
-  if (madvise(data, bytes, MADV_DONTNEED))
-    std::memset(data, 0, bytes);
+  auto *block = static_cast<char *>(data), *end = block + bytes;
+  OwnPages own(block, bytes);
+  if (!own.bytes() || madvise(own.begin, own.bytes(), MADV_DONTNEED)) {
+    std::memset(block, 0, bytes);
+    return;
+  }
+  if (block < own.begin)
+    std::memset(block, 0, size_t(own.begin - block));
+  if (own.end < end)
+    std::memset(own.end, 0, size_t(end - own.end));
 }
 
 void Pages::release(void *data, size_t bytes) {
   auto *block = static_cast<char *>(data);
+  OwnPages own(block, bytes);
   if (bytes >= hugePage) {
-    munmap(block, bytes);
+    munmap(own.begin, own.bytes());
     return;
   }
   auto found = std::prev(regions.upper_bound(block));
   auto &[start, region] = *found;
   if (--region.live > 0) {
-    // The pages at both ends are its neighbours' too.
-    char *first = roundUp(block, page);
-    char *behind = roundUp(block + bytes - (page - 1), page);
-    if (first < behind)
-      madvise(first, size_t(behind - first), MADV_DONTNEED);
+    if (own.bytes())
+      madvise(own.begin, own.bytes(), MADV_DONTNEED);
     return;
   }
   if (start == current) {

@@ -22,11 +22,12 @@ public:
   /// From this size on; smaller ones are better off elsewhere.
   static constexpr size_t smallest = size_t(128) << 10;
 
-  /// Aligned to 64 bytes, to a huge page if it holds one; nullptr: none left.
+  /// Aligned to 64 bytes; in the first page of a huge one if it is as large.
+  /// nullptr: none left.
   void *allocate(size_t bytes);
   /// `bytes` as they were asked for.
   void release(void *data, size_t bytes);
-  /// Makes whole pages zeros, of which none is resident until it is used.
+  /// Makes a block zeros, whose own pages are not resident until they are used.
   static void clear(void *data, size_t bytes);
 
 private:
@@ -40,6 +41,7 @@ private:
 
   std::map<char *, Region> regions; ///< by their first byte
   char *current = nullptr;          ///< the region that is being cut
+  size_t nextShift = 0; ///< of the next block on huge pages of its own
 };
 
 } // namespace ltc::cpu

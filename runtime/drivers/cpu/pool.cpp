@@ -91,7 +91,7 @@ void Pool::free(Block block) {
 
 void Pool::clear(Block block) {
   if (block.bytes >= Pages::smallest)
-    Pages::clear(block.data, block.bytes); // the steps are pages or more
+    Pages::clear(block.data, block.bytes);
   else
     std::memset(block.data, 0, block.bytes);
 }

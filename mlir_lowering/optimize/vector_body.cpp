@@ -82,7 +82,7 @@ static Value loadSpread(ImplicitLocOpBuilder &b, Value base,
 
 Value loadVector(ImplicitLocOpBuilder &b, Value base, ValueRange position,
                  int64_t stride, int64_t lanes, Value mask) {
-  constexpr int64_t mostVectors = 4;
+  constexpr int64_t mostVectors = 8;
   Type element = cast<MemRefType>(base.getType()).getElementType();
   auto type = VectorType::get({lanes}, element);
   if (!mask && stride > 1 && stride <= mostVectors)

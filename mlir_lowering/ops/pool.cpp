@@ -22,6 +22,12 @@ static Value inRange(Scalar s, Value i, int64_t size) {
   return s.logicalAnd(s.ge(i, 0), s.lt(i, size));
 }
 
+/// i, or the position next to it of so many. It does not ask about the other
+/// dimension: rows are read side by side wherever one position is in range.
+static Value within(Scalar s, Value i, int64_t size) {
+  return s.min(s.max(i, 0), size - 1);
+}
+
 namespace {
 /// One spatial dimension of a pooling window.
 struct Axis {
@@ -31,11 +37,18 @@ struct Axis {
   Value tap(Scalar s, Value o, int64_t tap) const {
     return s.add(s.mul(o, stride), tap * dilation - padding);
   }
+  /// Whether no window reaches beyond the elements.
+  bool fits() const {
+    return padding == 0 &&
+           (outputs - 1) * stride + (kernel - 1) * dilation < size;
+  }
   /// Whether element i is one, where it is tap of a window.
   Value holds(Scalar s, Value i) const {
-    bool always =
-        padding == 0 && (outputs - 1) * stride + (kernel - 1) * dilation < size;
-    return always ? s.number(true, DType::Bool) : inRange(s, i, size);
+    return fits() ? s.number(true, DType::Bool) : inRange(s, i, size);
+  }
+  /// Element i, or one that is there.
+  Value nearest(Scalar s, Value i) const {
+    return fits() ? i : within(s, i, size);
   }
   /// How many windows an element may lie in.
   int64_t windows() const { return (kernel + stride - 1) / stride; }
@@ -89,6 +102,13 @@ static Values indicesOf(Scalar s, int64_t rank) {
   return at;
 }
 
+/// The element at a tap, or another where the tap is beyond the border.
+static Value loadTap(Scalar s, const Window &window, Value x,
+                     llvm::ArrayRef<Value> at, Value row, Value column) {
+  return s.load(
+      x, withLast(at, window.h.nearest(s, row), window.w.nearest(s, column)));
+}
+
 /// Calls f(row, column, inside) for each tap of the window of output `at`.
 template <typename F>
 static void forEachTap(Scalar s, const Window &window, llvm::ArrayRef<Value> at,
@@ -129,7 +149,8 @@ static Values maxPool(Emit &e, const OpCall &op) {
         Value index = s.number(-1, DType::I64);
         Value seen = s.number(false, DType::Bool);
         forEachTap(s, window, at, [&](Value row, Value column, Value inside) {
-          Value v = s.loadIf(inside, x, withLast(at, row, column), lowest);
+          Value v =
+              s.select(inside, loadTap(s, window, x, at, row, column), lowest);
           Value better = s.logicalOr(s.gt(v, value), s.isNan(v));
           better = s.logicalOr(s.logicalNot(seen), better);
           better = s.logicalAnd(inside, better);
@@ -175,7 +196,8 @@ static Value averagePool(Emit &e, const OpCall &op) {
       e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
         Value sum = s.number(0.0, x.dtype());
         forEachTap(s, window, at, [&](Value row, Value column, Value inside) {
-          sum = s.add(sum, s.loadIf(inside, x, withLast(at, row, column), 0.0));
+          Value v = loadTap(s, window, x, at, row, column);
+          sum = s.add(sum, s.select(inside, v, 0.0));
         });
         Value count = divisor.at(s, at[at.size() - 2], at.back());
         return s.div(sum, count.isLiteral() ? count : s.cast(count, x.dtype()));
@@ -191,24 +213,25 @@ static Value averagePoolBackward(Emit &e, const OpCall &op) {
     Value start = s.sub(s.mul(o, axis.stride), axis.padding);
     return s.lt(i, s.add(start, axis.kernel));
   };
-  Value dx =
-      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
-        DType dtype = computeDType(grad.dtype());
-        Value sum = s.number(0.0, dtype);
-        forEachWindow(s, window, at, [&](Value row, Value column, Value valid) {
-          valid = s.logicalAnd(
-              valid, s.logicalAnd(holds(s, window.h, row, at[at.size() - 2]),
-                                  holds(s, window.w, column, at.back())));
-          Value g = s.loadIf(valid, grad, withLast(at, row, column), 0.0);
-          Value count = divisor.at(s, row, column);
-          // Windows beyond the border may have no elements at all.
-          Value share =
-              s.div(g, count.isLiteral() ? count : s.cast(count, dtype));
-          share = s.select(valid, s.rounded(share, grad.dtype()), 0.0);
-          sum = s.rounded(s.add(sum, share), grad.dtype());
-        });
-        return sum;
-      });
+  Value dx = e.generate(e.shape(op.result()), [&](Scalar s,
+                                                  llvm::ArrayRef<Value> at) {
+    DType dtype = computeDType(grad.dtype());
+    Value sum = s.number(0.0, dtype);
+    forEachWindow(s, window, at, [&](Value row, Value column, Value valid) {
+      valid = s.logicalAnd(
+          valid, s.logicalAnd(holds(s, window.h, row, at[at.size() - 2]),
+                              holds(s, window.w, column, at.back())));
+      Value near = s.load(grad, withLast(at, within(s, row, window.h.outputs),
+                                         within(s, column, window.w.outputs)));
+      Value g = s.select(valid, near, 0.0);
+      Value count = divisor.at(s, row, column);
+      // Windows beyond the border may have no elements at all.
+      Value share = s.div(g, count.isLiteral() ? count : s.cast(count, dtype));
+      share = s.select(valid, s.rounded(share, grad.dtype()), 0.0);
+      sum = s.rounded(s.add(sum, share), grad.dtype());
+    });
+    return sum;
+  });
   return e.narrow(dx, op.result());
 }
 

@@ -147,9 +147,6 @@ public:
   /// The element of a tensor at an index for each dimension, which must be in
   /// range; f16 and bf16 come as F32.
   Value load(Value tensor, llvm::ArrayRef<Value> indices);
-  /// load() where `inside` holds, else `otherwise`; reads only when inside.
-  Value loadIf(Value inside, Value tensor, llvm::ArrayRef<Value> indices,
-               Value otherwise);
   /// The size of a tensor's dimension: a literal when static.
   Value size(Value tensor, int64_t dim);
 

@@ -76,14 +76,6 @@ Value Scalar::load(Value tensor, ArrayRef<Value> indices) {
                     tensor.dtype());
 }
 
-Value Scalar::loadIf(Value inside, Value tensor, ArrayRef<Value> indices,
-                     Value otherwise) {
-  SmallVector<Value> at;
-  for (Value index : indices)
-    at.push_back(select(inside, index, number(0, DType::I64)));
-  return select(inside, load(tensor, at), otherwise);
-}
-
 Value Scalar::size(Value tensor, int64_t dim) {
   int64_t size = tensor.size(dim);
   if (!ShapedType::isDynamic(size))

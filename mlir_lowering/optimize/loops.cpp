@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/borders.h"
 #include "mlir_lowering/optimize/emit_nest.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -68,7 +69,8 @@ LogicalResult emitLoops(ModuleOp module, const Machine &machine) {
         generic = *general;
       }
       expandIndices(generic);
-      emitNest(generic, machine);
+      for (GenericOp part : splitAtBorders(generic))
+        emitNest(part, machine);
     }
   }
   return success();

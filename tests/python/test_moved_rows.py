@@ -5,6 +5,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+import torch_ltc
 
 WIDTHS = [1, 2, 7, 16, 17, 33, 129]
 DTYPES = [torch.float32, torch.float64, torch.int64, torch.int32]
@@ -29,6 +30,9 @@ MOVES = {
     "a diagonal in front": lambda x: torch.diag_embed(x, -1, 2, 0) * 2,
     "windows": lambda x: x.unfold(1, min(3, x.shape[1]), 1) * 1,
     "index": lambda x: x[:, torch.arange(x.shape[1], device=x.device)] * 1,
+    "repeated": lambda x: x.repeat(2, 3) * x.repeat(1, 3)[:1],
+    "every fifth": lambda x: x[:, ::5] * 1,
+    "every seventh, behind": lambda x: x[:, 3:].flip(1)[:, ::7] * 1,
     "last first": lambda x: x[:, torch.arange(x.shape[1], device=x.device).flip(0)],
 }
 PADS = [(2, 2), (0, 3), (4, 0), (1, 4), (-1, 2)]
@@ -54,6 +58,40 @@ def test_padding_gives_the_same_elements(mode):
                 same(lambda x, pad=pad: F.pad(x[0], pad, mode=mode) * 2, x)
                 around = (*pad, *pad[::-1])
                 same(lambda x, pad=around: F.pad(x, pad, mode=mode) * 2, x)
+
+
+WINDOWS = [
+    {"kernel_size": 3, "padding": 1},
+    {"kernel_size": 2, "stride": 1, "padding": 1},
+    {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True},
+    {"kernel_size": 5, "stride": 5, "padding": 2},
+    {"kernel_size": 7, "stride": 3, "padding": 3, "ceil_mode": True},
+]
+POOLS = {
+    "max 1d": lambda x, o: F.max_pool1d(x[0], **o),
+    "max 1d, far apart": lambda x, o: F.max_pool1d(x[0], dilation=3, **o),
+    "max 2d": lambda x, o: torch.stack(
+        [y.double() for y in F.max_pool2d(x, return_indices=True, **o)]
+    ),
+    "average 1d": lambda x, o: F.avg_pool1d(x[0], **o),
+    "average 2d": lambda x, o: F.avg_pool2d(x, count_include_pad=False, **o),
+    "average 2d of all": lambda x, o: F.avg_pool2d(x, **o) * 2,
+    "gradient": lambda x, o: torch.autograd.grad(
+        F.avg_pool2d(x.requires_grad_(), **o).square().sum(), x
+    )[0],
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_windows_reach_beyond_the_border(name):
+    with torch_ltc.settings.scope(dynamic="off"):
+        for width in WIDTHS[3:]:
+            x = (torch.arange(6 * 7 * width) * 37 % 101 - 50.0).view(2, 3, 7, width)
+            x[0, 0, 3, width // 2], x[1, 1, 2, 0] = torch.nan, -torch.inf
+            for options in WINDOWS:
+                found = POOLS[name](x.to("lazy"), options).detach().cpu()
+                wanted = POOLS[name](x.clone(), options).detach()
+                torch.testing.assert_close(found, wanted, equal_nan=True)
 
 
 def shifted(y):

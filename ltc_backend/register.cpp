@@ -24,6 +24,7 @@
 #include "ltc_backend/record/ops/fake_quantize.h"
 #include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/ops/group_norm.h"
+#include "ltc_backend/record/ops/linalg_values.h"
 #include "ltc_backend/record/ops/lstm.h"
 #include "ltc_backend/record/ops/optimizer_state.h"
 #include "ltc_backend/record/over_stock.h"
@@ -146,6 +147,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerCtcLoss(*aten);
   registerCheckedValues(*aten);
   registerGroupNorm(*aten);
+  registerLinalgValues(*aten);
   registerAttention();
   registerLstm();
   registerFakeQuantize();

@@ -4,6 +4,7 @@
 
 import pytest
 import torch
+import torch.autograd.forward_ad as fwAD
 import torch_ltc
 from torch_ltc import settings
 
@@ -164,6 +165,24 @@ def test_least_squares(driver, shape, counts):
     assert counts.fallbacks() == (
         ["record.fallback.aten::linalg_lstsq"] if by_rank else []
     )
+
+
+@pytest.mark.parametrize("values", [torch.linalg.svdvals, torch.linalg.eigvalsh])
+def test_values_without_vectors_have_eagers_bits_and_gradients(values):
+    torch.manual_seed(0)
+    x = torch.randn(40, 40)
+    x = x @ x.mT
+    assert torch.equal(values(x.to("lazy")).cpu(), values(x))
+    mine, theirs = x.to("lazy").requires_grad_(), x.clone().requires_grad_()
+    values(mine).square().sum().backward()
+    values(theirs).square().sum().backward()
+    torch.testing.assert_close(mine.grad.cpu(), theirs.grad, rtol=1e-4, atol=1e-2)
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x.to("lazy"), torch.ones(40, 40, device="lazy"))
+        tangent = fwAD.unpack_dual(values(dual)).tangent
+        dual = fwAD.make_dual(x, torch.ones(40, 40))
+        wanted = fwAD.unpack_dual(values(dual)).tangent
+    torch.testing.assert_close(tangent.cpu(), wanted, rtol=1e-3, atol=1e-3)
 
 
 def test_of_equal_calls_the_one_that_failed_is_named():

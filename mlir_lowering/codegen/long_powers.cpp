@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Within 1 ULP. x^y is 2^(y log2 x). An exponent of 1000 takes ten digits of
-// the logarithm, which is therefore made of two numbers (Dekker 1971).
+// Within 1 ULP, remainders exact. x^y is 2^(y log2 x). An exponent of 1000
+// takes ten digits of the logarithm, which is therefore made of two numbers
+// (Dekker 1971).
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/real_arithmetic.h"
@@ -130,11 +131,28 @@ Value pow(Real &f, ValueRange operands) {
   return finishPower(f, x, y, longExp2(f, exponent.high, exponent.low));
 }
 
+Value exp2(Real &f, ValueRange x) { return longExp2(f, x[0], f.constant(0.0)); }
+
+/// x - n y, exact while n is: both are multiples of the last digit of y. A
+/// quotient that rounded up to n makes it a y too small.
+Value remainder(Real &f, ValueRange operands) {
+  Value x = f.abs(operands[0]), y = f.abs(operands[1]);
+  Value quotient = f.div(x, y);
+  Value rest = f.fma(f.negate(f.truncate(quotient)), y, x);
+  rest = f.select(f.less(rest, 0.0), f.add(rest, y), rest);
+  rest = f.select(f.less(x, y), x, rest); // also of an infinite y
+  Value far = f.greater(quotient, 0x1p53);
+  Value result = f.exactWhere<arith::RemFOp>(far, rest, {x, y});
+  return f.select(f.isNaN(result), result, f.withSign(result, operands[0]));
+}
+
 } // namespace
 
 void addLongPowers(RewritePatternSet &patterns) {
-  patterns.add<Approximate<math::PowFOp>>(patterns.getContext(), pow,
-                                          /*bits=*/64);
+  MLIRContext *context = patterns.getContext();
+  patterns.add<Approximate<math::PowFOp>>(context, pow, /*bits=*/64);
+  patterns.add<Approximate<math::Exp2Op>>(context, exp2, /*bits=*/64);
+  patterns.add<Approximate<arith::RemFOp>>(context, remainder, /*bits=*/64);
 }
 
 } // namespace ltc::compiler

@@ -96,7 +96,8 @@ Value normalExp(Real &f, Value x) {
 
 Value approximateExp(Real &f, Value x, int64_t shift) {
   ExpFit fit = expFit(f);
-  x = f.select(f.greater(x, fit.most), f.constant(fit.most), x);
+  double most = fit.most - shift; // half of it overflows later
+  x = f.select(f.greater(x, most), f.constant(most), x);
   x = f.select(f.less(x, fit.least), f.constant(fit.least), x);
   ExpParts e = splitExp(f, x, fit);
   Value n = shift ? f.addInt(e.n, f.integer(shift)) : e.n;

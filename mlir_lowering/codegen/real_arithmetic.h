@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -80,6 +81,11 @@ public:
 
   mlir::ImplicitLocOpBuilder &builder() { return b; }
 
+  /// `result`, but the C library's `Op` of the operands where a condition that
+  /// holds in few lanes does.
+  template <typename Op>
+  Value exactWhere(Value isHard, Value result, mlir::ValueRange operands);
+
 private:
   mlir::Type with(mlir::Type element) const;
   mlir::Type integers() const;
@@ -100,7 +106,7 @@ mlir::Value finishPower(Real &f, mlir::Value x, mlir::Value y,
 void addLogarithms(mlir::RewritePatternSet &patterns);
 void addTrigonometry(mlir::RewritePatternSet &patterns);
 void addPowers(mlir::RewritePatternSet &patterns);
-/// sin and cos, pow, in f64.
+/// sin, cos and tan; pow, exp2 and remainders, in f64.
 void addLongTrigonometry(mlir::RewritePatternSet &patterns);
 void addLongPowers(mlir::RewritePatternSet &patterns);
 
@@ -109,6 +115,25 @@ inline constexpr int64_t kRootHalf = 0x3FE6A09E667F3BCD;
 
 /// On an op that stays as it is: the C library's, for rare arguments.
 inline constexpr llvm::StringLiteral kExact = "ltc.exact";
+
+template <typename Op>
+mlir::Value Real::exactWhere(Value isHard, Value result,
+                             mlir::ValueRange operands) {
+  auto branch = mlir::scf::IfOp::create(
+      b, any(isHard),
+      [&](mlir::OpBuilder &nested, mlir::Location loc) {
+        auto exact = Op::create(nested, loc, type, operands);
+        exact->setAttr(kExact, nested.getUnitAttr());
+        mlir::ImplicitLocOpBuilder inner(loc, nested);
+        Real g(inner, type);
+        mlir::scf::YieldOp::create(inner,
+                                   g.select(isHard, exact.getResult(), result));
+      },
+      [&](mlir::OpBuilder &nested, mlir::Location loc) {
+        mlir::scf::YieldOp::create(nested, loc, result);
+      });
+  return branch.getResult(0);
+}
 
 /// Replaces an op, in f32 or the other, by what `function` makes of its
 /// operands.

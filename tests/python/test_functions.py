@@ -36,6 +36,7 @@ UNARY = {
     "acos": [between(-1, 1)],
     "asin": [between(-1, 1)],
     "atan": [between(-4, 4)],
+    "atanh": [between(-1, 1), between(-0.01, 0.01)],
     "cos": [between(-40, 40), quarter_turns()],
     "cosh": [between(-90, 90)],
     "erf": [between(-4, 4)],

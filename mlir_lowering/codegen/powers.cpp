@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // In f32, for every argument, within 2 ULP, and so are sinh and cosh in f64;
-// remainders are exact. A power of
-// two numbers is worked out in f64, where a logarithm loses nothing that the
-// exponent could make large.
+// remainders are exact. Powers of two numbers and erfc are worked out in f64,
+// where a logarithm loses nothing that the exponent could make large.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/real_arithmetic.h"
@@ -115,6 +114,25 @@ Value exp2InDouble(Real &d, Value x) {
   return d.mul(p, d.fromBits(d.shiftLeft(d.addInt(n, d.integer(1023)), 52)));
 }
 
+/// e^(-x^2) times a polynomial of u = 1 / (1 + 0.4 x), in f64 for x >= 0; from
+/// 10.1 on it is no f32.
+Value erfc(Real &f, ValueRange x) {
+  Real d = f.doubles();
+  Value wide = d.convert(x[0]), size = d.abs(wide), one = d.constant(1.0);
+  size = d.select(d.greater(size, 10.1), d.constant(10.1), size);
+  Value u = d.div(one, d.add(d.mul(size, d.constant(0.4)), one));
+  Value p = d.polynomial(
+      u, {0.22568926218213914, 0.22535904400721415, 0.2108472925938218,
+          0.15294927531046865, 0.18788138848176753, -0.08267942765161469,
+          0.22290879078615, -0.15192741158168724, -0.03813721644079263,
+          0.0630353858095596, -0.015926384448785306});
+  constexpr double log2e = 0x1.71547652b82fep0;
+  Value exponent = d.mul(d.mul(size, size), d.constant(-log2e));
+  Value result = d.mul(exp2InDouble(d, exponent), d.mul(u, p));
+  Value behind = d.sub(d.constant(2.0), result);
+  return f.convert(d.select(d.less(wide, 0.0), behind, result));
+}
+
 Value pow(Real &f, ValueRange operands) {
   Value x = operands[0], y = operands[1], size = f.abs(x);
   Real d = f.doubles();
@@ -170,6 +188,7 @@ void addPowers(RewritePatternSet &patterns) {
     patterns.add<Approximate<math::CoshOp>>(context, cosh, bits);
     patterns.add<Approximate<math::SinhOp>>(context, sinh, bits);
   }
+  patterns.add<Approximate<math::ErfcOp>>(context, erfc);
   patterns.add<Approximate<math::PowFOp>>(context, pow);
   patterns.add<Approximate<arith::RemFOp>>(context, remainder);
 }

@@ -40,6 +40,7 @@ UNARY = {
     "cos": [between(-40, 40), quarter_turns()],
     "cosh": [between(-90, 90)],
     "erf": [between(-4, 4)],
+    "erfc": [between(-4, 4), between(4, 10.2)],
     "exp": [between(-104, 89)],
     "exp2": [between(-150, 128)],
     "expm1": [between(-2, 2)],

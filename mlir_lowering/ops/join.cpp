@@ -92,6 +92,16 @@ static Value pixelUnshuffle(Emit &e, const OpCall &op) {
   return e.reshape(e.permute(blocks, {0, 2, 4, 1, 3}), op.result());
 }
 
+/// Channels in groups, the first of each group first.
+static Value channelShuffle(Emit &e, const OpCall &op) {
+  Value x = op["self"];
+  int64_t batch = x.size(0), channels = x.size(1),
+          groups = op.integer("groups");
+  int64_t positions = x.tensorType().getNumElements() / (batch * channels);
+  Value grouped = e.reshape(x, {batch, groups, channels / groups, positions});
+  return e.reshape(e.transpose(grouped, 1, 2), op.result());
+}
+
 static bool hasElements(const OpCall &op) {
   auto type = op["self"].tensorType();
   return type.hasStaticShape() && type.getNumElements() > 0;
@@ -113,6 +123,9 @@ void addJoinOps(OpTable &t) {
       .when(hasElements);
   t.structured("aten::pixel_shuffle", pixelShuffle).when(hasElements);
   t.structured("aten::pixel_unshuffle", pixelUnshuffle).when(hasElements);
+  t.structured({"aten::channel_shuffle", "aten::native_channel_shuffle"},
+               channelShuffle)
+      .when(hasElements);
 }
 
 } // namespace ltc::compiler

@@ -29,6 +29,10 @@ static Value sum(Emit &e, const OpCall &op) {
                   op.result());
 }
 
+static Value countNonzero(Emit &e, const OpCall &op) {
+  return e.reduceSum(e.ne(op["self"], 0), reducedDims(op), /*keepdim=*/false);
+}
+
 static Value nanSum(Emit &e, const OpCall &op) {
   Value x = e.map(e.cast(op["self"], sumDType(op.result().dtype)),
                   [](Scalar s, Value v) {
@@ -222,6 +226,9 @@ static bool countsIntegers(const OpCall &op) {
 
 void addReduceOps(OpTable &t) {
   t.structured({"aten::sum", "aten::sum.dim_IntList"}, sum).anySize();
+  t.structured({"aten::count_nonzero", "aten::count_nonzero.dim_IntList"},
+               countNonzero)
+      .anySize();
   t.structured("aten::nansum", nanSum).anySize();
   t.structured({"aten::mean", "aten::mean.dim"}, mean).anySize();
   t.structured({"aten::prod", "aten::prod.dim_int"}, prod).anySize();

@@ -204,6 +204,16 @@ func.func @min_dim(%a0: tensor<5x5x5xf32>) -> (tensor<5x5xf32>, tensor<5x5xi64>)
   return %r#0, %r#1 : tensor<5x5xf32>, tensor<5x5xi64>
 }
 
+// CHECK-LABEL: func.func @count_nonzero_dim_IntList(
+func.func @count_nonzero_dim_IntList(%a0: tensor<2x3xf32>) -> (tensor<2xi64>) {
+  // CHECK: arith.cmpf une
+  // CHECK: linalg.generic {{.*}}"reduction"
+  // CHECK: arith.addi {{.*}} : i64
+  %r = ltc.op "aten::count_nonzero.dim_IntList"(self = %a0, dim = array<i64: 1>) node 0
+    : (tensor<2x3xf32>) -> (tensor<2xi64>)
+  return %r : tensor<2xi64>
+}
+
 // CHECK-LABEL: func.func @nansum(
 func.func @nansum(%a0: tensor<2xf32>) -> (tensor<f32>) {
   // CHECK: arith.cmpf uno

@@ -10,6 +10,7 @@
 #include "tensor_slot.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
 #include <torch/library.h>
 
 namespace ltc::backend {
@@ -18,25 +19,53 @@ static constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 static thread_local Placement *inForce = nullptr;
 static bool installed = false;
 
+/// The memory of a result for a plain tensor of the CPU; undefined if none is.
+static at::Tensor resultFor(at::IntArrayRef size,
+                            std::optional<at::ScalarType> dtype,
+                            std::optional<at::Layout> layout,
+                            std::optional<at::Device> device,
+                            std::optional<bool> pinMemory) {
+  bool plain = layout.value_or(at::kStrided) == at::kStrided &&
+               device.value_or(at::kCPU).is_cpu() && !pinMemory.value_or(false);
+  Placement *placement = Placement::current();
+  if (!placement || !plain)
+    return {};
+  return placement->take(size,
+                         dtype.value_or(at::get_default_dtype_as_scalartype()));
+}
+
 static at::Tensor emptyOrResult(c10::SymIntArrayRef size,
                                 std::optional<at::ScalarType> dtype,
                                 std::optional<at::Layout> layout,
                                 std::optional<at::Device> device,
                                 std::optional<bool> pinMemory,
                                 std::optional<at::MemoryFormat> format) {
-  bool plain = layout.value_or(at::kStrided) == at::kStrided &&
-               device.value_or(at::kCPU).is_cpu() &&
-               !pinMemory.value_or(false) &&
-               format.value_or(at::MemoryFormat::Contiguous) ==
-                   at::MemoryFormat::Contiguous;
   auto sizes = c10::asIntArrayRefSlowOpt(size);
-  if (Placement *placement = Placement::current(); placement && plain && sizes)
-    if (at::Tensor result = placement->take(
-            *sizes, dtype.value_or(at::get_default_dtype_as_scalartype()));
+  if (sizes && format.value_or(at::MemoryFormat::Contiguous) ==
+                   at::MemoryFormat::Contiguous)
+    if (at::Tensor result = resultFor(*sizes, dtype, layout, device, pinMemory);
         result.defined())
       return result;
   c10::impl::ExcludeDispatchKeyGuard below(kKey);
   return at::empty_symint(size, dtype, layout, device, pinMemory, format);
+}
+
+/// What clone() asks for.
+static at::Tensor emptyStridedOrResult(c10::SymIntArrayRef size,
+                                       c10::SymIntArrayRef stride,
+                                       std::optional<at::ScalarType> dtype,
+                                       std::optional<at::Layout> layout,
+                                       std::optional<at::Device> device,
+                                       std::optional<bool> pinMemory) {
+  auto sizes = c10::asIntArrayRefSlowOpt(size);
+  auto strides = c10::asIntArrayRefSlowOpt(stride);
+  if (sizes && strides && *strides == c10::contiguous_strides(*sizes))
+    if (at::Tensor result = resultFor(*sizes, dtype, layout, device, pinMemory);
+        result.defined())
+      return result;
+  c10::impl::ExcludeDispatchKeyGuard below(kKey);
+  return at::empty_strided_symint(size, stride, dtype, layout, device,
+                                  pinMemory);
 }
 
 void installPlacement() {
@@ -49,6 +78,7 @@ void installPlacement() {
     return;
   all.fallback(torch::CppFunction::makeFallthrough());
   aten.impl("empty.memory_format", emptyOrResult);
+  aten.impl("empty_strided", emptyStridedOrResult);
   installed = true;
 }
 

@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Convolutions, attention and others return tensors that they allocate with
-// at::empty. Between allocation and return nobody cares where that memory is,
-// so it may be the result's own: this saves the copy and the page faults of
-// fresh memory. A dispatch key that PyTorch keeps for modes, and that is on
-// for the calling thread only, brings at::empty here.
+// at::empty, or by cloning an operand. Between allocation and return nobody
+// cares where that memory is, so it may be the result's own: this saves the
+// copy and the page faults of fresh memory. A dispatch key that PyTorch keeps
+// for modes, and that is on for the calling thread only, brings at::empty and
+// at::empty_strided here.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,9 +25,9 @@ namespace ltc::backend {
 /// Registers with the dispatcher. Once, before the first kernel runs.
 void installPlacement();
 
-/// While it lives, at::empty on this thread hands out the memory of each dense
-/// result once, to the first that asks for its shape and type. That may be a
-/// temporary or another result: compare addresses afterwards.
+/// While it lives, at::empty and its like on this thread hands out the memory
+/// of each dense result once, to the first that asks for its shape and type.
+/// That may be a temporary or another result: compare addresses afterwards.
 class Placement {
 public:
   explicit Placement(std::span<const KernelView> results);

@@ -300,6 +300,19 @@ TEST(Kernels, ConvolutionAllocatesInTheResult) {
   EXPECT_TRUE(same(kernel.results[0], at::conv2d(x, w, b, 1, 1)));
 }
 
+TEST(Kernels, AnOperandIsClonedIntoTheResult) {
+  at::Tensor x = randn({4, 6}), index = at::tensor({1, 3}, at::kLong);
+  KernelCall kernel(
+      "aten::index_fill.int_Scalar(self=%0, dim=1, index=%1, value=2.0)",
+      {x, index}, {at::empty({4, 6})});
+  ASSERT_TRUE(kernel.run());
+  Counter &copies = counter("execute.result_copies");
+  int64_t before = copies.get();
+  ASSERT_TRUE(kernel.run());
+  EXPECT_EQ(copies.get(), before);
+  EXPECT_TRUE(same(kernel.results[0], at::index_fill(x, 1, index, 2.0)));
+}
+
 TEST(Kernels, ZerosThatATenNeverStores) {
   at::Tensor wanted = at::zeros({3, 4});
   EXPECT_TRUE(same(runCall("aten::_efficientzerotensor(size=[3, 4], dtype=f32)",

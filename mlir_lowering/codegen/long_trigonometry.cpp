@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Within 1 ULP. An angle is reduced to a rest in two parts (Cody and
+// Within 1 ULP, tan 1.1. An angle is reduced to a rest in two parts (Cody and
 // Waite 1980). Large angles, and those so near to a quarter turn that the rest
 // has too few digits, rare in one vector, are left to the C library.
 //

@@ -43,6 +43,16 @@ func.func @channel_shuffle(%a0: tensor<2x6x3x3xf32>) -> (tensor<2x6x3x3xf32>) {
   return %r : tensor<2x6x3x3xf32>
 }
 
+// CHECK-LABEL: func.func @native_channel_shuffle(
+func.func @native_channel_shuffle(%a0: tensor<2x6x3x3xf32>) -> (tensor<2x6x3x3xf32>) {
+  // CHECK: tensor.expand_shape {{.*}} into tensor<2x2x3x9xf32>
+  // CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<2x2x3x9xf32>) outs(%{{.*}} : tensor<2x3x2x9xf32>)
+  // CHECK: tensor.expand_shape
+  %r = ltc.op "aten::native_channel_shuffle"(self = %a0, groups = 2 : i64) node 0
+    : (tensor<2x6x3x3xf32>) -> (tensor<2x6x3x3xf32>)
+  return %r : tensor<2x6x3x3xf32>
+}
+
 // CHECK-LABEL: func.func @reflection_pad1d(
 func.func @reflection_pad1d(%a0: tensor<1x3xf32>) -> (tensor<1x4xf32>) {
   // CHECK: math.absi

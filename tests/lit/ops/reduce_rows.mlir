@@ -204,6 +204,16 @@ func.func @min_dim(%a0: tensor<5x5x5xf32>) -> (tensor<5x5xf32>, tensor<5x5xi64>)
   return %r#0, %r#1 : tensor<5x5xf32>, tensor<5x5xi64>
 }
 
+// CHECK-LABEL: func.func @count_nonzero(
+func.func @count_nonzero(%a0: tensor<3xf32>) -> (tensor<i64>) {
+  // CHECK: arith.cmpf une
+  // CHECK: linalg.generic {{.*}}"reduction"
+  // CHECK: arith.addi {{.*}} : i64
+  %r = ltc.op "aten::count_nonzero"(self = %a0, dim = none) node 0
+    : (tensor<3xf32>) -> (tensor<i64>)
+  return %r : tensor<i64>
+}
+
 // CHECK-LABEL: func.func @count_nonzero_dim_IntList(
 func.func @count_nonzero_dim_IntList(%a0: tensor<2x3xf32>) -> (tensor<2xi64>) {
   // CHECK: arith.cmpf une

@@ -35,8 +35,8 @@ bool isMask(const Tensor &t, const Tensor &query, const Tensor &key) {
          t.stride(3) == 1;
 }
 
-bool isFew(const Tensor &query) {
-  return query.size(2) > 0 && query.size(2) < kFewQueries;
+bool areFew(const Tensor &query, const Tensor &key) {
+  return query.size(2) > 0 && query.size(2) < kFewQueries && key.size(2) > 0;
 }
 
 } // namespace
@@ -48,7 +48,7 @@ bool attentionPays(const Tensor &query, const Tensor &key, const Tensor &value,
   return blockKernelPays() && (type == at::kFloat || type == at::kBFloat16) &&
          query.dim() == 4 && isRegular(query, query) && isRegular(key, query) &&
          isRegular(value, query) && key.size(2) == value.size(2) &&
-         (isFew(query) || attentionBackwardPays(query, key)) &&
+         (areFew(query, key) || attentionBackwardPays(query, key)) &&
          query.size(3) >= kAttentionLanes && query.size(3) <= kWidest &&
          isMask(mask, query, key);
 }

@@ -38,8 +38,9 @@ public:
     if (parts.empty() || 2 * simple < extent)
       return {op};
     SmallVector<GenericOp> made;
-    llvm::stable_sort(parts,
-                      [](Part a, Part b) { return a.size() > b.size(); });
+    llvm::sort(parts, [](Part a, Part b) {
+      return a.size() != b.size() ? a.size() > b.size() : a.begin < b.begin;
+    });
     for (Part part : parts)
       made.push_back(emit(part));
     op.erase();

@@ -27,20 +27,16 @@ constexpr int64_t kKeys = 512;
 class FewQueries {
 public:
   FewQueries(const Attention &of, Tensor &output, Tensor &logSums,
-             int64_t batch, int64_t head)
+             int64_t batch, int64_t number)
       : of(of), count(of.query.size(2)), width(of.query.size(3)),
-        key(of.key, batch, head), value(of.value, batch, head),
-        output(output, batch, head), mask(maskOf(of.mask, batch, head)),
-        logSums(logSums.mutable_data_ptr<float>() + batch * logSums.stride(0) +
-                head * logSums.stride(1)),
-        logSumStride(logSums.stride(2)) {
+        head(of, output, logSums, batch, number) {
     static thread_local Scratch scratch;
-    HeadRows query(of.query, batch, head);
-    int64_t forQueries = query.roomFor(count), forKeys = key.roomFor(kKeys);
+    int64_t forQueries = head.query.roomFor(count),
+            forKeys = head.key.roomFor(kKeys);
     Room room(scratch.reserve(kKeys + 2 * forQueries + 2 * forKeys));
     scores = room.take(kKeys);
-    queries = query.read(0, count, room.take(forQueries));
-    sums = this->output.begin(0, room.take(forQueries));
+    queries = head.query.read(0, count, room.take(forQueries));
+    sums = head.output.begin(0, room.take(forQueries));
     forKey = room.take(forKeys);
     forValue = room.take(forKeys);
   }
@@ -53,21 +49,21 @@ public:
       meet(from, std::min(kKeys, last - from));
     for (int64_t q = 0; q < count; ++q) {
       scaleRow(1 / softmax[q].divisor(), width, sums.row(q));
-      logSums[q * logSumStride] = softmax[q].logSum();
+      head.logSum(q) = softmax[q].logSum();
     }
-    output.finish(0, count, sums);
+    head.output.finish(0, count, sums);
   }
 
 private:
   void meet(int64_t from, int64_t some) {
-    Rows<const float> keys = key.read(from, some, forKey),
-                      values = value.read(from, some, forValue);
+    Rows<const float> keys = head.key.read(from, some, forKey),
+                      values = head.value.read(from, some, forValue);
     for (int64_t q = 0; q < count; ++q) {
       int64_t seen = std::clamp<int64_t>(keysBefore(of, q + 1) - from, 0, some);
       if (seen == 0)
         continue;
       multiplyRows(keys, seen, width, queries.row(q), scores);
-      const float *added = mask.data ? mask.row(q) + from : nullptr;
+      const float *added = head.mask.data ? head.mask.row(q) + from : nullptr;
       float earlier =
           weighScores(of.scale, added, seen, seen, scores, softmax[q]);
       if (from != 0)
@@ -78,10 +74,7 @@ private:
 
   const Attention &of;
   const int64_t count, width;
-  const HeadRows key, value, output;
-  const Rows<const float> mask;
-  float *logSums;
-  int64_t logSumStride;
+  const AttentionHead head;
   float *scores; ///< of one query
   Rows<const float> queries{};
   Rows<float> sums{}; ///< of weights times values

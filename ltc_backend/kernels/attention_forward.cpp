@@ -29,26 +29,21 @@ constexpr int64_t kChunk = 256, kStride = strideOf(kTileKeys);
 class Forward {
 public:
   Forward(const Attention &of, Tensor &output, Tensor &logSums, int64_t batch,
-          int64_t head, int64_t first)
+          int64_t number, int64_t first)
       : of(of), width(of.query.size(3)), first(first),
         end(std::min(of.query.size(2), first + kChunk)),
-        key(of.key, batch, head), value(of.value, batch, head),
-        output(output, batch, head), mask(maskOf(of.mask, batch, head)),
-        logSums(logSums.mutable_data_ptr<float>() + batch * logSums.stride(0) +
-                head * logSums.stride(1)),
-        logSumStride(logSums.stride(2)) {
+        head(of, output, logSums, batch, number) {
     static thread_local Scratch scratch;
-    HeadRows query(of.query, batch, head);
-    int64_t forQueries = query.roomFor(kChunk),
-            forKeys = key.roomFor(kTileKeys);
+    int64_t forQueries = head.query.roomFor(kChunk),
+            forKeys = head.key.roomFor(kTileKeys);
     Room room(scratch.reserve(Panels::roomFor(width, kTileKeys) +
                               Panels::roomFor(kTileKeys, width) +
                               kTileRows * kStride + 2 * forQueries + forKeys));
     keys = room.takePanels(width, kTileKeys);
     values = room.takePanels(kTileKeys, width);
     scores = {room.take(kTileRows * kStride), kStride};
-    queries = query.read(first, end - first, room.take(forQueries));
-    sums = this->output.begin(first, room.take(forQueries));
+    queries = head.query.read(first, end - first, room.take(forQueries));
+    sums = head.output.begin(first, room.take(forQueries));
     widened = room.take(forKeys);
   }
 
@@ -56,18 +51,19 @@ public:
     for (int64_t from = 0, last = keysBefore(of, end); from < last;
          from += kTileKeys) {
       int64_t count = std::min(kTileKeys, last - from);
-      keys.fill(
-          matrixOf(key.read(from, count, widened), count, width).transposed());
-      values.fill(matrixOf(value.read(from, count, widened), count, width));
+      keys.fill(matrixOf(head.key.read(from, count, widened), count, width)
+                    .transposed());
+      values.fill(
+          matrixOf(head.value.read(from, count, widened), count, width));
       for (int64_t row = first; row < end; row += kTileRows)
         weigh(row, std::min(kTileRows, end - row), from, count);
     }
     for (int64_t row = first; row < end; ++row) {
       const RunningSoftmax &weights = softmax[row - first];
       scaleRow(1 / weights.divisor(), width, sums.row(row - first));
-      logSums[row * logSumStride] = weights.logSum();
+      head.logSum(row) = weights.logSum();
     }
-    output.finish(first, end - first, sums);
+    head.output.finish(first, end - first, sums);
   }
 
 private:
@@ -82,7 +78,8 @@ private:
     for (int64_t r = 0; r < rows; ++r) {
       int64_t its =
           std::clamp<int64_t>(keysBefore(of, row + r + 1) - from, 0, seen);
-      const float *added = mask.data ? mask.row(row + r) + from : nullptr;
+      const float *added =
+          head.mask.data ? head.mask.row(row + r) + from : nullptr;
       float earlier = weighScores(of.scale, added, its, seen, scores.row(r),
                                   softmax[row + r - first]);
       if (from != 0)
@@ -94,10 +91,7 @@ private:
 
   const Attention &of;
   const int64_t width, first, end;
-  const HeadRows key, value, output;
-  const Rows<const float> mask;
-  float *logSums;
-  int64_t logSumStride;
+  const AttentionHead head;
   Rows<const float> queries{};
   Rows<float> sums{}; ///< of weights times values
   Panels keys{}, values{};

@@ -30,6 +30,27 @@ inline Rows<const float> maskOf(const at::Tensor &t, int64_t batch,
           step(2)};
 }
 
+/// What a call has of one head.
+struct AttentionHead {
+  AttentionHead(const Attention &of, at::Tensor &output, at::Tensor &logSums,
+                int64_t batch, int64_t head)
+      : query(of.query, batch, head), key(of.key, batch, head),
+        value(of.value, batch, head), output(output, batch, head),
+        mask(maskOf(of.mask, batch, head)),
+        logSums(logSums.mutable_data_ptr<float>() + batch * logSums.stride(0) +
+                head * logSums.stride(1)),
+        logSumStride(logSums.stride(2)) {}
+
+  float &logSum(int64_t query) const { return logSums[query * logSumStride]; }
+
+  const HeadRows query, key, value, output;
+  const Rows<const float> mask;
+
+private:
+  float *const logSums;
+  const int64_t logSumStride;
+};
+
 /// The number of keys that the queries before `end` see.
 inline int64_t keysBefore(const Attention &of, int64_t end) {
   int64_t keys = of.key.size(2);

@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 #include "block_product.h"
 
+#include "wide_vectors.h"
+
 #include <ATen/ceil_div.h>
 
 #include <algorithm>
@@ -19,20 +21,14 @@
 #include <iterator>
 #include <utility>
 
-#if defined(__x86_64__)
-#define LTC_AVX512 __attribute__((target("avx512f")))
-#else
-#define LTC_AVX512
-#endif
-
 namespace ltc::backend {
 namespace {
 
 constexpr int64_t kVectors = kPanelCols / kLineFloats;
 constexpr int64_t kTileRows = 6;
 
-using Vector __attribute__((vector_size(64))) = float;
-using InMemory __attribute__((vector_size(64), aligned(4), may_alias)) = float;
+using Vector = WideVector;
+using InMemory = WideInMemory;
 
 struct Tile {
   int64_t depth;

@@ -6,18 +6,15 @@
 //===----------------------------------------------------------------------===//
 #include "winograd_transforms.h"
 
-#if defined(__x86_64__)
-#define LTC_AVX512 __attribute__((target("avx512f")))
-#else
-#define LTC_AVX512
-#endif
+#include "wide_vectors.h"
+
 #define LTC_INLINE LTC_AVX512 __attribute__((always_inline)) static inline
 
 namespace ltc::backend {
 namespace {
 
-using Vector __attribute__((vector_size(64))) = float;
-using InMemory __attribute__((vector_size(64), aligned(4), may_alias)) = float;
+using Vector = WideVector;
+using InMemory = WideInMemory;
 
 struct Four {
   Vector at[kSpots];

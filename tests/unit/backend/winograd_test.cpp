@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/kernels/winograd.h"
 
+#include "kernel_call.h"
 #include "ltc_backend/kernels/block_product.h"
 #include "ltc_backend/parallel.h"
 
@@ -16,6 +17,7 @@
 #include <limits>
 
 using namespace ltc::backend;
+using ltc::backend::test::KernelCall;
 
 namespace {
 
@@ -111,6 +113,27 @@ TEST_F(Winograd2d, IsTheConvolution) {
           << weight.sizes();
     }
   }
+}
+
+/// Bit for bit, where another sum would round differently.
+TEST_F(Winograd2d, IsWhatAGraphCalls) {
+  at::Tensor input = at::randn({2, 64, 16, 16}),
+             weight = at::randn({64, 64, 3, 3}),
+             grad = gradFor(input, weight, 1);
+  Results wanted(input, weight, {}, 1, grad);
+  const std::string rest = "stride=[1, 1], padding=[1, 1], dilation=[1, 1], "
+                           "transposed=false, output_padding=[0, 0], groups=1";
+  KernelCall forward("aten::convolution(input=%0, weight=%1, " + rest + ")",
+                     {input, weight}, {at::empty_like(grad)});
+  ASSERT_TRUE(forward.run());
+  EXPECT_TRUE(forward.results[0].equal(wanted.output.inside));
+  KernelCall backward(
+      "aten::convolution_backward(grad_output=%0, input=%1, weight=%2, " +
+          rest + ", output_mask=[true, true, false])",
+      {grad, input, weight}, {at::empty_like(input), at::empty_like(weight)});
+  ASSERT_TRUE(backward.run());
+  EXPECT_TRUE(backward.results[0].equal(wanted.gradInput.inside));
+  EXPECT_TRUE(backward.results[1].equal(wanted.gradWeight.inside));
 }
 
 TEST_F(Winograd2d, GivesTheSameOnAnyNumberOfThreads) {

@@ -7,19 +7,21 @@
 #include "convolution.h"
 
 #include "../parallel.h"
+#include "patch_convolution.h"
 #include "winograd.h"
 
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/sum.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace ltc::backend {
 namespace {
 
-bool isOnes(const c10::IValue &list) {
-  return std::ranges::all_of(list.toIntVector(),
-                             [](int64_t value) { return value == 1; });
+bool isOnes(at::IntArrayRef list) {
+  return std::ranges::all_of(list, [](int64_t value) { return value == 1; });
 }
 
 bool areDense(c10::ArrayRef<at::Tensor> tensors) {
@@ -31,33 +33,54 @@ bool areDense(c10::ArrayRef<at::Tensor> tensors) {
 /// The stride and all else of a convolution, from argument `first` on.
 struct Geometry {
   Geometry(const Stack &a, size_t first)
-      : padding(a[first + 1].toIntVector()),
-        isPlain(isOnes(a[first]) && isOnes(a[first + 2]) &&
-                !a[first + 3].toBool() && a[first + 5].toInt() == 1 &&
-                !padding.empty() && padding.front() == padding.back()) {}
+      : stride(a[first].toIntVector()), padding(a[first + 1].toIntVector()),
+        dilation(a[first + 2].toIntVector()),
+        isDirect(!a[first + 3].toBool() && a[first + 5].toInt() == 1) {}
 
   bool pays(Winograd which, const at::Tensor &input,
             const at::Tensor &weight) const {
-    return isPlain &&
+    return isDirect && isOnes(stride) && isOnes(dilation) && !padding.empty() &&
+           padding.front() == padding.back() &&
            winogradPays(which, input.sizes(), weight.sizes(), padding[0]);
   }
 
-  const std::vector<int64_t> padding;
-  const bool isPlain; ///< not strided, dilated, transposed or grouped
+  /// Where there is one that patchConvolution() is the faster way for.
+  std::optional<Window> window(const at::Tensor &input,
+                               const at::Tensor &weight,
+                               const at::Tensor &output) const {
+    size_t dims = weight.dim() - 2;
+    if (!isDirect || dims < 1 || dims > 2 || stride.size() != dims ||
+        padding.size() != dims || dilation.size() != dims)
+      return std::nullopt;
+    auto pair = [&](at::IntArrayRef list, int64_t absent) {
+      return std::array{dims == 2 ? list[0] : absent, list.back()};
+    };
+    Window window{pair(weight.sizes().slice(2), 1), pair(stride, 1),
+                  pair(padding, 0), pair(dilation, 1)};
+    if (!patchesPay(input.sizes(), weight.sizes(), output.sizes(), window))
+      return std::nullopt;
+    return window;
+  }
+
+  const std::vector<int64_t> stride, padding, dilation;
+  const bool isDirect; ///< not transposed or grouped
 };
 
-} // namespace
-
+template <bool winograd, bool im2col>
 bool tryConvolution(const Stack &a, c10::ArrayRef<at::Tensor> results,
                     const at::Generator &) {
   const at::Tensor &input = a[0].toTensor(), &weight = a[1].toTensor();
   at::Tensor bias = a[2].isNone() ? at::Tensor() : a[2].toTensor();
+  if (!areDense({input, weight, results[0]}) ||
+      (bias.defined() && !areDense({bias})))
+    return false;
   Geometry geometry(a, 3);
-  return geometry.pays(Winograd::Convolution, input, weight) &&
-         areDense({input, weight, results[0]}) &&
-         (!bias.defined() || areDense({bias})) &&
-         winogradConvolution(input, weight, bias, geometry.padding[0],
-                             results[0]);
+  if (winograd && geometry.pays(Winograd::Convolution, input, weight))
+    return winogradConvolution(input, weight, bias, geometry.padding[0],
+                               results[0]);
+  auto window =
+      im2col ? geometry.window(input, weight, results[0]) : std::nullopt;
+  return window && patchConvolution(input, weight, bias, *window, results[0]);
 }
 
 bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
@@ -98,6 +121,19 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
   if (left[1])
     gradWeight.copy_(leftWeight);
   return true;
+}
+
+} // namespace
+
+DirectCall convolutionCall(const Optimizations &allowed) {
+  if (allowed.winograd)
+    return allowed.im2col ? tryConvolution<true, true>
+                          : tryConvolution<true, false>;
+  return allowed.im2col ? tryConvolution<false, true> : nullptr;
+}
+
+DirectCall convolutionBackwardCall(const Optimizations &allowed) {
+  return allowed.winograd ? tryConvolutionBackward : nullptr;
 }
 
 } // namespace ltc::backend

@@ -8,15 +8,15 @@
 
 #include "direct.h"
 
+#include "ltc/optimizations.h"
+
 namespace ltc::backend {
 
-/// aten::convolution where winograd.h has a faster one, or false.
-bool tryConvolution(const Stack &arguments, c10::ArrayRef<at::Tensor> results,
-                    const at::Generator &);
+/// aten::convolution where there is a faster one than ATen's among those that
+/// are allowed; null where there is none.
+DirectCall convolutionCall(const Optimizations &allowed);
 
 /// aten::convolution_backward, whose results are those that it is asked for.
-bool tryConvolutionBackward(const Stack &arguments,
-                            c10::ArrayRef<at::Tensor> results,
-                            const at::Generator &);
+DirectCall convolutionBackwardCall(const Optimizations &allowed);
 
 } // namespace ltc::backend

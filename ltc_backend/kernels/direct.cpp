@@ -177,22 +177,17 @@ bool flashAttentionBackward(const Stack &a, Results r, const at::Generator &) {
   return true;
 }
 
-/// Nothing that the setting `without` names.
-bool isAllowed(std::string_view name) {
-  return !name.starts_with("aten::convolution") ||
-         Optimizations::without(settings().without)->winograd;
-}
-
-} // namespace
-
-DirectCall directCall(const CallPlan &plan) {
+DirectCall callOf(std::string_view name) {
+  Optimizations allowed = *Optimizations::without(settings().without);
+  if (name == "aten::convolution")
+    return convolutionCall(allowed);
+  if (name == "aten::convolution_backward")
+    return convolutionBackwardCall(allowed);
   static const std::unordered_map<std::string_view, DirectCall> table = {
       {"aten::mm", mm},
       {"aten::bmm", bmm},
       {"aten::addmm", addmm},
       {"aten::baddbmm", baddbmm},
-      {"aten::convolution", tryConvolution},
-      {"aten::convolution_backward", tryConvolutionBackward},
       {"aten::cumsum", cumsum},
       {"aten::index_put", indexPut},
       {"aten::native_dropout", nativeDropout},
@@ -200,13 +195,17 @@ DirectCall directCall(const CallPlan &plan) {
       {"aten::_scaled_dot_product_flash_attention_for_cpu_backward",
        flashAttentionBackward},
   };
-  auto found = table.find(plan.name);
+  auto found = table.find(name);
+  return found != table.end() ? found->second : nullptr;
+}
+
+} // namespace
+
+DirectCall directCall(const CallPlan &plan) {
   size_t returned = std::ranges::count(plan.wanted, true);
   if (plan.wanted.empty())
     returned = plan.op.schema().returns().size();
-  bool complete = plan.results == returned;
-  bool isOurs = found != table.end() && complete && isAllowed(plan.name);
-  return isOurs ? found->second : nullptr;
+  return plan.results == returned ? callOf(plan.name) : nullptr;
 }
 
 } // namespace ltc::backend

@@ -44,13 +44,36 @@ def assert_close(found, wanted):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "sizes", [(8, 64, 64, 12, 12), (2, 80, 96, 25, 18), (1, 4, 32, 20, 20)]
+    "sizes",
+    [
+        (8, 64, 64, 12, 12),
+        (2, 80, 96, 25, 18),
+        (1, 4, 32, 20, 20),
+        (6, 48, 40, 5, 5),
+    ],
 )
 def test_results_and_gradients(form, sizes):
     groups = FORMS[form].get("groups", 1)
     tensors = operands(*sizes, groups=groups)
     found = results("lazy", tensors, **FORMS[form])
     assert_close(found, results("cpu", tensors, **FORMS[form]))
+
+
+@pytest.mark.parametrize("form", [{}, {"stride": 5}, {"padding": "same"}])
+def test_sound(form):
+    tensors = [
+        torch.randn(2, 24, 320, generator=NUMBERS),
+        torch.randn(64, 24, 9, generator=NUMBERS) / 10,
+        torch.randn(64, generator=NUMBERS),
+    ]
+
+    def results(device):
+        moved = [t.to(device, copy=True).requires_grad_() for t in tensors]
+        output = F.conv1d(*moved, **form)
+        output.square().sum().backward()
+        return [t.detach().cpu() for t in (output, *(t.grad for t in moved))]
+
+    assert_close(results("lazy"), results("cpu"))
 
 
 @pytest.mark.parametrize("frozen", range(3))
@@ -75,6 +98,17 @@ def test_what_is_not_finite_stays_where_it_is(value):
         torch.testing.assert_close(f, w, rtol=1e-4, atol=1e-4, equal_nan=True)
 
 
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_a_weight_that_is_not_finite_times_the_zeros_around_an_image(value):
+    images, weight, bias = operands(2, 16, 32, 4, 4)
+    weight[3, 2, 0, 0] = float(value)
+    found = F.conv2d(*(t.to("lazy") for t in (images, weight, bias)), padding=1)
+    wanted = F.conv2d(images, weight, bias, padding=1)
+    torch.testing.assert_close(
+        found.cpu(), wanted, rtol=1e-4, atol=1e-4, equal_nan=True
+    )
+
+
 def test_a_large_number_reaches_its_own_places_only():
     images, weight, _ = operands(4, 64, 64, 16, 16)
     images[1, 2, 7, 4] = 1e12
@@ -88,7 +122,7 @@ def test_a_large_number_reaches_its_own_places_only():
 
 def test_without_it_the_kernels_are_eagers():
     tensors = operands(8, 64, 64, 20, 12)
-    with torch_ltc.settings.scope(without="winograd", cache="off"):
+    with torch_ltc.settings.scope(without="winograd,im2col", cache="off"):
         found = results("lazy", tensors, padding=1)
     for f, w in zip(found, results("cpu", tensors, padding=1), strict=True):
         assert torch.equal(f, w)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/kernels/winograd.h"
 
+#include "guarded.h"
 #include "kernel_call.h"
 #include "ltc_backend/kernels/block_product.h"
 #include "ltc_backend/parallel.h"
@@ -17,23 +18,10 @@
 #include <limits>
 
 using namespace ltc::backend;
+using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
 
 namespace {
-
-/// A result in the middle of memory that is not its own.
-struct Guarded {
-  explicit Guarded(at::IntArrayRef sizes)
-      : all(at::full({c10::multiply_integers(sizes) + 2 * kRoom}, 7.0f)),
-        inside(all.slice(0, kRoom, all.size(0) - kRoom).view(sizes)) {}
-  bool isUntouched() const {
-    return (all.slice(0, 0, kRoom) == 7).all().item<bool>() &&
-           (all.slice(0, -kRoom) == 7).all().item<bool>();
-  }
-
-  static constexpr int64_t kRoom = 64;
-  at::Tensor all, inside;
-};
 
 /// A convolution and its gradients by Winograd's method.
 struct Results {

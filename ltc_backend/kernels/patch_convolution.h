@@ -1,0 +1,39 @@
+//===- patch_convolution.h - Convolutions as products -----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The weight, read where it lies, times the patches that the window sees
+// (im2col), of which a few panels exist at a time. oneDNN's kernels want the
+// weight and the images in an order of their own, which takes them longer than
+// the sums where images are small, and is done anew at each call.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "patches.h"
+
+#include "ltc/types.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace ltc::backend {
+
+/// Whether patchConvolution() is faster than oneDNN's on this processor, for a
+/// weight (K, C, rows, columns) or (K, C, columns).
+LTC_API bool patchesPay(at::IntArrayRef input, at::IntArrayRef weight,
+                        at::IntArrayRef output, const Window &window);
+
+/// Images (N, C, H, W) by a weight (K, C, R, S) give `output` (N, K, Y, X); the
+/// dimensions of H, R and Y may be absent. `bias` (K) may be undefined. All
+/// tensors are float32, dense and row-major, on the CPU. Runs on ATen's
+/// threads, whose number changes no value. False: a value is not finite, and a
+/// zero around an image may have made it so; what was written is to be computed
+/// in another way. Scratch stays with the calling thread: 8 MiB at most.
+LTC_API bool patchConvolution(const at::Tensor &input, const at::Tensor &weight,
+                              const at::Tensor &bias, const Window &window,
+                              const at::Tensor &output);
+
+} // namespace ltc::backend

@@ -1,0 +1,73 @@
+//===- patches.h - What a convolution's window sees -------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "pack.h"
+
+#include <array>
+#include <vector>
+
+namespace ltc::backend {
+
+/// How a kernel's window moves over images, by dimension.
+struct Window {
+  std::array<int64_t, 2> size, stride, padding, dilation;
+};
+
+/// A convolution's images (images, channels, height, width), around which are
+/// zeros, and its output's places (places[0], places[1]) in each.
+struct WindowedImages {
+  const float *data;
+  int64_t images, channels, height, width;
+  Window window;
+  std::array<int64_t, 2> places;
+
+  int64_t plane() const { return height * width; }
+  int64_t placesOfImage() const { return places[0] * places[1]; }
+  int64_t allPlaces() const { return images * placesOfImage(); }
+  /// Values of a patch: those of each channel that the window sees.
+  int64_t depth() const { return channels * window.size[0] * window.size[1]; }
+};
+
+/// The patches of some places, counted through all images, as the columns of a
+/// matrix: row (channel, line, column of the window), as a weight has them.
+class Patches {
+public:
+  static constexpr int64_t kMostLines = 32; ///< of a window
+
+  /// `some`: at most kPanelCols.
+  Patches(const WindowedImages &of, Span some);
+
+  /// Rows `depth`, kPanelCols floats each; of those past the last place whole
+  /// vectors are zero or not written. For processors with hasBlockProduct().
+  void read(Span depth, float *to) const;
+
+private:
+  static constexpr int64_t kGroups = kPanelCols / kLineFloats;
+
+  /// Places whose values are `apart` from each other: for the window's first
+  /// place and a channel's first value, lane i's is `first + i * apart`.
+  struct Run {
+    int64_t first;
+    uint16_t lanes;
+  };
+  /// Places whose values are a vector.
+  struct Group {
+    std::array<Run, kLineFloats> runs;
+    int64_t count = 0;
+    std::array<uint16_t, kMostLines> lines{}, columns{}; ///< inside the image
+  };
+  /// Places of one line of the output, from lane `lane` on.
+  void add(Span some, int64_t lane, Group &to) const;
+
+  const WindowedImages &of;
+  const int64_t used;  ///< groups
+  const int64_t apart; ///< values that a load takes: 1, or every other one, 2
+  std::array<Group, kGroups> groups;
+};
+
+} // namespace ltc::backend

@@ -1,0 +1,27 @@
+//===- guarded.h - A result between memory of others ------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <ATen/ATen.h>
+
+namespace ltc::backend::test {
+
+/// A result in the middle of memory that is not its own.
+struct Guarded {
+  explicit Guarded(at::IntArrayRef sizes)
+      : all(at::full({c10::multiply_integers(sizes) + 2 * kRoom}, 7.0f)),
+        inside(all.slice(0, kRoom, all.size(0) - kRoom).view(sizes)) {}
+  bool isUntouched() const {
+    return (all.slice(0, 0, kRoom) == 7).all().item<bool>() &&
+           (all.slice(0, -kRoom) == 7).all().item<bool>();
+  }
+
+  static constexpr int64_t kRoom = 64;
+  at::Tensor all, inside;
+};
+
+} // namespace ltc::backend::test

@@ -37,6 +37,7 @@
 #include "mlir/Dialect/Vector/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/IR/Module.h"
 
 #include <fstream>
 
@@ -190,6 +191,14 @@ public:
     module.print(stream, OpPrintingFlags().enableDebugInfo(false));
     write(stage, text, ".mlir");
   }
+  void write(const llvm::Module &module) const {
+    if (!wanted())
+      return;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module.print(stream, nullptr);
+    write(Stage::Codegen, text, ".ll");
+  }
   bool wanted() const { return !options.dumpDir.empty(); }
 
 private:
@@ -258,12 +267,16 @@ Result<Artifact> compileGraph(const Graph &graph,
   if (Status wanted = checkWanted(options, Stage::Codegen); !wanted)
     return wanted.takeError();
   Span span(Stage::Codegen);
-  std::function<void(const std::string &)> dump;
-  if (dumper.wanted())
-    dump = [&](const std::string &text) {
-      dumper.write(Stage::Codegen, text, ".ll");
-    };
-  Result<std::string> code = emitObject(*module, target, dump);
+  auto betweenParts = [&] {
+    if (options.betweenParts)
+      options.betweenParts();
+  };
+  betweenParts();
+  Result<std::string> code =
+      emitObject(*module, target, [&](const llvm::Module &optimized) {
+        dumper.write(optimized);
+        betweenParts();
+      });
   if (!code)
     return code.takeError();
   artifact.code = std::move(*code);

@@ -16,6 +16,7 @@
 #include "ltc/target.h"
 
 #include <atomic>
+#include <functional>
 
 namespace ltc {
 
@@ -26,6 +27,9 @@ struct CompileOptions {
   std::string dumpName; ///< file stem of the dumps
   /// Set when nobody wants the result any more: the compile then fails soon.
   const std::atomic<bool> *stop = nullptr;
+  /// Called between parts of a compile that run different code of the compiler,
+  /// if there is one.
+  std::function<void()> betweenParts;
 };
 
 class Compiler {

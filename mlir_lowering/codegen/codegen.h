@@ -50,9 +50,9 @@ mlir::LogicalResult approximateMath(mlir::ModuleOp module);
 mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module);
 
 /// LLVM's own part: optimises `module` and returns the object file.
-/// `inspect` sees the module after optimisation.
+/// `optimized` sees the module in between.
 Result<std::string>
 emitObject(mlir::ModuleOp module, const Target &target,
-           const std::function<void(const std::string &)> &dump);
+           const std::function<void(const llvm::Module &)> &optimized);
 
 } // namespace ltc::compiler

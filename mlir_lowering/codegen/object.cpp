@@ -98,7 +98,7 @@ void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine) {
 
 Result<std::string>
 emitObject(mlir::ModuleOp module, const Target &target,
-           const std::function<void(const std::string &)> &dump) {
+           const std::function<void(const llvm::Module &)> &optimized) {
   auto machine = machineFor(target);
   if (!machine)
     return machine.takeError();
@@ -111,12 +111,7 @@ emitObject(mlir::ModuleOp module, const Target &target,
   code->setDataLayout((*machine)->createDataLayout());
   setAttributes(*code, **machine, vectorBitsOf(target));
   optimizeModule(*code, **machine);
-  if (dump) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    code->print(stream, nullptr);
-    dump(text);
-  }
+  optimized(*code);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;

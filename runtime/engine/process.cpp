@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "engine/engine.h"
+#include "engine/resident.h"
 
 #include "cache/compiler_note.h"
 #include "ltc/settings.h"
@@ -53,7 +54,9 @@ Result<Compiler *> loadCompiler() {
     return executeError(ErrorCode::CompileFailed,
                         path + " is not the compiler: it has no symbol "
                                "ltc_compiler_get");
-  return get();
+  Compiler *compiler = get();
+  releaseCode(path); // what only loading it needs
+  return compiler;
 }
 
 /// Read at the first graph of the process, like its settings.

@@ -8,9 +8,12 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <link.h>
+#include <span>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <vector>
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -28,22 +31,61 @@ void discardContents(void *data, size_t bytes) {
     madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
-/// Of the wanted library, what is the file's own contents, never written to.
-static int releaseCode(dl_phdr_info *info, size_t, void *wanted) {
-  if (*static_cast<const std::string *>(wanted) != info->dlpi_name)
+namespace {
+/// Of a library, what is the file's own contents, never written to.
+struct Code {
+  const std::string &path;
+  std::vector<std::span<std::byte>> parts;
+};
+} // namespace
+
+static int findCode(dl_phdr_info *info, size_t, void *wanted) {
+  auto &code = *static_cast<Code *>(wanted);
+  if (code.path != info->dlpi_name)
     return 0;
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
     const auto &segment = info->dlpi_phdr[i];
     if (segment.p_type == PT_LOAD && !(segment.p_flags & PF_W))
-      discardContents(
-          reinterpret_cast<void *>(info->dlpi_addr + segment.p_vaddr),
+      code.parts.emplace_back(
+          reinterpret_cast<std::byte *>(info->dlpi_addr + segment.p_vaddr),
           segment.p_memsz);
   }
   return 1;
 }
 
+static Code codeOf(const std::string &path) {
+  Code code{path, {}};
+  dl_iterate_phdr(findCode, &code);
+  return code;
+}
+
+void releaseCode(const std::string &path) {
+  for (std::span<std::byte> part : codeOf(path).parts)
+    discardContents(part.data(), part.size());
+}
+
+/// How much more may be resident until it is more than ever.
+static size_t bytesToPeak() {
+  std::ifstream status("/proc/self/status");
+  size_t peak = 0, now = 0;
+  for (std::string word; status >> word;)
+    if (word == "VmHWM:")
+      status >> peak;
+    else if (word == "VmRSS:")
+      status >> now;
+  return peak > now ? (peak - now) << 10 : 0;
+}
+
+void releaseCodeNearPeak(const std::string &path) {
+  size_t bytes = 0;
+  for (std::span<std::byte> part : codeOf(path).parts)
+    bytes += part.size();
+  if (bytesToPeak() < bytes)
+    releaseCode(path);
+}
+
 void releaseAfterBuild(const std::string &path) {
-  dl_iterate_phdr(releaseCode, const_cast<std::string *>(&path));
+  releaseCode(path);
 #if defined(__GLIBC__)
   malloc_trim(0);
 #endif

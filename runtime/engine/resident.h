@@ -23,14 +23,21 @@ namespace ltc::runtime {
 /// system; the next write makes them anew, from zeros.
 LTC_API void discardContents(void *data, size_t bytes);
 
+/// Gives back the code of the library at `path`, which is read from its file
+/// again where it runs on. Any thread, also while it runs.
+void releaseCode(const std::string &path);
+
+/// The same where the process may otherwise have more resident than it ever
+/// had, the library's code all with the rest.
+void releaseCodeNearPeak(const std::string &path);
+
 /// What a program writes: one that writes less leaves the peak to the compile,
-/// and the next compile would take 9 ms longer.
-constexpr size_t kWorthReleasing = size_t(16) << 20;
+/// or the little that is free in the heap is what it takes.
+constexpr size_t kWorthReleasing = size_t(4) << 20;
 
 /// Gives back what building a program leaves: free pieces of the heap, and the
-/// code of the compiler, the library at `path`, which is read from its file
-/// again when it runs. Any thread, also while another compiles; 3 to 8 ms after
-/// a compile, 1 ms after a program that came from disk.
+/// code of the compiler, the library at `path`. 3 to 8 ms after a compile, 1 ms
+/// after a program that came from disk.
 LTC_API void releaseAfterBuild(const std::string &path);
 
 } // namespace ltc::runtime

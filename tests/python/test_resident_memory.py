@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a compile leaves resident, and what it takes away."""
 
-# The products lie in an arena of 18 MiB, whose contents go before each compile.
-PROGRAM = """
+CODE = """
 import torch
 
 def kib_of_compiler_code():
@@ -15,7 +14,12 @@ def kib_of_compiler_code():
         elif inside and words[0] == "Rss:":
             found += int(words[1])
     return found
+"""
 
+# The products lie in an arena of 18 MiB, whose contents go before each compile.
+LARGE = (
+    CODE
+    + """
 assert kib_of_compiler_code() == 0
 x = torch.arange(1536.0**2, dtype=torch.float64).view(1536, 1536).to("lazy") / 2**20
 c = x.cpu()
@@ -28,8 +32,40 @@ for activation in (torch.tanh, torch.relu):
     torch.testing.assert_close(small.cpu(), activation(c[0] + 1))
     torch.testing.assert_close(large.cpu(), activation(c @ c).sum(dim=1))
 """
+)
+
+# All that a compile reads of the compiler's file is some 37 MiB.
+SMALL = (
+    CODE
+    + """
+def mib(what):
+    words = next(line for line in open("/proc/self/status") if line.startswith(what))
+    return int(words.split()[1]) / 1024
+
+def compile_small():
+    x = torch.randn(8, 40 + len(kept), device="lazy")
+    kept.append(torch.softmax(x * 2, dim=-1).sum())
+    torch.lazy.synchronize()
+
+kept = []
+x = torch.zeros(3, device="lazy")
+before = mib("VmHWM:")
+compile_small()
+print(mib("VmHWM:") - before < 42, kib_of_compiler_code() < 1024)
+
+torch.ones(2**26)  # 256 MiB for a moment
+compile_small()
+print(kib_of_compiler_code() > 8192)
+"""
+)
 
 
 def test_the_compilers_code_leaves_and_comes_again(run_python):
-    done = run_python(PROGRAM, LTC_CACHE="off", OMP_NUM_THREADS="1")
+    done = run_python(LARGE, LTC_CACHE="off", OMP_NUM_THREADS="1")
     assert done.stdout == "True\nTrue\n"
+
+
+def test_a_compile_needs_no_more_than_a_part_of_the_code_at_once(run_python):
+    """Unless the process has had more resident than it takes."""
+    done = run_python(SMALL, LTC_CACHE="off", LTC_DYNAMIC="off", OMP_NUM_THREADS="1")
+    assert done.stdout == "True True\nTrue\n"

@@ -100,7 +100,8 @@ void registerForDispatchModes() {
       return;
     if (takesTensors(op.schema()))
       way->impl(name,
-                torch::CppFunction::makeFromBoxedFunction<&goToHandler>());
+                torch::CppFunction::makeFromBoxedFunction<&goToHandler>().debug(
+                    kRegisteredBy));
     if (hasOtherKernel(op, name))
       implementBoxed<FromHandler>(*lazy, name, op);
   });

@@ -25,8 +25,7 @@ bool OverAutograd::isStock() const {
   return current._equalsBoxedAndUnboxed(kernelInside(stock));
 }
 
-/// Whether functionalisation comes next after autograd.
-static bool isFunctionalisedNext(DispatchKeySet keys) {
+bool isFunctionalisedNext(DispatchKeySet keys) {
   return (keys & c10::after_autograd_keyset).highestPriorityTypeId() ==
          DispatchKey::Functionalize;
 }

@@ -20,6 +20,9 @@
 
 namespace ltc::backend {
 
+/// Whether functionalisation comes next after autograd.
+bool isFunctionalisedNext(c10::DispatchKeySet keys);
+
 /// Whether either mode of autograd follows what becomes of the tensor.
 bool isTracked(const at::Tensor &tensor);
 template <typename T> bool isTracked(const T &) { return false; }
@@ -50,7 +53,8 @@ torch::Library &autogradLibrary();
 /// once. `name` is the op's without the namespace.
 void registerUntrackedOp(const char *name, const OpInfo &info);
 
-/// For views and in-place ops, which have a kernel for that below autograd's.
+/// For in-place ops and views of several parts, which have a kernel for that
+/// below autograd's. (Other views: direct_view.cpp.)
 template <typename Result, typename... Args>
 void registerUntracked(const char *name, const c10::OperatorHandle &op) {
   using c10::DispatchKey;

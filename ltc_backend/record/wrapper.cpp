@@ -43,11 +43,16 @@ public:
   void show(const Geometry &geometry, c10::DispatchKeySet mathBits) {
     setNotTaken(*this);
     key_set_ = key_set_ | mathBits;
-    set_sizes_and_strides(geometry.sizes, geometry.strides, geometry.offset);
-    // The placeholder's is everybody's. Autograd gives views their base's, and
-    // would copy a tensor that came with one.
-    set_version_counter(c10::VariableVersion(/*version=*/0));
+    sizes_and_strides_.set_sizes(geometry.sizes);
+    sizes_and_strides_.set_strides(geometry.strides);
+    storage_offset_ = geometry.offset;
+    refresh_numel();
+    refresh_contiguous();
+    // The placeholder's is everybody's.
+    set_version_counter(VariableVersion(VariableVersion::DISABLED));
   }
+
+  Geometry geometry() const { return Geometry(own(), storage_offset_); }
 
   at::IntArrayRef sizes_custom() const override {
     return own().sizes_arrayref();
@@ -65,8 +70,9 @@ public:
     return c10::fromIntArrayRefKnownNonNegative(sizes_custom());
   }
   c10::SymInt sym_size_custom(int64_t dim) const override {
-    return sizes_custom()[c10::maybe_wrap_dim(dim, dim_custom(),
-                                              /*wrap_scalar=*/false)];
+    at::IntArrayRef sizes = sizes_custom();
+    return sizes[c10::maybe_wrap_dim(dim, int64_t(sizes.size()),
+                                     /*wrap_scalar=*/false)];
   }
   c10::SymIntArrayRef sym_strides_custom() const override {
     return c10::fromIntArrayRefKnownNonNegative(strides_custom());
@@ -123,14 +129,24 @@ private:
     refresh_contiguous();
   }
 
+  /// So few numbers are compared before memcmp() would begin.
+  static bool differ(at::IntArrayRef some, at::IntArrayRef others) {
+    size_t i = 0, size = some.size();
+    if (size != others.size())
+      return true;
+    while (i < size && some[i] == others[i])
+      ++i;
+    return i < size;
+  }
+
   /// The value's sizes and strides, in memory of this tensor's own.
   const c10::impl::SizesAndStrides &own() const {
     if (isNotTaken(*this))
       return sizes_and_strides_;
     const c10::TensorImpl &inside = *value().unsafeGetTensorImpl();
     at::IntArrayRef sizes = inside.sizes(), strides = inside.strides();
-    if (sizes_and_strides_.sizes_arrayref() != sizes ||
-        sizes_and_strides_.strides_arrayref() != strides) [[unlikely]]
+    if (differ(sizes_and_strides_.sizes_arrayref(), sizes) ||
+        differ(sizes_and_strides_.strides_arrayref(), strides)) [[unlikely]]
       const_cast<Wrapper *>(this)->set_sizes_and_strides(
           sizes, strides, inside.storage_offset());
     return sizes_and_strides_;
@@ -153,6 +169,13 @@ at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
   auto view = c10::make_intrusive<Wrapper>(nothing, base, meta);
   view->show(geometry, self.key_set() & kMathBits);
   return at::Tensor(std::move(view));
+}
+
+Geometry geometryOf(const at::Tensor &self) {
+  const c10::TensorImpl &impl = *self.unsafeGetTensorImpl();
+  return typeid(impl) == typeid(Wrapper)
+             ? static_cast<const Wrapper &>(impl).geometry()
+             : Geometry(self);
 }
 
 at::Tensor shareStorage(const at::Tensor &self) {

@@ -29,9 +29,13 @@ at::Tensor makeWrapper(const at::Tensor &bare);
 
 /// A view of the functional tensor `self`, of which nothing is recorded before
 /// its value is asked for: many views are only there to take another one of.
-/// Undefined if self is no ordinary tensor.
+/// Undefined if self is no ordinary tensor. The view has no version counter:
+/// autograd gives views their base's.
 at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
                     const std::shared_ptr<OwnViewMeta> &meta);
+
+/// What a functional tensor shows of its memory.
+Geometry geometryOf(const at::Tensor &self);
 
 /// Another tensor of the same storage, which shows of it what `self` does.
 at::Tensor shareStorage(const at::Tensor &self);

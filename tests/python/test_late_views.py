@@ -4,6 +4,7 @@
 
 import copy
 import itertools
+import weakref
 
 import pytest
 import torch
@@ -344,3 +345,21 @@ def test_outlives_its_base_and_a_step():
         return late
 
     same(program)
+
+
+@pytest.mark.parametrize("with_gradients", [False, True])
+def test_a_view_keeps_none_of_those_before_it(with_gradients):
+    base = numbers("lazy", 4, 6).requires_grad_(with_gradients)
+    before = base.view(6, 4)
+    view, gone = before.t()[1:], weakref.ref(before)
+    del before
+    assert gone() is None
+    assert view._base is base
+    assert view._version == base._version
+    assert view.tolist() == base.detach().cpu().view(6, 4).t()[1:].tolist()
+
+
+def test_a_view_has_no_reverse_function():
+    base = numbers("lazy", 4, 6)
+    with pytest.raises(NotImplementedError, match="no reverse function"):
+        base.t()._rev_view_func_unsafe(base)

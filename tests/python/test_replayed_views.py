@@ -106,3 +106,44 @@ def test_gradients_of_views_taken_again(program):
         return found
 
     assert run("lazy") == run("cpu")
+
+
+def chain_of_a_turned_base(x):
+    last = x[1:].unsqueeze(0)[:, :, 1]
+    x.t_()
+    return last
+
+
+def view_of_a_turned_view(x):
+    rows = x[1:]
+    rows.t_()
+    return rows[:2]
+
+
+def view_of_a_part(x):
+    return x.split(2, dim=1)[1][1:].t()
+
+
+def long_chain(x):
+    return x.t()[1:].unsqueeze(1).expand(3, 1, 3).transpose(0, 2)[::2].squeeze(1)
+
+
+CHAINS = [chain_of_a_turned_base, view_of_a_turned_view, view_of_a_part, long_chain]
+
+
+@pytest.mark.parametrize("written", ["view", "base"])
+@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.__name__)
+def test_gradients_that_come_after_the_views(chain, written):
+    def run(device):
+        x = torch.arange(12.0).reshape(3, 4).to(device)
+        view = chain(x)
+        target = x if written == "base" else view
+        factor = weights(target).requires_grad_()
+        try:
+            target.mul_(factor)
+            (gradient,) = torch.autograd.grad((view * weights(view)).sum(), factor)
+            return x.tolist(), view.tolist(), gradient.tolist(), view._version
+        except RuntimeError as error:
+            return str(error)
+
+    assert run("lazy") == run("cpu")

@@ -21,18 +21,32 @@ namespace {
 using c10::IValue;
 using c10::SymInt;
 
-template <typename T> const T &owned(const T &value) { return value; }
-Integers owned(at::IntArrayRef values) {
-  return Integers(values.begin(), values.end());
+template <typename T> struct Owned {
+  using Type = T;
+};
+template <> struct Owned<at::IntArrayRef> {
+  using Type = Integers;
+};
+
+template <typename... Known>
+std::shared_ptr<OwnViewMeta> makeMeta(const ViewOp &op,
+                                      const Known &...attributes) {
+  using Meta = DirectViewMeta<typename Owned<Known>::Type...>;
+  return std::allocate_shared<Meta>(Recycled<Meta>(), op, attributes...);
+}
+
+void countVersions(const at::Tensor &view) {
+  if (view.defined())
+    view.unsafeGetTensorImpl()->set_version_counter(
+        c10::VariableVersion(/*version=*/0));
 }
 
 template <typename... Known>
 at::Tensor viewOf(const at::Tensor &self, const Geometry &geometry,
                   const ViewOp &op, const Known &...attributes) {
-  using Meta = DirectViewMeta<std::decay_t<decltype(owned(attributes))>...>;
-  return makeView(
-      self, geometry,
-      std::allocate_shared<Meta>(Recycled<Meta>(), op, owned(attributes)...));
+  at::Tensor view = makeView(self, geometry, makeMeta(op, attributes...));
+  countVersions(view);
+  return view;
 }
 
 /// What a view is made of; none for a size that is a symbol.
@@ -75,24 +89,59 @@ const ViewOp &selectOp() {
   return op;
 }
 
-template <typename Result, typename... Args, typename Kernel>
-void implement(torch::Library &library, const ViewOp &op, Kernel kernel) {
-  std::string name = c10::toString(op.view.operator_name());
-  name.erase(0, strlen("aten::"));
-  library.impl(name.c_str(), torch::CppFunction(kernel));
-  registerUntracked<Result, const at::Tensor &, Args...>(name.c_str(), op.view);
+std::string nameOf(const ViewOp &op) {
+  return c10::toString(op.view.operator_name()).substr(strlen("aten::"));
 }
 
 /// Undefined: the long way.
 template <typename Show, typename... Known>
-at::Tensor takeDirectly(const ViewOp &op, const at::Tensor &self, Show show,
+at::Tensor takeDirectly(const ViewOp &op, const at::Tensor &self,
+                        bool forAutograd, Show show,
                         const std::optional<Known> &...known) {
-  if (!op.takesDirectly(self) || !(known.has_value() && ...))
+  if (!(known.has_value() && ...))
     return {};
-  Geometry geometry(self);
-  if (!show(geometry, *known...))
+  const Geometry from = geometryOf(self);
+  Geometry to = from;
+  if (!show(to, *known...))
     return {};
-  return viewOf(self, geometry, op, *known...);
+  auto meta = makeMeta(op, *known...);
+  at::Tensor view = makeView(self, to, meta);
+  if (view.defined() && forAutograd)
+    showToAutograd(self, from, view, to, std::move(meta));
+  else
+    countVersions(view);
+  return view;
+}
+
+/// On AutogradLazy: autograd's kernel, where there is something to do for it,
+/// gets the view from the one on Functionalize at once.
+template <typename... Args, typename Take>
+void addOverAutograd(const ViewOp &op, Take take) {
+  if (!isLeftToAutograd(op.view))
+    return;
+  auto stock = std::make_shared<OverAutograd>(op.view);
+  auto kernel = [&op, stock, take](c10::DispatchKeySet keys,
+                                   const at::Tensor &self, Args... args) {
+    auto below = keys.remove(c10::DispatchKey::ADInplaceOrView);
+    bool isDirect =
+        below != keys && isFunctionalisedNext(below) && stock->isStock();
+    if (isDirect && !isTracked(self) && op.takesForAutograd(self))
+      if (at::Tensor view = take(self, args...); view.defined())
+        return view;
+    at::Tensor view =
+        stock->callAutograd<at::Tensor, const at::Tensor &, Args...>(
+            isDirect ? below : keys, self, args...);
+    keepPlaces(view);
+    return view;
+  };
+  autogradLibrary().impl(nameOf(op).c_str(), torch::CppFunction(kernel));
+}
+
+/// Whether a kernel below ADInplaceOrView was called instead of the one there.
+bool standsForAutograd(const at::Tensor &self) {
+  return self.key_set().has(c10::DispatchKey::ADInplaceOrView) &&
+         !c10::impl::tls_is_dispatch_key_excluded(
+             c10::DispatchKey::ADInplaceOrView);
 }
 
 /// `show` makes of a tensor's geometry the view's.
@@ -100,12 +149,24 @@ template <typename... Args, typename Show>
 void add(torch::Library &library, const ViewOp &op, Show show) {
   auto kernel = [&op, show](c10::DispatchKeySet keys, const at::Tensor &self,
                             Args... args) {
-    at::Tensor view = takeDirectly(op, self, show, known(args)...);
-    if (view.defined())
-      return view;
+    bool forAutograd = standsForAutograd(self);
+    if (op.takesDirectly(self))
+      if (at::Tensor view =
+              takeDirectly(op, self, forAutograd, show, known(args)...);
+          view.defined())
+        return view;
+    if (forAutograd)
+      return kernelInside(op.forAutograd)
+          .template call<at::Tensor, const at::Tensor &, Args...>(
+              op.view, keys.add(c10::DispatchKey::ADInplaceOrView), self,
+              args...);
     return takeStock(op, keys, {IValue(self), IValue(args)...}).toTensor();
   };
-  implement<at::Tensor, Args...>(library, op, kernel);
+  library.impl(nameOf(op).c_str(), torch::CppFunction(kernel));
+  addOverAutograd<Args...>(op, [&op, show](const at::Tensor &self,
+                                           const Args &...args) {
+    return takeDirectly(op, self, /*forAutograd=*/true, show, known(args)...);
+  });
 }
 
 using Views = std::vector<at::Tensor>;
@@ -114,7 +175,7 @@ using Views = std::vector<at::Tensor>;
 Views takeSlices(const at::Tensor &self, at::IntArrayRef lengths, int64_t dim) {
   Views views;
   int64_t start = 0;
-  const Geometry whole(self);
+  const Geometry whole = geometryOf(self);
   for (int64_t length : lengths) {
     Geometry part = whole;
     if (length < 0 || !part.slice(dim, start, start + length, 1))
@@ -142,7 +203,7 @@ Views takeEach(const at::Tensor &self, int64_t dim) {
   if (dim < -self.dim() || dim >= self.dim())
     return {};
   Views views;
-  const Geometry whole(self);
+  const Geometry whole = geometryOf(self);
   for (int64_t i = 0; i < self.size(dim); ++i) {
     Geometry part = whole;
     part.select(dim, i);
@@ -166,7 +227,10 @@ void addSeveral(torch::Library &library, const char *name, const char *overload,
     return takeStock(op, keys, {IValue(self), IValue(args)...})
         .toTensorVector();
   };
-  implement<Views, Args...>(library, op, kernel);
+  std::string fullName = nameOf(op);
+  library.impl(fullName.c_str(), torch::CppFunction(kernel));
+  registerUntracked<Views, const at::Tensor &, Args...>(fullName.c_str(),
+                                                        op.view);
 }
 
 /// PyTorch's kernel takes a view of all, which stays one: a gradient, which is

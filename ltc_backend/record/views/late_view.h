@@ -44,6 +44,8 @@ struct OwnViewMeta : at::functionalization::ViewMeta {
   virtual bool takeKnown(Taking &taking) = 0;
   /// Has it met. Without the lock. False if a graph cannot hold it.
   virtual bool learn(const Taking &taking) = 0;
+  /// Takes the view of another tensor, as the program would.
+  virtual at::Tensor again(const at::Tensor &self) = 0;
 
   const bool hasInverse; ///< whether reverse() is right (see overlap.h)
 };

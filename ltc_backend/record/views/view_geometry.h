@@ -24,6 +24,9 @@ struct Geometry {
   explicit Geometry(const at::Tensor &tensor)
       : sizes(tensor.sizes()), strides(tensor.strides()),
         offset(tensor.storage_offset()) {}
+  Geometry(const c10::impl::SizesAndStrides &own, int64_t offset)
+      : sizes(own.sizes_arrayref()), strides(own.strides_arrayref()),
+        offset(offset) {}
   c10::DimVector sizes, strides;
   int64_t offset;
 

@@ -24,6 +24,8 @@ struct ViewOp {
         info(opInfo(find("_copy", overload).value())),
         stock(view.getComputedKernelForDispatchKey(
             c10::DispatchKey::Functionalize)),
+        forAutograd(view.getComputedKernelForDispatchKey(
+            c10::DispatchKey::ADInplaceOrView)),
         isView(view.schema().name() == "aten::view"),
         repeats(view.schema().name() == "aten::expand" ||
                 view.schema().name() == "aten::unfold") {
@@ -35,14 +37,18 @@ struct ViewOp {
   const OpInfo &info; ///< of the op that copies what the view shows
   /// The op that writes it back, where there is one.
   const OpInfo *scatter = nullptr;
-  c10::SafeKernelFunction stock; ///< on the Functionalize key
-  bool isView;                   ///< aten::view itself
-  bool repeats;                  ///< may show a place of the base twice
+  c10::SafeKernelFunction stock;       ///< on the Functionalize key
+  c10::SafeKernelFunction forAutograd; ///< on the ADInplaceOrView key
+  bool isView;                         ///< aten::view itself
+  bool repeats;                        ///< may show a place of the base twice
 
   /// Inference mode has a kernel of its own in front of the stock one.
   bool takesDirectly(const at::Tensor &self) const {
-    return isFunctionalLazy(self) && isOrdinary(info) &&
-           !c10::InferenceMode::is_enabled();
+    return !c10::InferenceMode::is_enabled() && takesForAutograd(self);
+  }
+  /// Whose keys inference mode excludes.
+  bool takesForAutograd(const at::Tensor &self) const {
+    return isFunctionalLazy(self) && isOrdinary(info);
   }
 
 private:
@@ -58,7 +64,8 @@ using Integers = c10::SmallVector<int64_t, 6>;
 /// What functionalisation keeps of a view, to take it of any value of the base,
 /// and to give the base what was written to it.
 template <typename... Attributes> struct DirectViewMeta final : OwnViewMeta {
-  explicit DirectViewMeta(const ViewOp &op, const Attributes &...attributes)
+  template <typename... Known>
+  explicit DirectViewMeta(const ViewOp &op, const Known &...attributes)
       : OwnViewMeta(/*hasInverse=*/!op.repeats), op(op),
         attributes(attributes...), source(currentSource()) {}
 
@@ -87,6 +94,12 @@ template <typename... Attributes> struct DirectViewMeta final : OwnViewMeta {
       return false;
     op.info.rememberCall(reader(taking).readValues(), std::move(shape));
     return true;
+  }
+
+  at::Tensor again(const at::Tensor &self) override {
+    torch::jit::Stack stack = stackOf(self);
+    op.view.callBoxed(&stack);
+    return std::move(stack.back()).toTensor();
   }
 
   at::Tensor forward(const at::Tensor &base) override {

@@ -50,6 +50,7 @@ private:
   /// False for what is no dimension of the tensor.
   bool wrap(int64_t &dim) const;
   void erase(int64_t dim);
+  bool isContiguous() const;
 };
 
 } // namespace ltc::backend

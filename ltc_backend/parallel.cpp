@@ -148,7 +148,7 @@ void parallelFor(int64_t n, int64_t grain,
   grain = std::max<int64_t>(grain, 1);
   bool isNested =
       Team::isInPiece() || (at::in_parallel_region() && !team.isOpen());
-  if (n <= grain || isNested || borrowed)
+  if (n <= grain || isNested || isAlone || borrowed)
     return body(0, n, argument);
   followThreadCount();
   if (at::get_num_threads() < 2 || !OpenMP::get().hasTeams())

@@ -21,7 +21,8 @@ LTC_API void parallelFor(int64_t n, int64_t grain,
 
 /// HostServices::stayAlone. The calling thread runs programs and nothing else
 /// from now on: their loops share a parallel region (team.h), which stays open
-/// until prepareForAten() or the end of the thread.
+/// until prepareForAten() or the end of the thread. While the thread is alone
+/// its own loops pass the region by.
 LTC_API void stayAlone(bool alone);
 
 /// HostServices::borrowThread. With the floating-point modes of a new thread.

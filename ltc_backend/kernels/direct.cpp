@@ -21,6 +21,7 @@
 #include <ATen/ops/bernoulli_cpu_dispatch.h>
 #include <ATen/ops/bmm_cpu_dispatch.h>
 #include <ATen/ops/fill_cpu_dispatch.h>
+#include <ATen/ops/index_copy_cpu_dispatch.h>
 #include <ATen/ops/mm_cpu_dispatch.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zero_cpu_dispatch.h>
@@ -94,14 +95,30 @@ bool baddbmm(const Stack &a, Results r, const at::Generator &) {
   return true;
 }
 
+/// Without elements, two tensors may have one address by chance.
+bool isThere(const at::Tensor &self, const at::Tensor &result) {
+  return result.numel() != 0 &&
+         self.const_data_ptr() == result.const_data_ptr() &&
+         self.strides() == result.strides();
+}
+
+/// Few elements over `self`, as when a text is written a letter at a time. For
+/// so few ATen takes one thread, and a region may stay open.
+bool indexCopy(const Stack &a, Results r, const at::Generator &) {
+  const at::Tensor &source = a[3].toTensor();
+  if (source.numel() >= at::internal::GRAIN_SIZE ||
+      !isThere(a[0].toTensor(), r[0]))
+    return false;
+  at::cpu::index_copy_outf(r[0], a[1].toInt(), a[2].toTensor(), source,
+                           writable(r[0]));
+  return true;
+}
+
 /// Over `self` where that lies in the result's memory, else over a copy of it.
 bool indexPut(const Stack &a, Results r, const at::Generator &) {
   prepareForAten();
   const at::Tensor &self = a[0].toTensor(), &result = r[0];
-  bool isThere = result.numel() != 0 &&
-                 self.const_data_ptr() == result.const_data_ptr() &&
-                 self.strides() == result.strides();
-  if (!isThere)
+  if (!isThere(self, result))
     writable(result).copy_(self);
   at::_index_put_impl_(writable(result), a[1].toOptionalTensorList(),
                        a[2].toTensor(), a[3].toBool());
@@ -189,6 +206,7 @@ DirectCall callOf(std::string_view name) {
       {"aten::addmm", addmm},
       {"aten::baddbmm", baddbmm},
       {"aten::cumsum", cumsum},
+      {"aten::index_copy", indexCopy},
       {"aten::index_put", indexPut},
       {"aten::native_dropout", nativeDropout},
       {"aten::_scaled_dot_product_flash_attention_for_cpu", flashAttention},

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/parallel.h"
 
-#include <ATen/ATen.h>
+#include "kernel_call.h"
+
 #include <ATen/Parallel.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
@@ -161,9 +161,32 @@ TEST(ParallelFor, LeavesItsThreadsToAten) {
     EXPECT_EQ(threadsOfLoop(3), 3u);
     stayAlone(true);
     EXPECT_EQ(threadsOfLoop(1), 1u);
+    EXPECT_TRUE(at::in_parallel_region());
+    prepareForAten();
     EXPECT_FALSE(at::in_parallel_region());
+    EXPECT_EQ(at::get_num_threads(), 1);
     stayAlone(false);
     EXPECT_EQ(threadsOfLoop(3), 3u);
+  }).join();
+}
+
+TEST(ParallelFor, AFewElementsThatAtenMovesLeaveTheRegionOpen) {
+  at::set_num_threads(2);
+  noteThreadCount();
+  std::thread([] {
+    stayAlone(false);
+    for (int64_t width : {8, 1 << 15}) {
+      at::Tensor x = at::randn({4, width}), row = at::randn({1, width});
+      at::Tensor place = at::tensor({2}, at::kLong);
+      test::KernelCall kernel(
+          "aten::index_copy(self=%0, dim=0, index=%1, source=%2)",
+          {x, place, row}, {x});
+      kernel.results = {x};
+      EXPECT_EQ(threadsOfLoop(2), 2u);
+      ASSERT_TRUE(kernel.run());
+      EXPECT_TRUE(test::same(x.slice(0, 2, 3), row)); // the rest was cleared
+      EXPECT_EQ(at::in_parallel_region(), width == 8);
+    }
   }).join();
 }
 

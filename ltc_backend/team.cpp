@@ -127,13 +127,15 @@ void Team::takePieces(uint32_t number, unsigned self) {
   int64_t size = pieceSize.load(std::memory_order_relaxed);
   Body body = work.load(std::memory_order_relaxed);
   void *argument = data.load(std::memory_order_relaxed);
+  auto count = uint32_t((n + size - 1) / size);
   inPiece = true;
   for (unsigned t = 0; t < threads; ++t) {
     std::atomic<uint64_t> &share = shares[(self + t) % threads].state;
     for (int64_t i; (i = takePiece(share, number)) >= 0;) {
       body(i * size, std::min(n, (i + 1) * size), argument);
-      piecesDone.fetch_add(1);
-      piecesDone.notify_one();
+      bool wasLast = piecesDone.fetch_add(1) + 1 == count;
+      if (wasLast && self != 0) // the leader alone waits
+        piecesDone.notify_one();
     }
   }
   inPiece = false;

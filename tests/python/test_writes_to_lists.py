@@ -73,6 +73,33 @@ def test_in_place(write):
         assert told("lazy") == eager
 
 
+NOT_FITTING = {
+    "addcmul": lambda xs: ([x * 1 for x in xs], [x * 1 for x in xs], 300),
+    "addcdiv": lambda xs: (xs, [x * 1 for x in xs], [1, 300, 2]),
+    "clamp_min": lambda xs: (300,),
+    "clamp_max": lambda xs: ([1, -300, 2],),
+    "maximum": lambda xs: ([1, 300, 2],),
+    "pow": lambda xs: (300,),
+    "add": lambda xs: (300,),
+}
+
+
+@pytest.mark.parametrize("name", NOT_FITTING)
+def test_those_before_a_number_that_does_not_fit_are_written(name):
+    def told(device):
+        bytes_between = [[1.0, 2.0], torch.tensor([3], dtype=torch.uint8), [4.0]]
+        xs = [torch.as_tensor(each).to(device) for each in bytes_between]
+        try:
+            getattr(torch, f"_foreach_{name}_")(xs, *NOT_FITTING[name](xs))
+        except RuntimeError as error:
+            return str(error), [x.tolist() for x in xs], [x._version for x in xs]
+        return [x.tolist() for x in xs]
+
+    eager = told("cpu")
+    for _ in range(2):
+        assert told("lazy") == eager
+
+
 def test_parts_that_overlap_are_written_one_after_the_other():
     def written(device):
         x = torch.arange(1.0, 7.0).to(device)

@@ -139,13 +139,21 @@ public:
       std::vector<IValue> all = torch::jit::pop(*stack, values.size());
       return callAlone(op, keys, all, list.toListRef().size());
     }
-    if (update(list, values)) {
-      torch::jit::drop(*stack, info.arguments.size());
-    } else {
-      if (areLazy(list) && mayNotFit(values))
-        ask(op, keys, values);
-      stock.callBoxed(op, keys, stack);
+    try {
+      if (!update(list, values)) {
+        if (areLazy(list) && mayNotFit(values))
+          check.askOnce(values);
+        torch::jit::Stack call = values.vec();
+        stock.callBoxed(op, keys, &call);
+      }
+    } catch (const c10::Error &) {
+      callThoseBefore(op, keys, values);
+      throw;
+    } catch (const std::runtime_error &) { // of a number that does not fit
+      callThoseBefore(op, keys, values);
+      throw;
     }
+    torch::jit::drop(*stack, values.size());
     countWrites(list);
   }
 
@@ -160,18 +168,14 @@ private:
   }
 
   /// What eager refuses at one tensor, it has done to those before.
-  void ask(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
-           c10::ArrayRef<IValue> arguments) {
+  void callThoseBefore(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                       c10::ArrayRef<IValue> arguments) {
+    size_t count = arguments[0].toListRef().size();
+    if (count < 2 || !areSideBySide(arguments))
+      return;
     try {
-      check.askOnce(arguments);
-    } catch (const c10::Error &) {
-      if (areSideBySide(arguments))
-        try {
-          size_t count = arguments[0].toListRef().size();
-          callAlone(op, keys, arguments, count - 1);
-        } catch (const c10::Error &) { // the same again, of one of them
-        }
-      throw;
+      callAlone(op, keys, arguments, count - 1);
+    } catch (const std::exception &) { // the same again, of one of them
     }
   }
 

@@ -70,6 +70,15 @@ def summed(x):
     return (x,)
 
 
+def found(*shape):
+    def program(x):
+        out = torch.ones(shape, dtype=torch.int64, device=x.device)
+        torch.nonzero(x, out=out)
+        return (out,)
+
+    return program
+
+
 PROGRAMS = {
     "slice": add_to(lambda x: x[:1], 2),
     "last rows": add_to(lambda x: x[1:2], 2),
@@ -86,6 +95,10 @@ PROGRAMS = {
     "made smaller, then resized": made_smaller(lambda x: x.resize_(5)[1:]),
     "strided result": transposed,
     "sum": summed,
+    "found": found(0),
+    "fewer found": found(12, 2),
+    "as many found": found(11, 2),
+    "none found": lambda x: found(3)(x * 0),
 }
 
 

@@ -34,13 +34,19 @@ struct OutKernel final : OverStock {
     torch::jit::drop(*stack, count);
     for (size_t i = 0; i < call.size(); ++i) {
       const at::Tensor &out = arguments[inputs + i].toTensor();
-      at::native::resize_output(out, call[i].toTensor().sizes());
+      resize(op.schema().name(), out, call[i].toTensor().sizes());
       write(op.schema().name(), call[i].toTensor(), out);
       stack->emplace_back(out);
     }
   }
 
 private:
+  static void resize(const std::string &name, const at::Tensor &out,
+                     c10::IntArrayRef sizes) {
+    if (at::native::resize_output(out, sizes) && name == "aten::nonzero")
+      out.as_strided_(sizes, {1, sizes[0]}); // as eager lays it out
+  }
+
   /// Eager fills `out` with the number that max() and min() find, which has to
   /// fit: in 16 bits it becomes infinite.
   static void write(const std::string &name, const at::Tensor &result,

@@ -64,6 +64,13 @@ AT_IMPORT = (
     ),
 )
 
+_NORM = "a device it has not heard of takes norms that know fewer dtypes"
+
+AT_IMPORT += (
+    Patch("torch", "norm", "norms:as_on_cpu", _NORM),
+    Patch("torch.functional", "norm", "norms:as_on_cpu", _NORM),
+)
+
 _LOADING = "lazy tensors have no storage to load into: the tensor is moved instead"
 _SHARING = "tensors that share a storage are written as views of one"
 _CORE = "torch._lazy's C functions want a backend, and reach around its executor"

@@ -13,10 +13,6 @@ from torch.utils import _pytree as pytree
 # in other words: op -> why.
 OTHER_DTYPES = {
     "histc": "integers are counted, as on GPUs: mixture models ask for it there",
-    "nn.functional.normalize": "torch.norm asks for the device's name",
-    "norm": "as above",
-    "norm.fro": "as above",
-    "norm.inf": "as above",
     "sparse.mm.reduce": "sparse tensors stay on the CPU",
     "sparse.sampled_addmm": "as above",
     "stft": "the message shows the tensor's type",
@@ -287,6 +283,14 @@ WRONG_ARGUMENTS = {
         ones(d, 9), ones(d, 1), (2,), (1,)
     ),
     "strides too few": lambda d: torch.empty_strided((3, 3), (1,), device=d),
+    "values of a row": lambda d: torch.linalg.eigvals(ones(d, 3, dtype=torch.float32)),
+    "values of two rows": lambda d: torch.linalg.eigvals(
+        ones(d, 2, 3, dtype=torch.float32)
+    ),
+    "norm of integers": lambda d: torch.norm(ones(d, 3, dtype=torch.int64)),
+    "norm of whole rows": lambda d: ones(d, 3, 3, dtype=torch.int64).norm(1, 0),
+    "matrix norm of a row": lambda d: ones(d, 3, dtype=torch.float32).norm("nuc"),
+    "unknown norm": lambda d: ones(d, 3, 3, dtype=torch.float32).norm("two"),
     "negative size": lambda d: torch.empty(-1, device=d),
 }
 # Calls that end eager's process, or read outside of its tensors, with the words for it.

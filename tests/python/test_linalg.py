@@ -185,6 +185,36 @@ def test_values_without_vectors_have_eagers_bits_and_gradients(values):
     torch.testing.assert_close(tangent.cpu(), wanted, rtol=1e-3, atol=1e-3)
 
 
+NORMS = {
+    "all": {},
+    "in double": {"dtype": torch.float64},
+    "rows in double": {"p": 1, "dim": 1, "dtype": torch.float64},
+    "frobenius": {"p": "fro", "dim": (0, 1), "keepdim": True},
+    "nuclear": {"p": "nuc"},
+    "no number": {"p": None, "dim": 0},
+    "largest": {"p": float("inf"), "dim": [1]},
+}
+
+
+@pytest.mark.parametrize("options", NORMS.values(), ids=NORMS)
+def test_norms_of_all_arguments(options):
+    torch.manual_seed(0)
+    x = torch.randn(4, 5)
+    wanted, found = torch.norm(x, **options), torch.norm(x.to("lazy"), **options)
+    torch.testing.assert_close(found.cpu(), wanted)
+    out = torch.zeros(0, dtype=wanted.dtype, device="lazy")
+    torch.norm(x.to("lazy"), **options, out=out)
+    torch.testing.assert_close(out.cpu(), wanted)
+
+
+def test_a_norm_is_scripted():
+    def norms(x):
+        return torch.norm(x) + torch.norm(x, 1, 0).sum() + x.norm()
+
+    x = torch.ones(3)
+    assert torch.jit.script(norms)(x) == norms(x)
+
+
 def test_of_equal_calls_the_one_that_failed_is_named():
     good, bad = torch.eye(3).to("lazy"), -torch.eye(3).to("lazy")
     with torch_ltc.settings.scope(linalg_errors="later"):

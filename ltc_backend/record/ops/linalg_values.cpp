@@ -16,7 +16,9 @@
 #include "ltc_backend/record/untracked.h"
 
 #include <ATen/ops/_linalg_eigh.h>
+#include <ATen/ops/_linalg_eigvals.h>
 #include <ATen/ops/_linalg_svd.h>
+#include <ATen/ops/linalg_eig.h>
 
 namespace ltc::backend {
 using at::Tensor;
@@ -27,7 +29,13 @@ static Tensor singularValues(const Tensor &matrix,
                                      /*compute_uv=*/isTracked(matrix), driver));
 }
 
-static Tensor eigenvalues(const Tensor &matrix, std::string_view triangle) {
+static Tensor eigenvalues(const Tensor &matrix) {
+  return isTracked(matrix) ? std::get<0>(at::linalg_eig(matrix))
+                           : at::_linalg_eigvals(matrix);
+}
+
+static Tensor eigenvaluesOfHermitian(const Tensor &matrix,
+                                     std::string_view triangle) {
   return std::get<0>(
       at::_linalg_eigh(matrix, triangle, /*compute_v=*/isTracked(matrix)));
 }
@@ -36,7 +44,8 @@ void registerLinalgValues(torch::Library &library) {
   for (torch::Library *aten :
        {&library, makeLibrary("aten", c10::DispatchKey::AutogradLazy)}) {
     aten->impl("linalg_svdvals", singularValues);
-    aten->impl("linalg_eigvalsh", eigenvalues);
+    aten->impl("linalg_eigvals", eigenvalues);
+    aten->impl("linalg_eigvalsh", eigenvaluesOfHermitian);
   }
 }
 

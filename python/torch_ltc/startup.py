@@ -3,12 +3,14 @@
 """What happens at ``import torch``, and what waits for the first lazy tensor.
 
 `activate` only leaves marks in PyTorch: the module ``torch.lazy``, the location
-tag of saved tensors, and a kernel on the Lazy key that nobody has used yet. It
-loads no library. Whatever touches the device first, an op through that kernel or
-a function of ``torch.lazy``, calls `start`.
+tag of saved tensors, and kernels on the Lazy key, and on its sparse, nested and
+quantized companions, that nobody has used yet. Only those of the companions are a
+library, a small one. Whatever touches the device first, an op through one of the
+kernels or a function of ``torch.lazy``, calls `start`.
 """
 
 import atexit
+import ctypes
 import functools
 import importlib
 import importlib.machinery
@@ -59,7 +61,7 @@ def activate():
         if _activated:
             return
         _activated = True
-        obstacle = _obstacle()
+        obstacle = _obstacle() or _refuse_not_dense()
         if obstacle:
             if sys.stderr:
                 print(f"torch_ltc: device='lazy' is off: {obstacle}", file=sys.stderr)
@@ -90,14 +92,23 @@ def _obstacle():
     folder = os.path.dirname(__file__)
     suffixes = importlib.machinery.EXTENSION_SUFFIXES
     modules = [f"_C{suffix}" for suffix in suffixes]
-    needed = [modules, ["lib/libltc_backend.so"], ["lib/libltc_runtime.so"]]
-    for names in needed:
+    libraries = ("backend", "runtime", "not_dense")
+    for names in modules, *([f"lib/libltc_{name}.so"] for name in libraries):
         if not any(os.path.exists(os.path.join(folder, name)) for name in names):
             return (
                 f"{names[0]} is missing in {folder}; "
                 "build it with `make build`, or pip install --force-reinstall torch_ltc"
             )
     return None
+
+
+def _refuse_not_dense():
+    """Load the library for tensors that are not dense; return why not, or None."""
+    folder = os.path.dirname(__file__)
+    try:
+        ctypes.CDLL(os.path.join(folder, "lib/libltc_not_dense.so"))
+    except OSError as error:
+        return str(error)
 
 
 def start():

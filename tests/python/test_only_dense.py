@@ -13,6 +13,12 @@ def indices(x):
     return torch.tensor([[0, 1], [1, 0]], device=x.device)
 
 
+PER_TENSOR = "torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)"
+PER_CHANNEL = (
+    "torch.quantize_per_channel(torch.ones(2, 3), torch.ones(2), torch.zeros(2), "
+    "0, torch.qint8)"
+)
+
 OURS = {
     "to_sparse": lambda x: x.to_sparse(),
     "sparse_coo": lambda x: torch.sparse_coo_tensor(indices(x), x[0, :2], (2, 2)),
@@ -48,6 +54,52 @@ def test_refused_with_what_to_do(name):
     assert "tensors on a lazy device" in message and "aten::" in message
     assert "test_only_dense.py" in message
     assert torch.equal((x + 1).cpu(), CPU + 1)
+
+
+FIRST = {
+    "sparse": ("torch.eye(3).to_sparse()", "x.to('lazy')"),
+    "sparse size": ("torch.sparse_coo", "torch.empty(3, 3, device='lazy', layout=x)"),
+    "csr size": ("torch.sparse_csr", "torch.empty(3, 3, device='lazy', layout=x)"),
+    "nested": ("torch.nested.nested_tensor([torch.ones(2)])", "x.to('lazy')"),
+    "nested list": ("[torch.ones(2)]", "torch.nested.nested_tensor(x, device='lazy')"),
+    "quantized": (PER_TENSOR, "x.to('lazy')"),
+    "quantized by channel": (PER_CHANNEL, "x.to('lazy')"),
+    "quantized in inference": (PER_TENSOR, "torch.inference_mode()(x.to)('lazy')"),
+    "quantized buffer": (PER_TENSOR, "with_buffer(x).to('lazy')"),
+    "quantized file": (PER_TENSOR, "loaded(x)"),
+    "quantized file by channel": (PER_CHANNEL, "loaded(x)"),
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_refused_as_the_first_tensor_of_a_process(run_python, name):
+    made, moved = FIRST[name]
+    run_python(f"""
+import io, warnings
+import torch, torch_ltc
+warnings.simplefilter("ignore")
+
+def with_buffer(x):
+    module = torch.nn.Linear(2, 2)
+    module.register_buffer("buffer", x)
+    return module
+
+def loaded(x):
+    file = io.BytesIO()
+    torch.save(x, file)
+    file.seek(0)
+    return torch.load(file, map_location="lazy")
+
+x = {made}
+try:
+    print({moved})
+except torch_ltc.UnsupportedOpError as error:
+    assert " tensors on a lazy device" in str(error), error
+    assert "aten::" in str(error) and "program.py" in str(error), error
+else:
+    raise SystemExit("not refused")
+assert torch.ones(2, device="lazy").tolist() == [1.0, 1.0]
+""")
 
 
 # PyTorch's own words, for what it has for some devices alone.

@@ -19,7 +19,7 @@ LLVM = re.compile(r"\b(?:llvm|mlir)::|^(?:LLVM|mlir)[A-Z]")
 PYTHON = re.compile(r"^_?Py[A-Z_]")
 
 WITHOUT_TORCH = ["ltc_runtime", "ltc_compiler", "ltc_driver_cpu", "ltc_driver_null"]
-WITH_TORCH = ["ltc_backend", "_C"]
+WITH_TORCH = ["ltc_backend", "ltc_not_dense", "_C"]
 LIBRARIES = WITHOUT_TORCH + WITH_TORCH
 
 

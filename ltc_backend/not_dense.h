@@ -1,0 +1,26 @@
+//===- not_dense.h - Keys of tensors that are not dense ---------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/types.h"
+
+namespace c10 {
+class OperatorHandle;
+}
+
+namespace ltc::backend {
+
+enum class NotDense { Sparse, Nested, Quantized };
+
+/// Raises for a call of an op with such tensors on a lazy device.
+using RefuseNotDense = void (*)(NotDense, const c10::OperatorHandle &);
+
+} // namespace ltc::backend
+
+/// Sets what becomes of such calls, once and from any thread. Until then each
+/// makes a lazy tensor first, which loads the backend, and so comes here.
+extern "C" LTC_API void ltc_set_refusal(ltc::backend::RefuseNotDense refuse);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/questions.h"
 
+#include "ltc_backend/library.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/stand_in.h"
 
@@ -32,7 +33,16 @@ static bool allclose(const Tensor &self, const Tensor &other, double rtol,
   return at::isclose(self, other, rtol, atol, equalNan).all().item<bool>();
 }
 
+/// Those inside have storages of their own.
+static bool isSetTo(const Tensor &self, const Tensor &other) {
+  return self.is_alias_of(other) && self.sizes() == other.sizes() &&
+         self.strides() == other.strides() &&
+         self.storage_offset() == other.storage_offset();
+}
+
 void registerQuestions(torch::Library &library) {
+  makeLibrary("aten", c10::DispatchKey::Functionalize)
+      ->impl("is_set_to", isSetTo);
   library.impl("_has_same_storage_numel", hasSameStorageNumel);
   library.impl("equal", equal);
   library.impl("allclose", allclose);

@@ -100,6 +100,18 @@ def test_those_before_a_number_that_does_not_fit_are_written(name):
         assert told("lazy") == eager
 
 
+@pytest.mark.parametrize("devices", ["lazy cpu", "cpu lazy", "lazy lazy"])
+def test_lists_are_copied_between_devices(devices):
+    to, source = devices.split()
+    xs = [torch.zeros(2, device=to), torch.zeros(2, device="lazy")]
+    ys = [torch.ones(2, device=source), torch.tensor(2, device=source)]
+    versions = [x._version for x in xs]
+    torch._foreach_copy_(xs, ys)
+    assert [x.tolist() for x in xs] == [[1.0, 1.0], [2.0, 2.0]]
+    assert [x.device.type for x in xs] == [to, "lazy"]
+    assert [x._version for x in xs] == [version + 1 for version in versions]
+
+
 def test_parts_that_overlap_are_written_one_after_the_other():
     def written(device):
         x = torch.arange(1.0, 7.0).to(device)

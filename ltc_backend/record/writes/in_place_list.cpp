@@ -106,6 +106,17 @@ bool areSideBySide(c10::ArrayRef<IValue> arguments) {
   });
 }
 
+bool areOfTwoDevices(c10::ArrayRef<IValue> arguments) {
+  std::optional<c10::Device> first;
+  bool found = false;
+  for (const IValue &value : arguments)
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      found |= first.value_or(tensor.device()) != tensor.device();
+      first = tensor.device();
+    });
+  return found;
+}
+
 /// The arguments for one tensor of the lists.
 torch::jit::Stack alone(c10::ArrayRef<IValue> arguments, size_t place) {
   torch::jit::Stack call;
@@ -135,6 +146,11 @@ public:
                   torch::jit::Stack *stack) {
     auto values = torch::jit::last(*stack, info.arguments.size());
     const IValue list = values[0];
+    if (info.name == "aten::_foreach_copy" && areOfTwoDevices(values) &&
+        areSideBySide(values)) {
+      copyEach(list.toListRef(), values[1].toListRef(), values[2].toBool());
+      return torch::jit::drop(*stack, values.size());
+    }
     if (areCrossed(values) && areSideBySide(values)) {
       std::vector<IValue> all = torch::jit::pop(*stack, values.size());
       return callAlone(op, keys, all, list.toListRef().size());
@@ -158,6 +174,12 @@ public:
   }
 
 private:
+  static void copyEach(c10::ArrayRef<IValue> selves,
+                       c10::ArrayRef<IValue> sources, bool nonBlocking) {
+    for (size_t i = 0; i < selves.size(); ++i)
+      selves[i].toTensor().copy_(sources[i].toTensor(), nonBlocking);
+  }
+
   /// With the first `count` tensors of the lists, one after the other.
   void callAlone(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                  c10::ArrayRef<IValue> arguments, size_t count) {

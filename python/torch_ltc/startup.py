@@ -120,7 +120,8 @@ def start():
         if _c is not None:
             return _c
         if _first_kernel is None:
-            raise RuntimeError(f"torch_ltc: device='lazy' is off: {_obstacle()}")
+            obstacle = _obstacle() or _refuse_not_dense()
+            raise RuntimeError(f"torch_ltc: device='lazy' is off: {obstacle}")
         c = importlib.import_module("torch_ltc._C")
         from torch_ltc import errors, optimizer, patches
 

@@ -283,6 +283,7 @@ WRONG_ARGUMENTS = {
         ones(d, 9), ones(d, 1), (2,), (1,)
     ),
     "strides too few": lambda d: torch.empty_strided((3, 3), (1,), device=d),
+    "bounds": lambda d: ones(d, 3).random_(5, 2),
     "values of a row": lambda d: torch.linalg.eigvals(ones(d, 3, dtype=torch.float32)),
     "values of two rows": lambda d: torch.linalg.eigvals(
         ones(d, 2, 3, dtype=torch.float32)

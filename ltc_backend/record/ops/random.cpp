@@ -106,9 +106,10 @@ void checkNumbers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   static auto *passed = new KeySet;
   Hasher hasher;
   hasher.add(uint64_t(reinterpret_cast<uintptr_t>(&info)));
-  bool any = false;
+  bool any = false, isBetween = info.name.starts_with("aten::random.");
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (info.arguments[i].lifts(arguments[i])) {
+    if (info.arguments[i].lifts(arguments[i]) ||
+        (isBetween && arguments[i].isInt())) {
       addAttribute(hasher.add(i), arguments[i]);
       any = true;
     }

@@ -124,3 +124,14 @@ def test_what_is_shared_does_not_grow(view):
             torch.add(numbers("lazy", 5, 4), 1, out=out)
     assert torch.equal(x.cpu(), numbers("cpu", 3, 4))
     assert torch.equal(shared.cpu(), view(numbers("cpu", 3, 4)))
+
+
+def test_a_tensor_is_set_to_what_shows_the_same_places(counts):
+    def asked(device):
+        x = numbers(device, 6)
+        moved = torch.empty(0, device=device).set_(x)
+        others = [x, x.view(6), x.view(2, 3), x.clone(), x.detach(), moved, x[1:]]
+        return [x.is_set_to(other) for other in others], x[1:].is_set_to(x[1:])
+
+    assert asked("lazy") == asked("cpu")
+    assert counts.fallbacks() == []

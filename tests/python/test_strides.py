@@ -490,14 +490,3 @@ def test_strides_of_every_op(name):
             continue
         assert _strides(lazy) == _strides(eager)
     assert refused == (name in REFUSED), "take it out of the table"
-
-
-def test_a_tensor_is_set_to_what_shows_the_same_places(counts):
-    def asked(device):
-        x = numbers(device, 6)
-        moved = torch.empty(0, device=device).set_(x)
-        others = [x, x.view(6), x.view(2, 3), x.clone(), x.detach(), moved, x[1:]]
-        return [x.is_set_to(other) for other in others], x[1:].is_set_to(x[1:])
-
-    assert asked("lazy") == asked("cpu")
-    assert counts.fallbacks() == []

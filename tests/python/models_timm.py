@@ -22,9 +22,11 @@ def row(name, size=32, **numbers):
     return Model(make, batch, class_loss)
 
 
-# timm keeps some of its families at the size of a test.
+# timm keeps some of its families at the size of a test. Of images of 32x32 the
+# ResNet's last norms see four values of a channel: a ReLU comes so near to zero
+# that eager's losses differ by 1e-3 once its weights do by 2e-7.
 TIMM = {
-    "timm resnet": row("test_resnet"),
+    "timm resnet": row("test_resnet", size=64),
     "timm efficientnet": row("test_efficientnet", size=64),
     "timm nfnet": row("test_nfnet"),
     "timm byobnet": row("test_byobnet"),

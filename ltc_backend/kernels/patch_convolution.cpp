@@ -45,19 +45,12 @@ LTC_AVX512 void addTo(float *row, int64_t count, float by, Vector &check) {
     auto &place = *reinterpret_cast<WideInMemory *>(row + i);
     Vector value = place + by;
     place = value;
-    check += value - value;
+    noteFinite(value, check);
   }
   for (; i < count; ++i) {
     row[i] += by;
     check[0] += row[i] - row[i];
   }
-}
-
-bool isClear(const Vector &check) {
-  float sum = 0;
-  for (int64_t i = 0; i < kLineFloats; ++i)
-    sum += check[i];
-  return sum == 0;
 }
 
 class Convolution {
@@ -160,7 +153,7 @@ private:
                     (next - p) * sizeof(float));
       }
     }
-    if (!isClear(check))
+    if (!areFinite(check))
       isFinite = false;
   }
 

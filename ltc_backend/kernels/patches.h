@@ -9,7 +9,6 @@
 #include "pack.h"
 
 #include <array>
-#include <vector>
 
 namespace ltc::backend {
 

@@ -23,4 +23,17 @@ using WideVector __attribute__((vector_size(64))) = float;
 using WideInMemory __attribute__((vector_size(64), aligned(4), may_alias)) =
     float;
 
+/// What is not finite leaves NaN in `check`, zeros at first.
+LTC_AVX512 inline void noteFinite(const WideVector &value, WideVector &check) {
+  check += value - value;
+}
+
+/// Whether all were finite.
+LTC_AVX512 inline bool areFinite(const WideVector &check) {
+  float sum = 0;
+  for (int i = 0; i < 16; ++i)
+    sum += check[i];
+  return sum == 0;
+}
+
 } // namespace ltc::backend

@@ -79,16 +79,6 @@ LTC_INLINE void storeRow(const Four &values, int64_t row, TileValues to) {
     store(to.data + (row * kSpots + i) * to.spotStride, values.at[i]);
 }
 
-/// What is not finite leaves NaN in `check`.
-LTC_INLINE void note(Vector value, Vector &check) { check += value - value; }
-
-LTC_INLINE bool isClear(Vector check) {
-  float sum = 0;
-  for (int64_t i = 0; i < kLanes; ++i)
-    sum += check[i];
-  return sum == 0;
-}
-
 } // namespace
 
 LTC_AVX512 void transformInput(const ImageLines<kSpots> &from, int64_t first,
@@ -152,8 +142,8 @@ LTC_AVX512 bool makeOutput(TileValues from, int64_t tiles, const float *bias,
     for (int64_t i = 0; i < kTile; ++i) {
       Two y = toOutput(column[0].at[i], column[1].at[i], column[2].at[i],
                        column[3].at[i]);
-      note(y.at[0], check);
-      note(y.at[1], check);
+      noteFinite(y.at[0], check);
+      noteFinite(y.at[1], check);
       if (!to[i])
         continue;
       float *place = to[i] + kTile * tile * kLanes;
@@ -163,7 +153,7 @@ LTC_AVX512 bool makeOutput(TileValues from, int64_t tiles, const float *bias,
     }
     from.data += kPanelCols;
   }
-  return isClear(check);
+  return areFinite(check);
 }
 
 LTC_AVX512 bool makeKernelGrad(const float *from, int64_t spotStride, float *to,
@@ -183,11 +173,11 @@ LTC_AVX512 bool makeKernelGrad(const float *from, int64_t spotStride, float *to,
                            column[3].at[i]);
 #pragma GCC unroll 3
     for (int64_t j = 0; j < 3; ++j) {
-      note(y.at[j], check);
+      noteFinite(y.at[j], check);
       store(to + (3 * i + j) * stride, y.at[j]);
     }
   }
-  return isClear(check);
+  return areFinite(check);
 }
 
 } // namespace ltc::backend

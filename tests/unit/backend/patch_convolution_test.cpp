@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/kernels/patch_convolution.h"
 
-#include "guarded.h"
+#include "block_kernel_test.h"
 #include "kernel_call.h"
-#include "ltc_backend/kernels/block_product.h"
 #include "ltc_backend/parallel.h"
 
 #include <ATen/ATen.h>
@@ -18,18 +17,13 @@
 #include <limits>
 
 using namespace ltc::backend;
+using ltc::backend::test::BlockKernelTest;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
 
 namespace {
 
-class PatchConvolution : public testing::Test {
-  void SetUp() override {
-    if (!hasBlockProduct())
-      GTEST_SKIP() << "no AVX-512";
-    at::manual_seed(0);
-  }
-};
+class PatchConvolution : public BlockKernelTest {};
 
 at::Tensor aten(const at::Tensor &input, const at::Tensor &weight,
                 const at::Tensor &bias, const Window &window) {

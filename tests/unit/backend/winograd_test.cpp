@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/kernels/winograd.h"
 
-#include "guarded.h"
+#include "block_kernel_test.h"
 #include "kernel_call.h"
-#include "ltc_backend/kernels/block_product.h"
 #include "ltc_backend/parallel.h"
 
 #include <ATen/ATen.h>
@@ -18,6 +17,7 @@
 #include <limits>
 
 using namespace ltc::backend;
+using ltc::backend::test::BlockKernelTest;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
 
@@ -55,13 +55,7 @@ std::vector<at::Tensor> exact(at::Tensor input, at::Tensor weight,
   return {output, gradInput, gradWeight};
 }
 
-class Winograd2d : public testing::Test {
-  void SetUp() override {
-    if (!hasBlockProduct())
-      GTEST_SKIP() << "no AVX-512";
-    at::manual_seed(0);
-  }
-};
+class Winograd2d : public BlockKernelTest {};
 
 at::Tensor gradFor(const at::Tensor &input, const at::Tensor &weight,
                    int64_t padding) {

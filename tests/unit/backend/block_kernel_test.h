@@ -1,4 +1,4 @@
-//===- guarded.h - A result between memory of others ------------*- C++ -*-===//
+//===- block_kernel_test.h - Kernels around multiplyBlock() -----*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc_backend/kernels/block_product.h"
+
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 
 namespace ltc::backend::test {
 
@@ -22,6 +25,15 @@ struct Guarded {
 
   static constexpr int64_t kRoom = 64;
   at::Tensor all, inside;
+};
+
+/// Elsewhere nothing calls such a kernel.
+class BlockKernelTest : public testing::Test {
+  void SetUp() override {
+    if (!hasBlockProduct())
+      GTEST_SKIP() << "no AVX-512";
+    at::manual_seed(0);
+  }
 };
 
 } // namespace ltc::backend::test

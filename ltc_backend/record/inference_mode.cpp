@@ -12,11 +12,7 @@
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
-#include <c10/core/AutogradState.h>
-#include <c10/core/InferenceMode.h>
-
 namespace ltc::backend {
-using c10::AutogradState;
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 using c10::OperatorHandle;
@@ -38,41 +34,31 @@ private:
   SafeKernelFunction parts;
 };
 
-/// New tensors are ordinary ones, while dispatch goes on as in inference mode.
-struct OrdinaryTensors {
-  OrdinaryTensors() : previous(AutogradState::get_tls_state()) {
-    AutogradState state = previous;
-    state.set_inference_mode(false);
-    AutogradState::set_tls_state(state);
-  }
-  ~OrdinaryTensors() { AutogradState::set_tls_state(previous); }
-  AutogradState previous;
-};
-
 struct InferenceViewKernel final : OverStock {
   explicit InferenceViewKernel(const OperatorHandle &op)
-      : OverStock(op), arguments(op.schema().arguments().size()) {}
+      : OverStock(op), arguments(op.schema().arguments().size()),
+        goesByMode(op.schema().overload_name() == "dtype") {}
 
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     at::Tensor self = torch::jit::peek(*stack, 0, arguments).toTensor();
     // PyTorch's views do not sync what they are taken of.
     settle(self);
-    {
-      std::optional<OrdinaryTensors> guard;
-      if (c10::InferenceMode::is_enabled() && keys.has(DispatchKey::Lazy) &&
-          !self.is_inference())
-        guard.emplace();
-      callStock(stock, op, keys, *stack);
-    }
-    // And lose the bits of that.
-    if (isFunctionalLazy(self) && hasMathBits(self)) [[unlikely]]
-      forEachTensor(stack->back(),
-                    [&](const at::Tensor &view) { copyMathBits(self, view); });
+    callStock(stock, op, keys, *stack);
+    if (!isFunctionalLazy(self))
+      return;
+    // And lose the bits of that, and its mode.
+    forEachTensor(stack->back(), [&](const at::Tensor &view) {
+      if (hasMathBits(self)) [[unlikely]]
+        copyMathBits(self, view);
+      if (!goesByMode)
+        shareInference(self, view);
+    });
   }
 
 private:
   size_t arguments;
+  bool goesByMode; ///< in eager, as views of another dtype do
 };
 } // namespace
 

@@ -17,9 +17,9 @@ namespace ltc::backend {
 /// but tensors of inference mode lack it: the parts would be called on bare
 /// tensors, whose views nobody follows.
 ///
-/// A view of an ordinary tensor (a module's parameter) is an ordinary tensor.
-/// Functionalisation makes a new tensor for it, which would be one of inference
-/// mode, and autograd refuses that.
+/// A view of an ordinary tensor (a module's parameter) is an ordinary tensor,
+/// and one of a tensor of inference mode is of that mode. Functionalisation
+/// makes a new tensor for it, which would go by the mode that is on.
 ///
 /// `library` is aten's on the Functionalize key.
 void registerForInferenceMode(torch::Library &library);

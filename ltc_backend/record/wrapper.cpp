@@ -24,6 +24,10 @@ using c10::IValue;
 using c10::VariableVersion;
 
 namespace {
+/// What tensors of inference mode are without.
+constexpr c10::DispatchKeySet kAutogradKeys =
+    c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+
 class Wrapper final : public FunctionalTensorWrapper {
 public:
   using FunctionalTensorWrapper::FunctionalTensorWrapper;
@@ -39,10 +43,10 @@ public:
     take(other, version, /*allowChange=*/true);
   }
 
-  /// Makes this a view that has not been taken.
-  void show(const Geometry &geometry, c10::DispatchKeySet mathBits) {
+  /// Makes this a view of `self` that has not been taken.
+  void show(const Geometry &geometry, const at::Tensor &self) {
     setNotTaken(*this);
-    key_set_ = key_set_ | mathBits;
+    key_set_ = key_set_ | (self.key_set() & kMathBits);
     sizes_and_strides_.set_sizes(geometry.sizes);
     sizes_and_strides_.set_strides(geometry.strides);
     storage_offset_ = geometry.offset;
@@ -50,6 +54,11 @@ public:
     refresh_contiguous();
     // The placeholder's is everybody's.
     set_version_counter(VariableVersion(VariableVersion::DISABLED));
+    takeAutogradKeys(self);
+  }
+
+  void takeAutogradKeys(const at::Tensor &from) {
+    key_set_ = (key_set_ - kAutogradKeys) | (from.key_set() & kAutogradKeys);
   }
 
   Geometry geometry() const { return Geometry(own(), storage_offset_); }
@@ -164,11 +173,26 @@ at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
   const at::Tensor &inside = base->value();
   const at::Tensor &nothing =
       placeholder(inside.scalar_type(), inside.device().index());
-  if (nothing.key_set() != inside.key_set())
+  if (nothing.key_set() - kAutogradKeys != inside.key_set() - kAutogradKeys)
     return {};
   auto view = c10::make_intrusive<Wrapper>(nothing, base, meta);
-  view->show(geometry, self.key_set() & kMathBits);
+  view->show(geometry, self);
   return at::Tensor(std::move(view));
+}
+
+void countVersions(const at::Tensor &view) {
+  c10::TensorImpl &impl = *view.unsafeGetTensorImpl();
+  if (!impl.is_inference())
+    impl.set_version_counter(VariableVersion(/*version=*/0));
+}
+
+void shareInference(const at::Tensor &self, const at::Tensor &view) {
+  if (!isFunctionalLazy(view) || view.is_inference() == self.is_inference())
+    return;
+  auto &wrapper = static_cast<Wrapper &>(*view.unsafeGetTensorImpl());
+  wrapper.set_version_counter(VariableVersion(VariableVersion::DISABLED));
+  wrapper.takeAutogradKeys(self);
+  countVersions(view);
 }
 
 Geometry geometryOf(const at::Tensor &self) {

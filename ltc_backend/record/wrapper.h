@@ -29,10 +29,19 @@ at::Tensor makeWrapper(const at::Tensor &bare);
 
 /// A view of the functional tensor `self`, of which nothing is recorded before
 /// its value is asked for: many views are only there to take another one of.
-/// Undefined if self is no ordinary tensor. The view has no version counter:
-/// autograd gives views their base's.
+/// Undefined if what is inside self is no plain lazy tensor. It is one of
+/// inference mode if self is. The view has no version counter: autograd gives
+/// views their base's.
 at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
                     const std::shared_ptr<OwnViewMeta> &meta);
+
+/// Gives a view that autograd does not take part in a counter of its own;
+/// tensors of inference mode have none.
+void countVersions(const at::Tensor &view);
+
+/// Makes a view a tensor of inference mode if `self` is one, and an ordinary
+/// one if not, whatever mode it was taken in.
+void shareInference(const at::Tensor &self, const at::Tensor &view);
 
 /// What a functional tensor shows of its memory.
 Geometry geometryOf(const at::Tensor &self);

@@ -35,17 +35,12 @@ std::shared_ptr<OwnViewMeta> makeMeta(const ViewOp &op,
   return std::allocate_shared<Meta>(Recycled<Meta>(), op, attributes...);
 }
 
-void countVersions(const at::Tensor &view) {
-  if (view.defined())
-    view.unsafeGetTensorImpl()->set_version_counter(
-        c10::VariableVersion(/*version=*/0));
-}
-
 template <typename... Known>
 at::Tensor viewOf(const at::Tensor &self, const Geometry &geometry,
                   const ViewOp &op, const Known &...attributes) {
   at::Tensor view = makeView(self, geometry, makeMeta(op, attributes...));
-  countVersions(view);
+  if (view.defined())
+    countVersions(view);
   return view;
 }
 
@@ -106,7 +101,9 @@ at::Tensor takeDirectly(const ViewOp &op, const at::Tensor &self,
     return {};
   auto meta = makeMeta(op, *known...);
   at::Tensor view = makeView(self, to, meta);
-  if (view.defined() && forAutograd)
+  if (!view.defined())
+    return {};
+  if (forAutograd)
     showToAutograd(self, from, view, to, std::move(meta));
   else
     countVersions(view);
@@ -125,7 +122,7 @@ void addOverAutograd(const ViewOp &op, Take take) {
     auto below = keys.remove(c10::DispatchKey::ADInplaceOrView);
     bool isDirect =
         below != keys && isFunctionalisedNext(below) && stock->isStock();
-    if (isDirect && !isTracked(self) && op.takesForAutograd(self))
+    if (isDirect && !isTracked(self) && op.takesDirectly(self))
       if (at::Tensor view = take(self, args...); view.defined())
         return view;
     at::Tensor view =

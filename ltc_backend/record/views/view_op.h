@@ -12,8 +12,6 @@
 #include "ltc_backend/record/views/late_view.h"
 #include "ltc_backend/record/wrapper.h"
 
-#include <c10/core/InferenceMode.h>
-
 namespace ltc::backend {
 
 /// One view op.
@@ -42,12 +40,7 @@ struct ViewOp {
   bool isView;                         ///< aten::view itself
   bool repeats;                        ///< may show a place of the base twice
 
-  /// Inference mode has a kernel of its own in front of the stock one.
   bool takesDirectly(const at::Tensor &self) const {
-    return !c10::InferenceMode::is_enabled() && takesForAutograd(self);
-  }
-  /// Whose keys inference mode excludes.
-  bool takesForAutograd(const at::Tensor &self) const {
     return isFunctionalLazy(self) && isOrdinary(info);
   }
 

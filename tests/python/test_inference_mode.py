@@ -1,0 +1,84 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Views in and out of inference mode are, and allow, what eager's do."""
+
+import itertools
+
+import pytest
+import torch
+
+MODES = {
+    "inference": torch.inference_mode,
+    "gradients": torch.enable_grad,
+    "no gradients": torch.no_grad,
+}
+
+VIEWS = {
+    "t": lambda x: x.t(),
+    "view": lambda x: x.view(-1),
+    "slice": lambda x: x[1:],
+    "select": lambda x: x[1],
+    "split": lambda x: x.split(1)[0],
+    "unbind": lambda x: x.unbind(1)[1],
+    "expand": lambda x: x[:, :1].expand(3, 4),
+    "detach": lambda x: x.detach().view(-1),
+    "as_strided": lambda x: x.as_strided((2,), (1,), 1),
+    "chain": lambda x: x.t()[1:].unsqueeze(0),
+    "unfold": lambda x: x.unfold(0, 2, 2),
+    "reshape": lambda x: x.reshape(4, 3),
+    "alias": lambda x: torch.ops.aten.alias(x),
+    "movedim": lambda x: x.movedim(0, 1),
+    "diagonal": lambda x: x.diagonal(),
+    "another dtype": lambda x: x.view(torch.int32),
+    "negative": lambda x: torch._neg_view(x),
+}
+
+
+def make(device, kind):
+    x = torch.arange(12.0).view(3, 4).to(device).clone()
+    if kind == "of inference mode":
+        with torch.inference_mode():
+            return x + 1
+    if kind == "with gradients":
+        return x.requires_grad_() * 1
+    return x
+
+
+def describe(x):
+    version = None if x.is_inference() else x._version
+    facts = x.is_inference(), version, x._is_view(), x.requires_grad, x.stride()
+    return facts, x.detach().tolist()
+
+
+def tried(action):
+    try:
+        return action()
+    except RuntimeError as error:
+        return str(error)
+
+
+def outcome(device, kind, view, taken, written):
+    x = make(device, kind)
+    with MODES[taken]():
+        y = view(x)
+    yield [describe(y), describe(x)]
+    for one in (y, x):
+
+        def write(one=one):
+            with MODES[written]():
+                one.add_(1)
+
+        yield tried(write)
+        yield [tried(lambda: describe(y)), describe(x)]
+    yield tried(lambda: describe(y * 2))
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("kind", ["ordinary", "of inference mode", "with gradients"])
+def test_views_are_of_inference_mode_where_eagers_are(kind, view):
+    for taken, written in itertools.product(MODES, MODES):
+        eager, lazy = (
+            list(outcome(device, kind, view, taken, written))
+            for device in ("cpu", "lazy")
+        )
+        assert lazy == eager, (taken, written)

@@ -100,7 +100,8 @@ at::Tensor takeDirectly(const ViewOp &op, const at::Tensor &self,
   if (!show(to, *known...))
     return {};
   auto meta = makeMeta(op, *known...);
-  at::Tensor view = makeView(self, to, meta);
+  // Of what shows all of self as it is, nothing is ever recorded.
+  at::Tensor view = to == from ? shareStorage(self) : makeView(self, to, meta);
   if (!view.defined())
     return {};
   if (forAutograd)
@@ -164,6 +165,23 @@ void add(torch::Library &library, const ViewOp &op, Show show) {
                                            const Args &...args) {
     return takeDirectly(op, self, /*forAutograd=*/true, show, known(args)...);
   });
+}
+
+/// Ends reshape(), matmul() and linear(): a view to functionalisation, and an
+/// op like any other to autograd.
+void addUnsafeView(torch::Library &library) {
+  const ViewOp &op = *new ViewOp("_unsafe_view", "", /*shows=*/"view");
+  auto show = [](Geometry &g, at::IntArrayRef sizes) { return g.view(sizes); };
+  auto kernel = [&op, show](c10::DispatchKeySet keys, const at::Tensor &self,
+                            c10::SymIntArrayRef sizes) {
+    if (op.takesDirectly(self))
+      if (at::Tensor view = takeDirectly(op, self, /*forAutograd=*/false, show,
+                                         known(sizes));
+          view.defined())
+        return view;
+    return takeStock(op, keys, {IValue(self), IValue(sizes)}).toTensor();
+  };
+  library.impl("_unsafe_view", torch::CppFunction(kernel));
 }
 
 using Views = std::vector<at::Tensor>;
@@ -290,6 +308,7 @@ void registerDirectViews(torch::Library &library) {
         return takeSlices(self, lengths, dim);
       });
   addSeveral<int64_t>(library, "unbind", "int", takeEach);
+  addUnsafeView(library);
   addDetach(library);
 }
 

@@ -30,6 +30,8 @@ struct Geometry {
   c10::DimVector sizes, strides;
   int64_t offset;
 
+  bool operator==(const Geometry &) const = default;
+
   bool slice(int64_t dim, std::optional<int64_t> start,
              std::optional<int64_t> end, int64_t step);
   bool select(int64_t dim, int64_t index);

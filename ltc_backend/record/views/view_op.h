@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/views/late_view.h"
 #include "ltc_backend/record/wrapper.h"
@@ -16,18 +17,21 @@ namespace ltc::backend {
 
 /// One view op.
 struct ViewOp {
-  ViewOp(const char *name, const char *overload)
-      : view(c10::Dispatcher::singleton().findSchemaOrThrow(
-            (std::string("aten::") + name).c_str(), overload)),
-        info(opInfo(find("_copy", overload).value())),
+  /// `shows` is the view that shows the same as an op without a form that
+  /// copies.
+  ViewOp(const char *name, const char *overload, const char *shows = nullptr)
+      : view(atenOp(name, overload)),
+        info(opInfo(
+            atenOp(std::string(shows ? shows : name) + "_copy", overload))),
         stock(view.getComputedKernelForDispatchKey(
             c10::DispatchKey::Functionalize)),
         forAutograd(view.getComputedKernelForDispatchKey(
             c10::DispatchKey::ADInplaceOrView)),
-        isView(view.schema().name() == "aten::view"),
+        isView(info.handle.schema().name() == "aten::view_copy"),
         repeats(view.schema().name() == "aten::expand" ||
                 view.schema().name() == "aten::unfold") {
-    if (auto op = find("_scatter", ""))
+    if (auto op = c10::Dispatcher::singleton().findSchema(
+            {view.schema().name() + "_scatter", ""}))
       scatter = &opInfo(*op);
   }
 
@@ -37,18 +41,11 @@ struct ViewOp {
   const OpInfo *scatter = nullptr;
   c10::SafeKernelFunction stock;       ///< on the Functionalize key
   c10::SafeKernelFunction forAutograd; ///< on the ADInplaceOrView key
-  bool isView;                         ///< aten::view itself
+  bool isView;                         ///< shows what aten::view does
   bool repeats;                        ///< may show a place of the base twice
 
   bool takesDirectly(const at::Tensor &self) const {
     return isFunctionalLazy(self) && isOrdinary(info);
-  }
-
-private:
-  std::optional<c10::OperatorHandle> find(const char *suffix,
-                                          const std::string &overload) const {
-    return c10::Dispatcher::singleton().findSchema(
-        {view.schema().name() + suffix, overload});
   }
 };
 

@@ -105,6 +105,8 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
   if (!tensor.defined())
     return void(addTag(hasher, KeyTag::None));
   c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
+  if (readLateView(*impl))
+    return;
   if (torch::lazy::LTCTensorImpl *lazy = lazyImpl(tensor)) {
     if (impl != lazy) {
       auto *wrapper = static_cast<at::FunctionalTensorWrapper *>(impl);
@@ -131,11 +133,38 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
   operands.emplace_back();
 }
 
+bool CallReader::readLateView(c10::TensorImpl &impl) {
+  if (!impl.key_set().has(c10::DispatchKey::Functionalize))
+    return false;
+  auto &view = static_cast<at::FunctionalTensorWrapper &>(impl);
+  int64_t here = view.value().device().index();
+  if (!isNotTaken(view) || (device >= 0 && device != here))
+    return false;
+  std::optional<Operand> value = valueOf(view);
+  if (!value)
+    return false;
+  device = here;
+  wrappers += !impl.key_set().has_any(kMathBits);
+  lateViews.push_back(&view);
+  readValue(*value);
+  readLayout(impl);
+  return true;
+}
+
+void CallReader::settleLateViews() {
+  for (at::FunctionalTensorWrapper *view : lateViews)
+    settle(*view);
+}
+
 void CallReader::readLazy(torch::lazy::LTCTensorImpl &impl) {
   auto &data = static_cast<TensorData &>(*sharedData(impl));
   lazyTensors.emplace_back(operands.size(), &data);
   operands.emplace_back();
   addTag(hasher, KeyTag::Tensor);
+  readLayout(impl);
+}
+
+void CallReader::readLayout(const c10::TensorImpl &impl) {
   if (!isRowMajor(impl.sizes(), impl.strides()))
     for (int64_t stride : impl.strides())
       addTag(hasher, KeyTag::Stride).add(uint64_t(stride));

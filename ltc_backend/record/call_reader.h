@@ -10,6 +10,7 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/op_info.h"
 
+#include <ATen/FunctionalTensorWrapper.h>
 #include <torch/csrc/lazy/core/tensor_impl.h>
 
 namespace ltc::backend {
@@ -53,6 +54,9 @@ public:
   std::shared_ptr<const CallShape> findShape() {
     return info.findCall(readValues());
   }
+  /// Gives views that the call could read without tensors of their own one, for
+  /// who tries again in another way. Without a lock.
+  void settleLateViews();
   /// Fills in the operands that are on the host. Without a lock.
   void uploadHostTensors();
 
@@ -83,7 +87,10 @@ private:
   void read(const ArgumentInfo &argument, const c10::IValue &value);
   void readTensor(const c10::IValue &value, bool comesAlong = false);
   void readTensor(const at::Tensor &tensor, bool comesAlong = false);
+  /// False, and nothing is done, for other tensors.
+  bool readLateView(c10::TensorImpl &impl);
   void readLazy(torch::lazy::LTCTensorImpl &impl);
+  void readLayout(const c10::TensorImpl &impl);
   void readValue(const Operand &value);
   void readNumber(const c10::IValue &value);
   void readWrappedNumber(const at::Tensor &number);
@@ -97,6 +104,7 @@ private:
   /// By position; null for one whose operand is there from the start.
   c10::SmallVector<std::pair<uint32_t, TensorData *>, 4> lazyTensors;
   c10::SmallVector<std::pair<size_t, at::Tensor>, 1> hostTensors;
+  c10::SmallVector<at::FunctionalTensorWrapper *, 2> lateViews;
 };
 
 } // namespace ltc::backend

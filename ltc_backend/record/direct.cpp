@@ -40,10 +40,13 @@ struct Recorded {
   explicit Recorded(CallReader &call) : device(call.device) {
     SourceId source = currentSource();
     PendingList &list = pendingList(device);
-    std::lock_guard lock(list.mutex);
+    std::unique_lock lock(list.mutex);
     std::shared_ptr<const CallShape> shape = call.findShape();
-    if (!shape || shape->results.empty())
+    if (!shape || shape->results.empty()) {
+      lock.unlock();
+      call.settleLateViews();
       return;
+    }
     node = addNode(call, list, std::move(shape), source);
     addResults(list, node, results);
     full = isFull(list);
@@ -126,8 +129,11 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call) {
   c10::SmallVector<torch::lazy::Value, 1> old(selves.size());
   std::unique_lock lock(list.mutex);
   std::shared_ptr<const CallShape> shape = call.findShape();
-  if (!shape || !keepsTypes(*shape, call, selves.size()))
+  if (!shape || !keepsTypes(*shape, call, selves.size())) {
+    lock.unlock();
+    call.settleLateViews();
     return false;
+  }
   auto node = addNode(call, list, std::move(shape), source);
   for (size_t i = 0; i < selves.size(); ++i) {
     if (!selves[i])

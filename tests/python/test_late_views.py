@@ -197,6 +197,35 @@ def test_records_when_read_and_each_link_once(counts):
     )
 
 
+def test_what_shows_all_is_not_recorded(counts):
+    x = numbers("lazy", 2, 3)
+    before = counts["record.ops"]
+    same_again = x.view(2, 3).expand(2, -1).squeeze(0)[:]
+    same_again.add_(1)
+    assert counts["record.ops"] - before == 1
+    assert x.tolist() == [[2, 3, 4], [5, 6, 7]]
+
+
+def test_a_view_that_ops_read_is_no_result_of_its_own(counts):
+    def program(device):
+        x = numbers(device, 2, 3)
+        view, found = x.t(), []
+        for _ in range(3):
+            found.append(view * 2)
+            x.add_(1)
+            torch._lazy.mark_step()
+        return x, view, found
+
+    same(program)
+    x = numbers("lazy", 2, 3)
+    view = x.t()
+    for _ in range(3):
+        before = counts["record.ops"]
+        _ = view * 2
+        assert counts["record.ops"] - before == 2
+        torch._lazy.mark_step()
+
+
 IN_PLACE = {
     "t_": lambda v: v.t_(),
     "transpose_": lambda v: v.transpose_(0, 1),

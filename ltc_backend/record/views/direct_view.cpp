@@ -175,8 +175,8 @@ void addUnsafeView(torch::Library &library) {
   auto kernel = [&op, show](c10::DispatchKeySet keys, const at::Tensor &self,
                             c10::SymIntArrayRef sizes) {
     if (op.takesDirectly(self))
-      if (at::Tensor view = takeDirectly(op, self, /*forAutograd=*/false, show,
-                                         known(sizes));
+      if (at::Tensor view =
+              takeDirectly(op, self, /*forAutograd=*/false, show, known(sizes));
           view.defined())
         return view;
     return takeStock(op, keys, {IValue(self), IValue(sizes)}).toTensor();

@@ -79,17 +79,10 @@ std::unique_lock<std::recursive_mutex> lockStorages() {
   return lock;
 }
 
-/// Gives a view its value; false if one of its metas is PyTorch's own.
-static bool take(FunctionalTensorWrapper &view, const at::Tensor &base) {
-  TensorDataPtr data = tensorData(base);
-  int64_t device = deviceOf(*data);
-  PendingList &list = pendingList(device);
-  Taking taking{list, device, {}, {}};
-  const at::Tensor &inside = view.value();
-  bool isFirst = inside.is_same(placeholder(inside.scalar_type(), device));
-  torch::lazy::Value value; // let go of without the lock
-  std::unique_lock lock(list.mutex);
-  taking.value = valueOf(*data);
+/// The value of a view of what `taking` has. False if one of its metas is
+/// PyTorch's own. With the list's lock, of which this lets go meanwhile.
+static bool take(const FunctionalTensorWrapper &view, Taking &taking,
+                 std::unique_lock<Mutex> &lock) {
   for (const auto &meta : view.view_metas()) {
     auto *own = meta->out_index == OwnViewMeta::kOwn
                     ? static_cast<OwnViewMeta *>(meta.get())
@@ -101,6 +94,22 @@ static bool take(FunctionalTensorWrapper &view, const at::Tensor &base) {
       lock.lock();
     }
   }
+  return true;
+}
+
+/// Gives a view its value; false as above.
+static bool take(FunctionalTensorWrapper &view, const at::Tensor &base) {
+  TensorDataPtr data = tensorData(base);
+  int64_t device = deviceOf(*data);
+  PendingList &list = pendingList(device);
+  Taking taking{list, device, {}, {}};
+  const at::Tensor &inside = view.value();
+  bool isFirst = inside.is_same(placeholder(inside.scalar_type(), device));
+  torch::lazy::Value value; // let go of without the lock
+  std::unique_lock lock(list.mutex);
+  taking.value = valueOf(*data);
+  if (!take(view, taking, lock))
+    return false;
   if (!isFirst) {
     value = {taking.value.node, taking.value.index};
     exchange(list, *tensorData(inside), value);
@@ -112,6 +121,24 @@ static bool take(FunctionalTensorWrapper &view, const at::Tensor &base) {
   insideOf(view) = makeTensor(std::move(taken), view.sizes(), view.strides(),
                               view.storage_offset());
   return true;
+}
+
+std::optional<Operand> valueOf(FunctionalTensorWrapper &view) {
+  auto storages = lockStorages();
+  if (!isNotTaken(view) || view.isBaseTensor())
+    return std::nullopt;
+  functional::FunctionalStorageImpl &storage = storageOf(view);
+  if (std::atomic_ref(generationOf(storage)).load() > 0)
+    storage.apply_updates();
+  TensorDataPtr data = tensorData(storage.base());
+  int64_t device = deviceOf(*data);
+  PendingList &list = pendingList(device);
+  Taking taking{list, device, {}, {}};
+  std::unique_lock lock(list.mutex);
+  taking.value = valueOf(*data);
+  if (!take(view, taking, lock))
+    return std::nullopt;
+  return std::move(taking.value);
 }
 
 void settle(FunctionalTensorWrapper &wrapper) {

@@ -21,6 +21,7 @@ import growth
 import limits
 import page
 import report
+import tracing
 
 HERE = Path(__file__).resolve().parent
 
@@ -61,6 +62,9 @@ def parse_options():
     parser.add_argument("--contenders", nargs="+", metavar="NAME")
     parser.add_argument(
         "--ablate", action="store_true", help="lazy without each optimization in turn"
+    )
+    parser.add_argument(
+        "--tracing", action="store_true", help="instead: the host's time for one call"
     )
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=9)
@@ -139,8 +143,22 @@ def write(path, content):
     new.replace(path)  # whole or not at all: --resume reads it
 
 
+def trace(options):
+    """Measure single calls, and nothing else."""
+    result = {"machine": describe_machine(1)}
+    rounds = tracing.SMALL_ROUNDS if options.small else tracing.ROUNDS
+    result["tracing"] = tracing.measure(rounds)
+    print(tracing.table(result["tracing"]))
+    write(options.json, json.dumps(result, indent=1) + "\n")
+    print(f"wrote {options.json}")
+    if options.docs:
+        page.renew(HERE.parent / "docs", result)
+
+
 def main():
     options = parse_options()
+    if options.tracing:
+        return trace(options)
     result = measure_all(options)
     print(report.table(result))
     if not options.workloads:
@@ -165,6 +183,7 @@ def main():
     if wrong:
         names = ", ".join(f"{e['contender']} on {e['workload']}" for e in wrong)
         sys.exit(f"bench: outputs differ from eager's: {names}")
+    return None
 
 
 if __name__ == "__main__":

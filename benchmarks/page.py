@@ -7,6 +7,7 @@ import re
 import ablation
 import chart
 import report
+import tracing
 
 BEGIN, END = "<!-- made by benchmarks/page.py -->", "<!-- end -->"
 
@@ -38,8 +39,11 @@ def replace_part(path, begin, end, part):
 
 
 def renew(docs, result):
-    """Rewrite what this run measured: a table and its chart, or the ablation."""
+    """Rewrite what this run measured: the tables and charts, or one of the others."""
     path = docs / "performance.md"
+    if "tracing" in result:
+        part = tracing.markdown(result["tracing"], report.heading(result))
+        return replace_part(path, tracing.BEGIN, tracing.END, part)
     if ablation.was_run(result):
         part = ablation.markdown(result)
         return replace_part(path, ablation.BEGIN, ablation.END, part)

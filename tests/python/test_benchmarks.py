@@ -16,7 +16,9 @@ import growth
 import page
 import pytest
 import report
+import torch
 import torch_ltc
+import tracing
 from contenders import CONTENDERS
 from coordinator import relative_difference
 from workloads import WORKLOADS
@@ -99,6 +101,42 @@ def test_growth_is_measured_and_drawn(tmp_path):
     dots = document.findall("{http://www.w3.org/2000/svg}circle")
     legend = 1
     assert len(dots) == legend + 2
+
+
+def test_tracing_is_measured_and_shown(monkeypatch, tmp_path):
+    monkeypatch.setattr(tracing, "KINDS", {"view": ["x.t()"], "in place": ["z.t_()"]})
+    result = tracing.measure(rounds=1)
+    assert all(
+        nanoseconds > 0
+        for calls in result.values()
+        for times in calls.values()
+        for mode in tracing.MODES
+        for nanoseconds in times[mode]
+    )
+    result["view"]["x.t()"]["gradients"] = [1000, 1700]
+    (tmp_path / "performance.md").write_text(f"{tracing.BEGIN}\n{tracing.END}\n")
+    monkeypatch.setattr(report, "heading", lambda result: ["on a machine"])
+    page.renew(tmp_path, {"tracing": result})
+    text = (tmp_path / "performance.md").read_text()
+    assert "on a machine" in text
+    assert "| view | gradients | 1 | 1.70 | 0 % | 0 % | 0 % |" in text
+    line = next(x for x in text.splitlines() if x.startswith("| x.t() |"))
+    assert line.endswith("| 1.70 |")
+    assert "x.t()" in tracing.table(result)
+
+
+@pytest.mark.parametrize("kind", tracing.KINDS)
+def test_calls_whose_tracing_is_measured_compute_what_eagers_do(kind):
+    drawn = ("dropout", "rand", "normal_", "uniform_", "empty")
+    for call in tracing.KINDS[kind]:
+        results = [
+            tracing.Loop(call, device, mode).call()
+            for device in ("cpu", "lazy")
+            for mode in tracing.MODES[1:]
+        ]
+        if not any(word in call for word in drawn):
+            eager, lazy = results[:2], results[2:]
+            torch.testing.assert_close(lazy, eager, check_device=False, msg=call)
 
 
 @pytest.mark.parametrize("exponent", [1.0, 1.5, 2.0])

@@ -145,15 +145,9 @@ bool CallReader::readLateView(c10::TensorImpl &impl) {
     return false;
   device = here;
   wrappers += !impl.key_set().has_any(kMathBits);
-  lateViews.push_back(&view);
   readValue(*value);
   readLayout(impl);
   return true;
-}
-
-void CallReader::settleLateViews() {
-  for (at::FunctionalTensorWrapper *view : lateViews)
-    settle(*view);
 }
 
 void CallReader::readLazy(torch::lazy::LTCTensorImpl &impl) {

@@ -10,7 +10,6 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/op_info.h"
 
-#include <ATen/FunctionalTensorWrapper.h>
 #include <torch/csrc/lazy/core/tensor_impl.h>
 
 namespace ltc::backend {
@@ -54,9 +53,6 @@ public:
   std::shared_ptr<const CallShape> findShape() {
     return info.findCall(readValues());
   }
-  /// Gives views that the call could read without tensors of their own one, for
-  /// who tries again in another way. Without a lock.
-  void settleLateViews();
   /// Fills in the operands that are on the host. Without a lock.
   void uploadHostTensors();
 
@@ -104,7 +100,6 @@ private:
   /// By position; null for one whose operand is there from the start.
   c10::SmallVector<std::pair<uint32_t, TensorData *>, 4> lazyTensors;
   c10::SmallVector<std::pair<size_t, at::Tensor>, 1> hostTensors;
-  c10::SmallVector<at::FunctionalTensorWrapper *, 2> lateViews;
 };
 
 } // namespace ltc::backend

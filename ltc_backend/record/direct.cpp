@@ -40,13 +40,10 @@ struct Recorded {
   explicit Recorded(CallReader &call) : device(call.device) {
     SourceId source = currentSource();
     PendingList &list = pendingList(device);
-    std::unique_lock lock(list.mutex);
+    std::lock_guard lock(list.mutex);
     std::shared_ptr<const CallShape> shape = call.findShape();
-    if (!shape || shape->results.empty()) {
-      lock.unlock();
-      call.settleLateViews();
+    if (!shape || shape->results.empty())
       return;
-    }
     node = addNode(call, list, std::move(shape), source);
     addResults(list, node, results);
     full = isFull(list);
@@ -129,11 +126,8 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call) {
   c10::SmallVector<torch::lazy::Value, 1> old(selves.size());
   std::unique_lock lock(list.mutex);
   std::shared_ptr<const CallShape> shape = call.findShape();
-  if (!shape || !keepsTypes(*shape, call, selves.size())) {
-    lock.unlock();
-    call.settleLateViews();
+  if (!shape || !keepsTypes(*shape, call, selves.size()))
     return false;
-  }
   auto node = addNode(call, list, std::move(shape), source);
   for (size_t i = 0; i < selves.size(); ++i) {
     if (!selves[i])

@@ -33,12 +33,16 @@ static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 13,
 
 /// In each file for itself: such an instantiation may stand in a program once.
 namespace {
-template <auto Generation, auto Value> struct WrapperMembers {
+template <auto Generation, auto Value, auto Metas> struct WrapperMembers {
   friend size_t &generationOf(at::FunctionalTensorWrapper &wrapper) {
     return wrapper.*Generation;
   }
   friend at::Tensor &insideOf(at::FunctionalTensorWrapper &wrapper) {
     return wrapper.*Value;
+  }
+  friend std::vector<std::shared_ptr<at::functionalization::ViewMeta>> &
+  metasOf(at::FunctionalTensorWrapper &wrapper) {
+    return wrapper.*Metas;
   }
 };
 template <auto Generation> struct StorageMember {
@@ -81,6 +85,9 @@ size_t &generationOf(at::FunctionalTensorWrapper &wrapper);
 size_t &generationOf(at::functionalization::FunctionalStorageImpl &storage);
 /// A wrapper's value: replace_() and set_() change sizes or the storage too.
 at::Tensor &insideOf(at::FunctionalTensorWrapper &wrapper);
+/// The views that lead to it from its storage's base.
+std::vector<std::shared_ptr<at::functionalization::ViewMeta>> &
+metasOf(at::FunctionalTensorWrapper &wrapper);
 /// SafeKernelFunction calls it with boxed arguments alone.
 const c10::KernelFunction &kernelInside(const c10::SafeKernelFunction &safe);
 /// The op's table of kernels, which getComputedKernelForDispatchKey() copies
@@ -93,7 +100,8 @@ const KernelTable &kernelsOf(const c10::impl::OperatorEntry &entry);
 torch::lazy::LazyTensor &lazyTensorOf(torch::lazy::LTCTensorImpl &impl);
 
 template struct WrapperMembers<&at::FunctionalTensorWrapper::generation_,
-                               &at::FunctionalTensorWrapper::value_>;
+                               &at::FunctionalTensorWrapper::value_,
+                               &at::FunctionalTensorWrapper::view_metas_>;
 template struct StorageMember<
     &at::functionalization::FunctionalStorageImpl::generation_>;
 template struct SafeKernelMember<&c10::SafeKernelFunction::kernel_>;

@@ -11,6 +11,7 @@
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recycled.h"
 #include "ltc_backend/record/schema.h"
+#include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/views/math_bits.h"
 
 #include <c10/core/WrapDimMinimal.h>
@@ -167,6 +168,16 @@ at::Tensor makeWrapper(const at::Tensor &bare) {
   return at::detail::make_tensor<Wrapper>(bare);
 }
 
+/// Whether a view of `self` that shows this shows its storage's base as it is:
+/// the gradient of a weight, turned over twice.
+static bool showsBase(const FunctionalTensorWrapper &self,
+                      const Geometry &geometry) {
+  if (self.isBaseTensor())
+    return false;
+  const at::Tensor &base = storageOf(self).base();
+  return base.dtype() == self.dtype() && geometry == Geometry(base);
+}
+
 at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
                     const std::shared_ptr<OwnViewMeta> &meta) {
   auto *base = functional::impl::unsafeGetFunctionalWrapper(self);
@@ -177,6 +188,8 @@ at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
     return {};
   auto view = c10::make_intrusive<Wrapper>(nothing, base, meta);
   view->show(geometry, self);
+  if (showsBase(*base, geometry))
+    metasOf(*view).clear();
   return at::Tensor(std::move(view));
 }
 
@@ -218,14 +231,16 @@ static at::Tensor adopt(const at::Tensor &tensor) {
   return shareStorage(tensor);
 }
 
-/// What PyTorch's kernel may give another value inside without a lock, as it
-/// does to a view of what was written to since that was settled.
-static at::Tensor readableByStock(const at::Tensor &tensor) {
-  if (!isFunctionalLazy(tensor))
+at::Tensor settled(const at::Tensor &tensor) {
+  if (!isFunctionalLazy(tensor)) {
+    settle(tensor);
     return tensor;
+  }
   auto lock = lockStorages();
-  settle(tensor);
-  return functional::impl::isBaseTensor(tensor) ? tensor : shareStorage(tensor);
+  bool isBase = functional::impl::isBaseTensor(tensor);
+  at::Tensor readable = isBase ? tensor : shareStorage(tensor);
+  settle(readable);
+  return readable;
 }
 
 void callStock(const c10::SafeKernelFunction &stock,
@@ -235,7 +250,7 @@ void callStock(const c10::SafeKernelFunction &stock,
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!arguments[i].alias_info()) {
       IValue &value = torch::jit::peek(stack, i, arguments.size());
-      value = mapTensors(value, readableByStock);
+      value = mapTensors(value, settled);
     }
   stock.callBoxed(op, keys, &stack);
   const auto &results = op.schema().returns();

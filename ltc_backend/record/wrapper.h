@@ -49,6 +49,12 @@ Geometry geometryOf(const at::Tensor &self);
 /// Another tensor of the same storage, which shows of it what `self` does.
 at::Tensor shareStorage(const at::Tensor &self);
 
+/// `tensor` with all writes to its storage, for who reads the value inside; in
+/// the place of a view another one. A view that only ops read thus gets no
+/// value of its own, be the call one that was met before or not, which would be
+/// a result of the graph; and PyTorch's kernels may exchange what is inside.
+at::Tensor settled(const at::Tensor &tensor);
+
 /// Calls PyTorch's kernel on the Functionalize key, with wrappers like these in
 /// the place of those that it makes.
 void callStock(const c10::SafeKernelFunction &stock,

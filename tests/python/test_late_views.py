@@ -185,6 +185,7 @@ def test_records_when_read_and_each_link_once(counts):
         return x.view(6, 4).t().unbind(0)
 
     assert torch.stack(heads()).tolist() == x.cpu().view(6, 4).t().tolist()
+    _ = heads()[0] + heads()[1]
     before = counts["record.ops"]
     first, *rest = heads()
     assert [v.shape for v in (first, *rest)] == [(6,)] * 4
@@ -204,6 +205,9 @@ def test_what_shows_all_is_not_recorded(counts):
     same_again.add_(1)
     assert counts["record.ops"] - before == 1
     assert x.tolist() == [[2, 3, 4], [5, 6, 7]]
+    before = counts["record.ops"]
+    assert x.t().t().tolist() == [[2, 3, 4], [5, 6, 7]]
+    assert counts["record.ops"] == before
 
 
 def test_a_view_that_ops_read_is_no_result_of_its_own(counts):
@@ -219,11 +223,31 @@ def test_a_view_that_ops_read_is_no_result_of_its_own(counts):
     same(program)
     x = numbers("lazy", 2, 3)
     view = x.t()
+    _ = view * 2
     for _ in range(3):
+        torch._lazy.mark_step()
         before = counts["record.ops"]
         _ = view * 2
         assert counts["record.ops"] - before == 2
+
+
+def test_first_steps_of_training_are_graphs_of_all_others(counts):
+    """Gradients of weights are turned over twice, those of biases are views."""
+    module = torch.nn.Sequential(
+        torch.nn.Linear(5, 4), torch.nn.ReLU(), torch.nn.Linear(4, 3, bias=False)
+    ).to("lazy")
+    x = numbers("lazy", 2, 7, 5)
+    for step in (torch.optim.SGD, torch.optim.Adam, torch.optim.Adagrad):
+        optimizer = step(module.parameters(), lr=0.1)
         torch._lazy.mark_step()
+        before = counts["codegen.graphs"]
+        for _ in range(3):
+            optimizer.zero_grad()
+            module(x).square().mean().backward()
+            torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+            optimizer.step()
+            torch._lazy.mark_step()
+        assert counts["codegen.graphs"] - before == 1
 
 
 IN_PLACE = {

@@ -58,8 +58,7 @@ void setNotTaken(FunctionalTensorWrapper &wrapper) {
   generationOf(wrapper) = kNotTaken;
 }
 
-static functional::FunctionalStorageImpl &
-storageOf(const c10::TensorImpl &wrapper) {
+functional::FunctionalStorageImpl &storageOf(const c10::TensorImpl &wrapper) {
   return static_cast<functional::FunctionalStorageImpl &>(
       *wrapper.unsafe_storage().unsafeGetStorageImpl());
 }
@@ -150,10 +149,9 @@ void settle(FunctionalTensorWrapper &wrapper) {
   size_t generation = std::atomic_ref(generationOf(storage)).load();
   if (generation > 0)
     storage.apply_updates();
-  bool hasValue = wrapper.isBaseTensor()
-                      ? wrapper.value().is_same(storage.base())
-                      : take(wrapper, storage.base());
-  if (!hasValue)
+  if (wrapper.isBaseTensor())
+    insideOf(wrapper) = storage.base();
+  else if (!take(wrapper, storage.base()))
     return wrapper.sync_();
   std::atomic_ref(generationOf(wrapper))
       .store(generation, std::memory_order_release);

@@ -53,6 +53,8 @@ struct OwnViewMeta : at::functionalization::ViewMeta {
 /// The storage of a functional tensor.
 at::functionalization::FunctionalStorageImpl &
 storageOf(const at::Tensor &tensor);
+at::functionalization::FunctionalStorageImpl &
+storageOf(const c10::TensorImpl &wrapper);
 /// Gives the value inside a functional tensor all writes to its storage, and
 /// takes it if it is a view that has not been taken. Several threads may ask
 /// that of one tensor, as several may read one in eager.

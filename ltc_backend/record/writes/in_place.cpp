@@ -35,8 +35,7 @@ using c10::IValue;
 at::Tensor inner(const at::Tensor &tensor) {
   if (!tensor.defined() || !functional::isFunctionalTensor(tensor))
     return tensor;
-  settle(tensor);
-  return functional::from_functional_tensor(tensor);
+  return functional::from_functional_tensor(settled(tensor));
 }
 
 /// In the words of TensorIterator, which has these two checks for eager.

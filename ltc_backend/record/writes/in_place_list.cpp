@@ -10,6 +10,7 @@
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/schema.h"
+#include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/write_check.h"
 
 #include <ATen/ExpandUtils.h>
@@ -159,7 +160,9 @@ public:
       if (!update(list, values)) {
         if (areLazy(list) && mayNotFit(values))
           check.askOnce(values);
-        torch::jit::Stack call = values.vec();
+        torch::jit::Stack call{list};
+        for (const IValue &value : values.slice(1))
+          call.push_back(mapTensors(value, settled));
         stock.callBoxed(op, keys, &call);
       }
     } catch (const c10::Error &) {

@@ -293,6 +293,16 @@ WRONG_ARGUMENTS = {
     "matrix norm of a row": lambda d: ones(d, 3, dtype=torch.float32).norm("nuc"),
     "unknown norm": lambda d: ones(d, 3, 3, dtype=torch.float32).norm("two"),
     "negative size": lambda d: torch.empty(-1, device=d),
+    "samples of a few": lambda d: torch.multinomial(ones(d, 3), 4),
+    "samples of rows of a few": lambda d: torch.multinomial(ones(d, 2, 3), 4),
+    "samples of nothing": lambda d: torch.multinomial(ones(d, 0), 1, True),
+    "no samples": lambda d: torch.multinomial(ones(d, 3), 0),
+    "samples of integers": lambda d: torch.multinomial(
+        ones(d, 3, dtype=torch.int64), 2
+    ),
+    "samples of too many": lambda d: torch.multinomial(
+        ones(d, 1).expand(2**24 + 1), 1, True
+    ),
 }
 # Calls that end eager's process, or read outside of its tensors, with the words for it.
 FATAL = {

@@ -133,6 +133,7 @@ static bool checksMoreThanMeta(const OpInfo &info,
                                 "aten::index_add",
                                 "aten::linalg_cross",
                                 "aten::masked_scatter",
+                                "aten::multinomial",
                                 "aten::searchsorted.Scalar",
                                 "aten::searchsorted.Tensor"};
   return names->count(info.name) || hasOddSizes(info, arguments) ||
@@ -224,12 +225,22 @@ static void checkMask(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   callOnStandIns(info.handle, std::move(none));
 }
 
+/// No rows of the probabilities, where there are any.
+static at::Tensor noRows(const at::Tensor &probabilities) {
+  at::Tensor rows = onCpuFlat.make(probabilities);
+  if (rows.dim() == 1)
+    rows = rows.unsqueeze(0);
+  return rows.numel() ? rows.slice(0, 0, 0) : onCpu.make(probabilities);
+}
+
 /// The arguments less the values that are checked before all else.
 static std::vector<IValue> withoutValues(const OpInfo &info,
                                          c10::ArrayRef<IValue> arguments) {
   std::vector<IValue> rest = arguments.vec();
   if (info.name == "aten::segment_reduce")
     rest[6] = true; // "unsafe": the lengths are not added up
+  if (info.name == "aten::multinomial")
+    rest[0] = noRows(arguments[0].toTensor());
   return rest;
 }
 

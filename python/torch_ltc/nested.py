@@ -9,6 +9,7 @@ from torch.nested._internal.nested_tensor import (
     nested_view_from_values_offsets_lengths,
 )
 from torch.nn import functional
+from torch.utils import _pytree as pytree
 
 from torch_ltc.ordinal import is_lazy
 
@@ -17,9 +18,7 @@ def making(stock):
     """Wrap ``torch.nested.nested_tensor``."""
 
     def nested_tensor(tensor_list, *, layout=None, device=None, **options):
-        wanted = device
-        if wanted is None and len(tensor_list):
-            wanted = getattr(tensor_list[0], "device", None)
+        wanted = _device(tensor_list, device)
         if layout not in (None, torch.strided) or not is_lazy(wanted):
             return stock(tensor_list, layout=layout, device=device, **options)
         on_cpu = [torch.as_tensor(each, device="cpu") for each in tensor_list]
@@ -27,6 +26,26 @@ def making(stock):
         return made.to(wanted)  # says that there are none, and what to do
 
     return nested_tensor
+
+
+def gathering(stock):
+    """Wrap ``torch.nested.as_nested_tensor``."""
+
+    def as_nested_tensor(ts, dtype=None, device=None, layout=None):
+        wanted = _device(ts, device)
+        if layout not in (None, torch.strided) or not is_lazy(wanted):
+            return stock(ts, dtype, device, layout)
+        made = stock(pytree.tree_map_only(torch.Tensor, torch.Tensor.cpu, ts), dtype)
+        return made.to(wanted)  # as above
+
+    return as_nested_tensor
+
+
+def _device(tensors, device):
+    """Return the device that what is made of them would be on."""
+    if device is None and not isinstance(tensors, torch.Tensor):
+        tensors = tensors[0] if len(tensors) else None
+    return getattr(tensors, "device", None) if device is None else device
 
 
 def attending(stock):

@@ -231,12 +231,19 @@ AT_IMPORT += (
         "functional:functionalizing",
         _WRAPPED,
     ),
+)
+
+AT_IMPORT += tuple(
     Patch(
         "torch.nested",
-        "nested_tensor",
-        "nested:making",
+        name,
+        wrapper,
         "a nested tensor of a device that it has not heard of is an internal assert",
-    ),
+    )
+    for name, wrapper in (
+        ("nested_tensor", "nested:making"),
+        ("as_nested_tensor", "nested:gathering"),
+    )
 )
 
 # Needed by programs that import the package named.

@@ -34,6 +34,14 @@ OURS = {
     ),
     "nested": lambda x: torch.nested.nested_tensor([x, x[:1]]),
     "nested to": lambda x: torch.nested.nested_tensor([CPU, CPU[:1]]).to(x.device),
+    "nested of": lambda x: torch.nested.as_nested_tensor([x, x[:1]]),
+    "nested of rows": lambda x: torch.nested.as_nested_tensor(x[None]),
+    "nested of CPU's": lambda x: torch.nested.as_nested_tensor(
+        [CPU, CPU[:1]], torch.float64, x.device
+    ),
+    "nested like": lambda x: torch.zeros_like(
+        torch.nested.nested_tensor([CPU, CPU[:1]]), device=x.device
+    ),
     "quantize": lambda x: torch.quantize_per_tensor(x, 0.1, 10, torch.quint8),
     "quantize by channel": lambda x: torch.quantize_per_channel(
         x, x[0, 1:], x[0, :2].long(), 0, torch.qint8
@@ -62,6 +70,7 @@ FIRST = {
     "csr size": ("torch.sparse_csr", "torch.empty(3, 3, device='lazy', layout=x)"),
     "nested": ("torch.nested.nested_tensor([torch.ones(2)])", "x.to('lazy')"),
     "nested list": ("[torch.ones(2)]", "torch.nested.nested_tensor(x, device='lazy')"),
+    "nested of": ("[torch.ones(2)]", "torch.nested.as_nested_tensor(x, device='lazy')"),
     "quantized": (PER_TENSOR, "x.to('lazy')"),
     "quantized by channel": (PER_CHANNEL, "x.to('lazy')"),
     "quantized in inference": (PER_TENSOR, "torch.inference_mode()(x.to)('lazy')"),

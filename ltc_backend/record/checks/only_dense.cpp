@@ -9,6 +9,7 @@
 #include "ltc_backend/library.h"
 #include "ltc_backend/not_dense.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 
 namespace ltc::backend {
@@ -45,6 +46,23 @@ static void recordDenseBackward(const c10::OperatorHandle &op,
   record(opInfo(op), *stack);
 }
 
+namespace {
+/// Of a nested tensor of the CPU: PyTorch's kernel asserts that it knows the
+/// device that the like is to be on.
+struct EmptyLikeNested final : OverStock {
+  explicit EmptyLikeNested(const c10::OperatorHandle &op)
+      : OverStock(op, DispatchKey::NestedTensorCPU) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    const c10::IValue &device = torch::jit::peek(*stack, 3, 6);
+    if (device.isDevice() && device.toDevice().is_lazy())
+      refuse(NotDense::Nested, op);
+    stock.callBoxed(op, keys, stack);
+  }
+};
+} // namespace
+
 void registerRefusals() {
   ltc_set_refusal(refuse);
   auto fallBack = [](DispatchKey key, CppFunction kernel) {
@@ -53,6 +71,9 @@ void registerRefusals() {
   for (DispatchKey key : {DispatchKey::SparseLazy, DispatchKey::SparseCsrLazy})
     fallBack(key, refusal<NotDense::Sparse>());
   fallBack(DispatchKey::NestedTensorLazy, refusal<NotDense::Nested>());
+  implementBoxed<EmptyLikeNested>(
+      *makeLibrary("aten", DispatchKey::NestedTensorCPU), "empty_like",
+      atenOp("empty_like"));
   fallBack(DispatchKey::QuantizedLazy, refusal<NotDense::Quantized>());
   torch::Library *aten = makeLibrary("aten", DispatchKey::Lazy);
   for (const char *name :

@@ -26,6 +26,7 @@
 #include "ltc_backend/record/ops/group_norm.h"
 #include "ltc_backend/record/ops/linalg_values.h"
 #include "ltc_backend/record/ops/lstm.h"
+#include "ltc_backend/record/ops/mixed_list.h"
 #include "ltc_backend/record/ops/optimizer_state.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/questions.h"
@@ -100,6 +101,8 @@ static void registerRecorder(torch::Library &library,
     if (op.hasKernelForDispatchKey(DispatchKey::Functionalize))
       return;
     registerDirectKernel(functionalize, name, opInfo(op));
+    if (std::string_view(name).starts_with("_foreach_"))
+      registerMixedList(functionalize, name, op);
     if (!returnsConjugates(name))
       registerUntrackedOp(name, opInfo(op));
   });

@@ -112,6 +112,48 @@ def test_lists_are_copied_between_devices(devices):
     assert [x._version for x in xs] == [version + 1 for version in versions]
 
 
+MIXED = {
+    "add": lambda xs, ys: (1,),
+    "mul": lambda xs, ys: (ys,),
+    "div": lambda xs, ys: (torch.tensor(2.0),),
+    "addcdiv": lambda xs, ys: (ys, ys, [2.0, 3.0, 4.0]),
+    "lerp": lambda xs, ys: (ys, 0.5),
+    "sqrt": lambda xs, ys: (),
+    "pow": lambda xs, ys: ([1, 2, 3],),
+    "zero": lambda xs, ys: (),
+    "sub": lambda xs, ys: (ys[:2],),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_lists_of_two_devices_are_taken_one_by_one(name):
+    def told(*devices):
+        xs = [torch.full((2,), i + 1.0, device=d) for i, d in enumerate(devices)]
+        ys = [torch.full((2,), 2.0, device=d) for d in devices]
+        try:
+            make = getattr(torch, f"_foreach_{name}", torch._foreach_clone)
+            news = make(xs, *MIXED[name](xs, ys))
+            getattr(torch, f"_foreach_{name}_")(xs, *MIXED[name](xs, ys))
+        except RuntimeError as error:
+            return str(error)
+        assert all([x.device.type for x in each] == [*devices] for each in (xs, news))
+        return [x.tolist() for x in [*xs, *news]], [x._version for x in xs]
+
+    eager = told("cpu", "cpu", "cpu")
+    assert told("lazy", "cpu", "lazy") == eager
+    assert told("cpu", "lazy", "cpu") == eager
+
+
+def test_norms_of_a_list_of_two_devices():
+    def norms(device):
+        xs = [torch.ones(4, requires_grad=True, device=d) for d in ("cpu", device)]
+        norms = torch._foreach_norm(torch._foreach_mul(xs, 2.0))
+        sum(norm.cpu() for norm in norms).backward()
+        return [norm.tolist() for norm in norms], [x.grad.tolist() for x in xs]
+
+    assert norms("lazy") == norms("cpu")
+
+
 def test_parts_that_overlap_are_written_one_after_the_other():
     def written(device):
         x = torch.arange(1.0, 7.0).to(device)

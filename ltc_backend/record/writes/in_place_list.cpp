@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/ops/mixed_list.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/wrapper.h"
@@ -95,18 +96,6 @@ bool areCrossed(c10::ArrayRef<IValue> arguments) {
   return found;
 }
 
-/// Whether there is one of each for each tensor. Eager refuses other lists
-/// before it writes.
-bool areSideBySide(c10::ArrayRef<IValue> arguments) {
-  size_t count = arguments[0].toListRef().size();
-  return std::ranges::all_of(arguments, [&](const IValue &value) {
-    if (value.isTensor())
-      return !value.toTensor().dim() ||
-             size_t(value.toTensor().numel()) == count;
-    return !value.isList() || value.toListRef().size() == count;
-  });
-}
-
 bool areOfTwoDevices(c10::ArrayRef<IValue> arguments) {
   std::optional<c10::Device> first;
   bool found = false;
@@ -116,23 +105,6 @@ bool areOfTwoDevices(c10::ArrayRef<IValue> arguments) {
       first = tensor.device();
     });
   return found;
-}
-
-/// The arguments for one tensor of the lists.
-torch::jit::Stack alone(c10::ArrayRef<IValue> arguments, size_t place) {
-  torch::jit::Stack call;
-  for (const IValue &value : arguments) {
-    call.push_back(value);
-    if (value.isTensor() && value.toTensor().dim())
-      call.back() = value.toTensor().slice(0, place, place + 1);
-    if (!value.isList())
-      continue;
-    c10::List<IValue> list = value.toList();
-    c10::impl::GenericList one(list.elementType());
-    one.push_back(list.get(place));
-    call.back() = one;
-  }
-  return call;
 }
 
 /// torch._foreach_add_ and its like: PyTorch's kernel, unless all tensors can
@@ -151,6 +123,14 @@ public:
         areSideBySide(values)) {
       copyEach(list.toListRef(), values[1].toListRef(), values[2].toBool());
       return torch::jit::drop(*stack, values.size());
+    }
+    if (isMixed(values) && areSideBySide(values)) {
+      std::vector<IValue> all = torch::jit::pop(*stack, values.size());
+      for (size_t i = 0; i < list.toListRef().size(); ++i) {
+        torch::jit::Stack call = alone(all, i);
+        op.callBoxed(&call);
+      }
+      return;
     }
     if (areCrossed(values) && areSideBySide(values)) {
       std::vector<IValue> all = torch::jit::pop(*stack, values.size());

@@ -126,3 +126,32 @@ def test_without_it_the_kernels_are_eagers():
         found = results("lazy", tensors, padding=1)
     for f, w in zip(found, results("cpu", tensors, padding=1), strict=True):
         assert torch.equal(f, w)
+
+
+LAID_OUT = {
+    "one channel out": ((2, 3, 5, 5), (1, 3, 3, 3), torch.float32),
+    "one pixel": ((1, 3, 1, 1), (4, 3, 1, 1), torch.float32),
+    "volume of floats": ((2, 1, 5, 5, 5), (4, 1, 3, 3, 3), torch.float32),
+    "volume of doubles": ((2, 3, 5, 5, 5), (1, 3, 1, 1, 1), torch.float64),
+    "volume of bfloat16": ((1, 3, 5, 5, 5), (1, 3, 3, 3, 3), torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("transposed", ["", "_transpose"])
+@pytest.mark.parametrize("name", LAID_OUT)
+def test_convolutions_are_laid_out_by_the_kernel_that_eager_takes(name, transposed):
+    shape, weight_shape, dtype = LAID_OUT[name]
+    last = torch.channels_last if len(shape) == 4 else torch.channels_last_3d
+    convolve = getattr(F, f"conv{transposed}{len(shape) - 2}d")
+
+    def program(device):
+        x = torch.ones(shape, dtype=dtype, device=device).to(memory_format=last)
+        weight = torch.ones(weight_shape, dtype=dtype, device=device)
+        if transposed:
+            weight = weight.transpose(0, 1)
+        weight = weight.to(memory_format=last).requires_grad_()
+        y = convolve(x.requires_grad_(), weight)
+        made = [y, *torch.autograd.grad(y.sum(), (x, weight))]
+        return [each.stride() for each in made]
+
+    assert program("lazy") == program("cpu")

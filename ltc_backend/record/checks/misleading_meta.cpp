@@ -7,9 +7,9 @@
 #include "ltc_backend/record/checks/misleading_meta.h"
 
 #include <ATen/ATen.h>
+#include <ATen/native/ConvUtils.h>
 
 #include <cmath>
-#include <map>
 #include <set>
 
 namespace ltc::backend {
@@ -151,13 +151,31 @@ bool hasMisleadingStrides(const OpInfo &info) {
   return names->count(info.name);
 }
 
-/// The one convolution that is row-major whatever it is given.
-static bool isTransposedVolume(const OpInfo &info,
-                               c10::ArrayRef<IValue> arguments) {
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (info.arguments[i].name == "transposed")
-      return arguments[i].toBool() && arguments[1].toTensor().dim() == 5;
-  return false;
+/// What the CPU's convolution, or its gradients, of arguments from `input` on
+/// are laid out as. It chooses a kernel by all of them.
+static at::MemoryFormat formatOfConvolution(c10::ArrayRef<IValue> arguments,
+                                            size_t input) {
+  auto onCpu = [&](size_t i) { // with memory that nobody touches
+    const at::Tensor &like = arguments[i].toTensor();
+    return at::empty_strided(like.sizes(), like.strides(), like.scalar_type());
+  };
+  auto sizes = [&](size_t i) {
+    std::vector<c10::SymInt> sizes;
+    for (int64_t size : arguments[input + i].toIntVector())
+      sizes.emplace_back(size);
+    return sizes;
+  };
+  at::Tensor self = onCpu(input), weight = onCpu(input + 1);
+  auto kernel = at::native::select_conv_backend(
+      self, weight, std::nullopt, sizes(3), sizes(4), sizes(5),
+      arguments[input + 6].toBool(), sizes(7), arguments[input + 8].toInt(),
+      at::OptionalSymIntArrayRef());
+  return at::native::_determine_backend_memory_format(self, weight, kernel);
+}
+
+/// The meta kernel's, and that of contiguous(), is any that fits the sizes.
+static at::Tensor madeAs(const at::Tensor &result, at::MemoryFormat format) {
+  return at::empty(result.sizes(), result.options().memory_format(format));
 }
 
 static void layOutAsColumns(IValue &matrix) {
@@ -166,12 +184,6 @@ static void layOutAsColumns(IValue &matrix) {
 
 void correctResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
                     torch::jit::Stack &results) {
-  // With the arguments by which the CPU's kernels choose.
-  static const auto *ops = new std::map<std::string, std::vector<size_t>>{
-      {"aten::convolution", {0, 1}},
-      {"aten::convolution_backward", {1, 2}},
-      {"aten::native_group_norm", {0}},
-      {"aten::native_group_norm_backward", {1}}};
   // LAPACK's matrices are columns. Without vectors there is no matrix.
   if (info.name == "aten::_linalg_svd" && results[2].toTensor().dim() > 1)
     layOutAsColumns(results[2]);
@@ -179,18 +191,22 @@ void correctResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
     layOutAsColumns(results[1]);
   if (info.name == "aten::normal.Tensor_Tensor")
     results[0] = results[0].toTensor().to(arguments[0].toTensor().dtype());
-  auto found = ops->find(info.name);
-  if (found == ops->end())
+  bool isBackward = info.name.ends_with("_backward");
+  size_t input = isBackward;
+  bool isGroup = info.name.starts_with("aten::native_group_norm");
+  if (!isGroup && info.name != "aten::convolution" &&
+      info.name != "aten::convolution_backward")
     return;
-  auto format = at::MemoryFormat::Contiguous;
-  for (size_t argument : found->second)
-    if (format == at::MemoryFormat::Contiguous &&
-        !isTransposedVolume(info, arguments))
-      format = arguments[argument].toTensor().suggest_memory_format();
-  int64_t dims = arguments[found->second[0]].toTensor().dim();
-  for (IValue &result : results)
-    if (result.toTensor().defined() && result.toTensor().dim() == dims)
-      result = result.toTensor().contiguous(format);
+  const at::Tensor &self = arguments[input].toTensor();
+  auto format = self.dim() < 4 ? at::MemoryFormat::Contiguous
+                : isGroup      ? self.suggest_memory_format()
+                               : formatOfConvolution(arguments, input);
+  for (IValue &value : results) {
+    const at::Tensor &result = value.toTensor();
+    if (!result.defined() || result.dim() != self.dim())
+      continue;
+    value = isGroup ? result.contiguous(format) : madeAs(result, format);
+  }
 }
 
 } // namespace ltc::backend

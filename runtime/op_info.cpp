@@ -72,6 +72,7 @@ constexpr std::array rows = {
     Row{"addmv", ""},
     Row{"addr", ""},
     // Their kernels refuse some numbers.
+    Row{"celu", "alpha"},
     Row{"huber_loss", "delta"},
     Row{"renorm", "maxnorm"},
     Row{"smooth_l1_loss", "beta"},

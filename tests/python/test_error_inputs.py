@@ -214,6 +214,9 @@ WRONG_ARGUMENTS = {
     "delta": lambda d: torch.nn.functional.huber_loss(
         ones(d, 3), ones(d, 3), delta=-1.0
     ),
+    "alpha": lambda d: torch.nn.functional.celu(ones(d, 3, dtype=torch.float32), 0.0),
+    "probabilities": lambda d: ones(d, 3).bernoulli_(ones(d, 2)),
+    "bounds of random integers": lambda d: torch.randint_like(ones(d, 3), 3, 1),
     "lambda": lambda d: torch.nn.functional.softshrink(ones(d, 3), -1.0),
     "maxnorm": lambda d: torch.renorm(ones(d, 3, 3, dtype=torch.float32), 2, 0, -1.0),
     "logits": lambda d: torch.nn.functional.binary_cross_entropy_with_logits(
@@ -287,6 +290,9 @@ WRONG_ARGUMENTS = {
     "values of a row": lambda d: torch.linalg.eigvals(ones(d, 3, dtype=torch.float32)),
     "values of two rows": lambda d: torch.linalg.eigvals(
         ones(d, 2, 3, dtype=torch.float32)
+    ),
+    "factors without pivots": lambda d: torch.linalg.lu(
+        ones(d, 2, 2, dtype=torch.float32), pivot=False
     ),
     "norm of integers": lambda d: torch.norm(ones(d, 3, dtype=torch.int64)),
     "norm of whole rows": lambda d: ones(d, 3, 3, dtype=torch.int64).norm(1, 0),

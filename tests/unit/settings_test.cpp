@@ -292,6 +292,7 @@ TEST(OpInfo, WhatDecidesAShapeOrAKindStaysAnAttribute) {
                               {"aten::renorm", "p"},
                               {"aten::renorm", "maxnorm"}, // refused below 0
                               {"aten::huber_loss", "delta"},
+                              {"aten::celu", "alpha"},
                               {"aten::histc", "max"},
                               {"aten::upsample_nearest2d", "scales_h"},
                               {"aten::var.correction", "correction"},

@@ -106,7 +106,8 @@ void checkNumbers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   static auto *passed = new KeySet;
   Hasher hasher;
   hasher.add(uint64_t(reinterpret_cast<uintptr_t>(&info)));
-  bool any = false, isBetween = info.name.starts_with("aten::random.");
+  bool any = false, isBetween = info.name.starts_with("aten::random.") ||
+                                info.name.starts_with("aten::randint_like");
   for (size_t i = 0; i < arguments.size(); ++i)
     if (info.arguments[i].lifts(arguments[i]) ||
         (isBetween && arguments[i].isInt())) {

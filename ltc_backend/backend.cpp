@@ -8,6 +8,7 @@
 
 #include "ltc/autopsy.h"
 #include "ltc/engine.h"
+#include "ltc_backend/device_guard.h"
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/executor.h"
@@ -209,6 +210,7 @@ void initialize(const std::function<void()> &dropFallback) {
     static lazy::BackendRegistrar registrar(new Backend);
     lazy::LazyGraphExecutor::Register(new Executor);
     installHostServices();
+    numberCurrentDevice();
     registerKernels(dropFallback);
   });
 }

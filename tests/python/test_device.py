@@ -29,6 +29,28 @@ def test_current_device():
     assert torch.lazy.current_device() == 0
 
 
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.inference_mode])
+def test_to_its_own_device_is_itself(mode):
+    with mode():
+        x = torch.ones(2, device="lazy")
+        for device in ("lazy", "lazy:0", torch.device("lazy"), x.device):
+            assert x.to(device) is x and x.to(device, torch.float32) is x
+            assert x.to(device, copy=True) is not x
+        assert x.to(torch.zeros(1, device="lazy")) is x
+
+
+def test_a_device_without_number_is_the_current_one(run_python):
+    program = """
+import torch
+x = torch.ones(2, device="lazy:1")
+print(x.to("lazy").device, x.to("lazy:1") is x, x.to(torch.int64).device)
+torch.lazy.set_device(1)
+print(x.to("lazy") is x, torch.ones(2).to("lazy").device)
+"""
+    out = run_python(program, LTC_CPU_DEVICES="2").stdout.splitlines()
+    assert out == ["lazy:0 True lazy:1", "True lazy:1"]
+
+
 @pytest.mark.parametrize(
     "use",
     [

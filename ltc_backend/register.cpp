@@ -13,6 +13,7 @@
 #include "ltc_backend/record/checks/linalg_check.h"
 #include "ltc_backend/record/checks/only_dense.h"
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/direct_transfer.h"
 #include "ltc_backend/record/dispatch_mode.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
@@ -182,6 +183,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerAutocast();
   registerOutTwins();
   registerMathBits(*functionalize);
+  registerDirectTransfers(*functionalize);
   watchCustomOps();
 }
 

@@ -119,14 +119,15 @@ static bool keepsTypes(const CallShape &shape, const CallReader &call,
   return true;
 }
 
-static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call) {
+static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call,
+                   bool isOfTheirTypes = false) {
   SourceId source = currentSource();
   PendingList &list = pendingList(call.device);
   // To be destroyed without the lock.
   c10::SmallVector<torch::lazy::Value, 1> old(selves.size());
   std::unique_lock lock(list.mutex);
   std::shared_ptr<const CallShape> shape = call.findShape();
-  if (!shape || !keepsTypes(*shape, call, selves.size()))
+  if (!shape || !(isOfTheirTypes || keepsTypes(*shape, call, selves.size())))
     return false;
   auto node = addNode(call, list, std::move(shape), source);
   for (size_t i = 0; i < selves.size(); ++i) {
@@ -152,12 +153,21 @@ static void noteLateViews(const at::Tensor &written) {
     noteWrite(written);
 }
 
-bool updateDirectly(const at::Tensor &self, CallReader &call) {
+static bool update(const at::Tensor &self, CallReader &call, bool isOfItsType) {
   TensorData *data = isReadable(call) ? ownData(self) : nullptr;
-  if (!data || !update({data}, call))
+  if (!data || data->device.ordinal() != call.device ||
+      !update({data}, call, isOfItsType))
     return false;
   noteLateViews(self);
   return true;
+}
+
+bool updateDirectly(const at::Tensor &self, CallReader &call) {
+  return update(self, call, /*isOfItsType=*/false);
+}
+
+bool replaceDirectly(const at::Tensor &self, CallReader &call) {
+  return update(self, call, /*isOfItsType=*/true);
 }
 
 bool updateDirectly(c10::ArrayRef<const at::Tensor *> selves,

@@ -45,6 +45,10 @@ bool isAlone(const at::Tensor &tensor);
 /// Only for a tensor that is alone. False: as above.
 bool updateDirectly(const at::Tensor &self, CallReader &call);
 
+/// The same of a call that does not take `self`, and has one result of its
+/// sizes and dtype.
+bool replaceDirectly(const at::Tensor &self, CallReader &call);
+
 /// The same for lists of tensors, none of them twice, and as many results; null
 /// for one that keeps its value.
 bool updateDirectly(c10::ArrayRef<const at::Tensor *> selves, CallReader &call);

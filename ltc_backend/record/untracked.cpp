@@ -37,28 +37,6 @@ bool isTracked(const at::Tensor &tensor) {
          tensor._fw_grad(/*level=*/0).defined();
 }
 
-namespace {
-class UntrackedKernel final : public OverAutograd {
-public:
-  explicit UntrackedKernel(const OpInfo &info)
-      : OverAutograd(info.handle), info(info) {}
-
-  template <typename... Args>
-  at::Tensor call(DispatchKeySet keys, Parameter<Args>... arguments) const {
-    if (isFunctionalisedNext(keys) && isOrdinary(info) &&
-        !(isTracked(arguments) || ...) && isStock()) {
-      CallReader call(info, arguments...);
-      if (at::Tensor result = recordDirectly(call); result.defined())
-        return makeWrapper(result);
-    }
-    return callAutograd<at::Tensor, Parameter<Args>...>(keys, arguments...);
-  }
-
-private:
-  const OpInfo &info;
-};
-} // namespace
-
 bool isLeftToAutograd(const c10::OperatorHandle &op) {
   return op.hasKernelForDispatchKey(DispatchKey::Autograd) &&
          !op.hasKernelForDispatchKey(DispatchKey::AutogradLazy);
@@ -71,15 +49,15 @@ torch::Library &autogradLibrary() {
 }
 
 void registerUntrackedOp(const char *name, const OpInfo &info) {
-  if (!isLeftToAutograd(info.handle))
-    return;
   visitArguments(info.handle.schema(), [&]<typename... Args>(Takes<Args...>) {
-    auto kernel = std::make_shared<UntrackedKernel>(info);
-    autogradLibrary().impl(
-        name, torch::CppFunction(
-                  [kernel](DispatchKeySet keys, Parameter<Args>... arguments) {
-                    return kernel->call<Args...>(keys, arguments...);
-                  }));
+    registerUntrackedOp<Parameter<Args>...>(
+        name, info.handle, [&info](const Args &...arguments) {
+          if (!isOrdinary(info))
+            return at::Tensor();
+          CallReader call(info, arguments...);
+          at::Tensor result = recordDirectly(call);
+          return result.defined() ? makeWrapper(result) : result;
+        });
   });
 }
 

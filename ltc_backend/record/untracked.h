@@ -53,6 +53,25 @@ torch::Library &autogradLibrary();
 /// once. `name` is the op's without the namespace.
 void registerUntrackedOp(const char *name, const OpInfo &info);
 
+/// The same with a function that gives the result, or an undefined tensor where
+/// the call has to go the long way.
+template <typename... Args, typename Direct>
+void registerUntrackedOp(const char *name, const c10::OperatorHandle &op,
+                         Direct direct) {
+  if (!isLeftToAutograd(op))
+    return;
+  auto stock = std::make_shared<OverAutograd>(op);
+  autogradLibrary().impl(
+      name, torch::CppFunction([stock, direct](c10::DispatchKeySet keys,
+                                               Args... arguments) {
+        if (isFunctionalisedNext(keys) && !(isTracked(arguments) || ...) &&
+            stock->isStock())
+          if (at::Tensor result = direct(arguments...); result.defined())
+            return result;
+        return stock->callAutograd<at::Tensor, Args...>(keys, arguments...);
+      }));
+}
+
 /// For in-place ops and views of several parts, which have a kernel for that
 /// below autograd's. (Other views: direct_view.cpp.)
 template <typename Result, typename... Args>

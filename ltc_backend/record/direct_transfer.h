@@ -1,0 +1,18 @@
+//===- record/direct_transfer.h - Casts and copies, directly ----*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <torch/library.h>
+
+namespace ltc::backend {
+
+/// In front of the kernels of _to_copy and copy_: between tensors of one device
+/// no detours are made (direct.h). `library` is aten's on the Functionalize
+/// key.
+void registerDirectTransfers(torch::Library &library);
+
+} // namespace ltc::backend

@@ -98,7 +98,7 @@ static void registerRecorder(torch::Library &library,
   forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
     if (!isRecorded(op, name))
       return;
-    implementBoxed<RecordKernel>(library, name, opInfo(op));
+    registerRecordKernel(library, name, opInfo(op));
     if (op.hasKernelForDispatchKey(DispatchKey::Functionalize))
       return;
     registerDirectKernel(functionalize, name, opInfo(op));

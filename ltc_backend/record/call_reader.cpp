@@ -50,12 +50,7 @@ void CallReader::uploadHostTensors() {
 void CallReader::read(const ArgumentInfo &argument, const IValue &value) {
   switch (argument.kind) {
   case ArgumentKind::Placement:
-    if (value.isDevice() && value.toDevice().has_index() && device < 0) {
-      device = value.toDevice().index();
-      if (device != 0)
-        checkOrdinal(device);
-    }
-    return;
+    return readPlacement(value);
   case ArgumentKind::Tensor:
     return readTensor(value);
   case ArgumentKind::TensorList:
@@ -73,6 +68,25 @@ void CallReader::read(const ArgumentInfo &argument, const IValue &value) {
     if (argument.lifts(value))
       return readNumber(value);
     return addAttribute(hasher, value);
+  }
+}
+
+void CallReader::readPlacement(const IValue &value) {
+  if (value.isGenerator()) {
+    generator = value.toGenerator();
+  } else if (value.isDevice() && device < 0) {
+    if (value.toDevice().has_index())
+      device = value.toDevice().index();
+    if (device > 0)
+      checkOrdinal(device);
+  } else if (device >= 0 && !lazyTensors.empty()) {
+    auto isThere = [this](at::Device other) {
+      return other.type() == at::kLazy &&
+             (!other.has_index() || other.index() == device);
+    };
+    leaves |= (value.isDevice() && !isThere(value.toDevice())) ||
+              (value.isInt() && at::Layout(value.toInt()) != at::kStrided) ||
+              (value.isBool() && value.toBool());
   }
 }
 
@@ -200,6 +214,14 @@ void CallReader::readNumber(const IValue &value) {
   } else {
     addNumber(DType::I64, uint64_t(value.toInt()));
   }
+}
+
+void CallReader::readSymbols(c10::SymIntArrayRef values) {
+  if (auto integers = c10::asIntArrayRefSlowOpt(values))
+    return readIntegers(*integers);
+  addTag(hasher, KeyTag::List).add(values.size());
+  for (const c10::SymInt &value : values)
+    addAttribute(hasher, value);
 }
 
 /// As addAttribute() adds a list of them.

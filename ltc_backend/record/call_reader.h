@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc_backend/backend.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/op_info.h"
 
@@ -43,6 +44,15 @@ public:
     size_t i = 1;
     (readUnboxed(i++, rest), ...);
   }
+  /// The same of a call without tensors, which makes one.
+  struct Makes {};
+  template <typename... Args>
+  CallReader(const OpInfo &info, Makes, const Args &...arguments) : info(info) {
+    size_t i = 0;
+    (readUnboxed(i++, arguments), ...);
+    if (device < 0)
+      device = currentDevice();
+  }
   /// Raises if the tensors are on several devices; to be called before what
   /// follows, but for allFunctional().
   void checkDevices() const;
@@ -59,11 +69,15 @@ public:
   OpNode::Operands operands;
   int64_t device = -1;
   int64_t byteOffset = 0; ///< into the storage of a view's base
+  std::optional<at::Generator> generator;
+  /// Whether the result is to be on another device than the tensors, or not in
+  /// plain memory.
+  bool leaves = false;
   bool hasHostTensors() const { return !hostTensors.empty(); }
   /// Whether each lazy tensor was in a functional wrapper that shows what is in
   /// it (math_bits.h), and there is one.
   bool allFunctional() const {
-    return !elsewhere.defined() && !lazyTensors.empty() &&
+    return !elsewhere.defined() && !leaves && !lazyTensors.empty() &&
            wrappers == lazyTensors.size();
   }
 
@@ -71,6 +85,8 @@ private:
   template <typename T> void readUnboxed(size_t index, const T &value) {
     if constexpr (std::is_same_v<T, at::Tensor>)
       readTensor(value);
+    else if constexpr (std::is_same_v<T, c10::SymIntArrayRef>)
+      readSymbols(value);
     else if constexpr (std::is_same_v<T, at::OptionalIntArrayRef>)
       value ? readIntegers(*value) : read(info.arguments[index], c10::IValue());
     // An integer is converted too: to an array of one.
@@ -90,7 +106,9 @@ private:
   void readValue(const Operand &value);
   void readNumber(const c10::IValue &value);
   void readWrappedNumber(const at::Tensor &number);
+  void readPlacement(const c10::IValue &value);
   void readIntegers(at::IntArrayRef values);
+  void readSymbols(c10::SymIntArrayRef values);
   void addNumber(DType type, uint64_t bits);
 
   const OpInfo &info;

@@ -21,10 +21,18 @@
 namespace ltc::backend {
 using c10::DispatchKey;
 
-bool isOrdinary(const OpInfo &info) {
-  return info.fallbackReason.empty() && !info.random && !info.factors &&
+static bool isUnwatched(const OpInfo &info) {
+  return info.fallbackReason.empty() && !info.factors &&
          !c10::impl::TorchDispatchModeTLS::any_modes_set() &&
          !customOpsWait.load(std::memory_order_relaxed);
+}
+
+bool isOrdinary(const OpInfo &info) {
+  return !info.random && isUnwatched(info);
+}
+
+bool isOrdinaryDraw(const OpInfo &info, c10::ArrayRef<c10::IValue> numbers) {
+  return isUnwatched(info) && drawsSeedOnly(info, numbers);
 }
 
 static bool isReadable(const CallReader &call) {
@@ -61,8 +69,10 @@ private:
 } // namespace
 
 at::Tensor recordDirectly(CallReader &call) {
-  if (!isReadable(call))
-    return {};
+  return isReadable(call) ? recordMaker(call) : at::Tensor();
+}
+
+at::Tensor recordMaker(CallReader &call) {
   Recorded recorded(call);
   if (!recorded.node)
     return {};
@@ -202,6 +212,15 @@ bool takeValue(const at::Tensor &self, const at::Tensor &result) {
   return true;
 }
 
+at::Tensor wrapResult(const OpInfo &info, const at::Tensor &bare) {
+  return info.makesLike ? makeNewWrapper(bare) : makeWrapper(bare);
+}
+
+/// What PyTorch composes the op of, on a key where nobody has another kernel.
+static c10::SafeKernelFunction partsOf(const c10::OperatorHandle &op) {
+  return op.getComputedKernelForDispatchKey(DispatchKey::IPU);
+}
+
 namespace {
 class DirectKernel final : public OverStock {
 public:
@@ -210,25 +229,38 @@ public:
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
-    if (!record(keys, *stack) && !resolvedMathBits(op, keys, *stack))
-      callStock(stock, op, keys, *stack);
+    if (!record(keys, *stack))
+      takeLongWay(op, keys, *stack);
   }
 
   /// For ops that return one tensor.
   template <typename... Args>
   at::Tensor unboxed(c10::DispatchKeySet keys, const Args &...arguments) {
-    if (keys.has(DispatchKey::Lazy) && isOrdinary(info)) {
+    if (keys.has(DispatchKey::Lazy) && isOrdinaryCall(info, arguments...)) {
       CallReader call(info, arguments...);
       if (at::Tensor result = recordDirectly(call); result.defined())
-        return makeWrapper(result);
+        return wrapResult(info, result);
     }
     torch::jit::Stack stack{c10::IValue(arguments)...};
-    if (!resolvedMathBits(info.handle, keys, stack))
-      callStock(stock, info.handle, keys, stack);
+    takeLongWay(info.handle, keys, stack);
     return std::move(stack.back()).toTensor();
   }
 
 private:
+  void takeLongWay(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                   torch::jit::Stack &stack) {
+    if (keys.has(DispatchKey::Lazy) && leaves(stack))
+      return partsOf(op).callBoxed(op, keys, &stack);
+    if (!resolvedMathBits(op, keys, stack))
+      callStock(stock, op, keys, stack);
+  }
+
+  bool leaves(torch::jit::Stack &stack) const {
+    return info.makesLike &&
+           CallReader(info, torch::jit::last(stack, info.arguments.size()))
+               .leaves;
+  }
+
   bool record(c10::DispatchKeySet keys, torch::jit::Stack &stack) {
     if (!keys.has(DispatchKey::Lazy) || !isOrdinary(info))
       return false;
@@ -261,6 +293,25 @@ void registerDirectKernel(torch::Library &library, const char *name,
   };
   if (!visitArguments(info.handle.schema(), register_))
     implementBoxed<DirectKernel>(library, name, info);
+}
+
+void registerRecordKernel(torch::Library &library, const char *name,
+                          const OpInfo &info) {
+  auto register_ = [&]<typename... Args>(Takes<Args...>) {
+    auto kernel = [&info](Parameter<Args>... arguments) {
+      if (isOrdinaryCall(info, arguments...) && !isCalledByHandler()) {
+        CallReader call(info, CallReader::Makes(), arguments...);
+        if (at::Tensor result = recordMaker(call); result.defined())
+          return isWrappedHere() ? makeNewWrapper(result) : result;
+      }
+      torch::jit::Stack stack{c10::IValue(arguments)...};
+      RecordKernel{info}(info.handle, {}, &stack);
+      return std::move(stack.back()).toTensor();
+    };
+    library.impl(name, torch::CppFunction(kernel));
+  };
+  if (!visitMaker(info.handle.schema(), register_))
+    implementBoxed<RecordKernel>(library, name, info);
 }
 
 } // namespace ltc::backend

@@ -24,6 +24,20 @@ namespace ltc::backend {
 /// op that record() does more for than to add a node, and none that a
 /// TorchDispatchMode is to see.
 bool isOrdinary(const OpInfo &info);
+/// The same for an op that draws random numbers, by those that it is given.
+bool isOrdinaryDraw(const OpInfo &info, c10::ArrayRef<c10::IValue> numbers);
+
+template <typename T> c10::IValue numberOf(const T &value) {
+  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, at::Scalar>)
+    return value;
+  else
+    return {};
+}
+template <typename... Args>
+bool isOrdinaryCall(const OpInfo &info, const Args &...arguments) {
+  return info.random ? isOrdinaryDraw(info, {numberOf(arguments)...})
+                     : isOrdinary(info);
+}
 
 inline bool isFunctionalLazy(const at::Tensor &tensor) {
   constexpr c10::DispatchKeySet ours{c10::DispatchKey::Functionalize,
@@ -34,6 +48,10 @@ inline bool isFunctionalLazy(const at::Tensor &tensor) {
 /// Records a call of an op that returns one tensor, and returns it bare.
 /// Undefined: that cannot be done directly, and nothing has been done.
 at::Tensor recordDirectly(CallReader &call);
+/// The same of a call without tensors.
+at::Tensor recordMaker(CallReader &call);
+/// Wraps the result of such a call for the program.
+at::Tensor wrapResult(const OpInfo &info, const at::Tensor &bare);
 
 /// The same of an op that returns several. None: as above.
 std::vector<at::Tensor> recordAllDirectly(CallReader &call);
@@ -60,6 +78,10 @@ bool takeValue(const at::Tensor &self, const at::Tensor &result);
 /// Gives a recorded op that has no Functionalize kernel one that tries this.
 /// `library` is aten's on that key, `name` the op's without the namespace.
 void registerDirectKernel(torch::Library &library, const char *name,
+                          const OpInfo &info);
+/// Gives a recorded op its kernel on the Lazy key, which tries this too if the
+/// op makes tensors of none. `library` is aten's on that key.
+void registerRecordKernel(torch::Library &library, const char *name,
                           const OpInfo &info);
 
 } // namespace ltc::backend

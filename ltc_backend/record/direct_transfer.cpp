@@ -39,17 +39,24 @@ static Tensor valueOf(const Tensor &self) {
   return at::functionalization::impl::from_functional_tensor(self);
 }
 
+/// Whether a new tensor of this one's sizes is beside it and row-major too.
+static bool staysBeside(const Tensor &self, std::optional<at::Layout> layout,
+                        std::optional<at::Device> device,
+                        std::optional<MemoryFormat> format) {
+  auto wanted = format.value_or(MemoryFormat::Preserve);
+  return layout.value_or(at::kStrided) == at::kStrided &&
+         device.value_or(self.device()) == self.device() &&
+         (wanted == MemoryFormat::Preserve ||
+          wanted == MemoryFormat::Contiguous) &&
+         isRowMajor(self.sizes(), self.strides());
+}
+
 static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
                      std::optional<at::Layout> layout,
                      std::optional<at::Device> device, std::optional<bool>,
                      bool, std::optional<MemoryFormat> format) {
-  auto wanted = format.value_or(MemoryFormat::Preserve);
   if (!isPlain(self) || !isOrdinary(toCopyInfo()) ||
-      layout.value_or(at::kStrided) != at::kStrided ||
-      device.value_or(self.device()) != self.device() ||
-      (wanted != MemoryFormat::Preserve &&
-       wanted != MemoryFormat::Contiguous) ||
-      !isRowMajor(self.sizes(), self.strides()))
+      !staysBeside(self, layout, device, format))
     return {};
   at::ScalarType type = dtype.value_or(self.scalar_type());
   if (type == self.scalar_type())
@@ -61,6 +68,23 @@ static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
   if (!isRowMajor(cast.sizes(), cast.strides())) [[unlikely]]
     setLayout(*cast.unsafeGetTensorImpl(), cast.sizes(), Layout());
   return makeWrapper(cast);
+}
+
+static Tensor emptyLike(const Tensor &self, std::optional<at::ScalarType> dtype,
+                        std::optional<at::Layout> layout,
+                        std::optional<at::Device> device,
+                        std::optional<bool> pinMemory,
+                        std::optional<MemoryFormat> format) {
+  // As transfer.cpp's memory without values is recorded.
+  static const OpInfo &zeros = opInfo("aten::zeros", "");
+  if (!isFunctionalLazy(self) || pinMemory.value_or(false) ||
+      !isOrdinary(zeros) || !staysBeside(self, layout, device, format))
+    return {};
+  CallReader call(zeros, CallReader::Makes(), self.sizes(),
+                  IValue(dtype.value_or(self.scalar_type())), IValue(),
+                  IValue(self.device()), IValue());
+  Tensor made = recordMaker(call);
+  return made.defined() ? makeNewWrapper(made) : made;
 }
 
 static bool wroteCopy(const Tensor &self, const Tensor &source) {
@@ -80,19 +104,18 @@ static bool wroteCopy(const Tensor &self, const Tensor &source) {
 }
 
 template <typename... Args>
-static void registerToCopy(torch::Library &library,
+static void registerDirect(torch::Library &library, const char *name,
                            Tensor (*direct)(Args... arguments)) {
-  c10::OperatorHandle op = atenOp("_to_copy");
+  c10::OperatorHandle op = atenOp(name);
   auto stock = std::make_shared<OverStock>(op);
-  library.impl("_to_copy",
-               torch::CppFunction([op, stock, direct](DispatchKeySet keys,
-                                                      Args... arguments) {
+  library.impl(name, torch::CppFunction([op, stock, direct](DispatchKeySet keys,
+                                                            Args... arguments) {
                  if (Tensor result = direct(arguments...); result.defined())
                    return result;
                  return kernelInside(stock->stock)
                      .template call<Tensor, Args...>(op, keys, arguments...);
                }));
-  registerUntrackedOp<Args...>("_to_copy", op, direct);
+  registerUntrackedOp<Args...>(name, op, direct);
 }
 
 static void registerCopy(torch::Library &library) {
@@ -112,7 +135,8 @@ static void registerCopy(torch::Library &library) {
 }
 
 void registerDirectTransfers(torch::Library &library) {
-  registerToCopy(library, toCopy);
+  registerDirect(library, "_to_copy", toCopy);
+  registerDirect(library, "empty_like", emptyLike);
   registerCopy(library);
 }
 

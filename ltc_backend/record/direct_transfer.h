@@ -10,7 +10,7 @@
 
 namespace ltc::backend {
 
-/// In front of the kernels of _to_copy and copy_: between tensors of one device
+/// In front of the kernels of _to_copy, copy_ and empty_like: on one device
 /// no detours are made (direct.h). `library` is aten's on the Functionalize
 /// key.
 void registerDirectTransfers(torch::Library &library);

@@ -22,7 +22,7 @@ namespace {
 struct CompositeKernel final : OverStock {
   explicit CompositeKernel(const OperatorHandle &op)
       : OverStock(op),
-        parts(op.getComputedKernelForDispatchKey(DispatchKey::Lazy)) {}
+        parts(op.getComputedKernelForDispatchKey(DispatchKey::IPU)) {}
 
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -72,6 +72,13 @@ static bool isView(const c10::FunctionSchema &schema) {
   return self.alias_info() && self.type()->kind() == c10::TypeKind::TensorType;
 }
 
+/// New memory beside a tensor, or on another device, where functionalisation
+/// would wrap it all the same.
+static bool isEmptyLike(std::string_view name) {
+  return name == "empty_like" || name == "new_empty" ||
+         name == "new_empty_strided";
+}
+
 static bool isComposite(const OperatorHandle &op) {
   return op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
          !op.hasKernelForDispatchKey(DispatchKey::Lazy);
@@ -81,7 +88,7 @@ void registerForInferenceMode(torch::Library &library) {
   forEachAtenOp([&](const OperatorHandle &op, const char *name) {
     bool isFunctionalised =
         op.hasKernelForDispatchKey(DispatchKey::Functionalize);
-    if (isComposite(op) && !isFunctionalised)
+    if ((isComposite(op) || isEmptyLike(name)) && !isFunctionalised)
       implementBoxed<CompositeKernel>(library, name, op);
     else if (isView(op.schema()) && isFunctionalised && !isComposite(op))
       implementBoxed<InferenceViewKernel>(library, name, op);

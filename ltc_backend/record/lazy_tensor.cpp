@@ -192,10 +192,13 @@ at::Tensor sameValue(const at::Tensor &lazy, const Layout &layout) {
   return makeTensor(operandOf(data), deviceOf(*data), layout);
 }
 
-at::Tensor wrap(const at::Tensor &bare) {
-  bool inside = c10::impl::tls_local_dispatch_key_set().excluded_.has(
+bool isWrappedHere() {
+  return !c10::impl::tls_local_dispatch_key_set().excluded_.has(
       c10::DispatchKey::Functionalize);
-  return inside ? bare : makeWrapper(bare);
+}
+
+at::Tensor wrap(const at::Tensor &bare) {
+  return isWrappedHere() ? makeWrapper(bare) : bare;
 }
 
 Operand operandOf(const TensorDataPtr &data) {

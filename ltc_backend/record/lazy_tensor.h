@@ -86,7 +86,9 @@ at::Tensor makeTensor(const Operand &value, int64_t device,
 /// The same value in a bare tensor of its own: values are immutable, so a copy
 /// is another name for it.
 at::Tensor sameValue(const at::Tensor &lazy, const Layout &layout);
-/// Wraps for functionalisation when called from outside it.
+/// Whether a kernel on the Lazy key is called from outside functionalisation.
+bool isWrappedHere();
+/// Wraps for functionalisation then.
 at::Tensor wrap(const at::Tensor &bare);
 
 /// The tensor's value as an operand.

@@ -128,6 +128,10 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
            name != "aten::_scaled_dot_product_flash_attention_for_cpu";
   factors = failsInKernel(name);
   joins = name == "aten::cat" || name == "aten::stack";
+  makesLike = !arguments.empty() && arguments[0].kind == ArgumentKind::Tensor &&
+              std::ranges::any_of(arguments, [](const ArgumentInfo &argument) {
+                return argument.name == "device";
+              });
   isInvolution = name == "aten::t_copy" || name == "aten::transpose_copy.int";
   view = findView(handle.schema());
   fallbackReason = findFallbackReason(*this, handle);

@@ -47,6 +47,8 @@ struct OpInfo {
   /// Whether it is a step of an optimizer, which gives its first lists back,
   /// updated.
   bool isFusedStep = false;
+  /// Whether it takes tensors and makes another one where the call says.
+  bool makesLike = false;
   /// Whether the same call on its result gives its operand back.
   bool isInvolution = false;
   /// aten::slice for aten::slice_copy: the functional form of a view.

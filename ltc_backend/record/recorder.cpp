@@ -23,16 +23,18 @@
 namespace ltc::backend {
 using c10::IValue;
 
-static Operand seedOperand(c10::ArrayRef<IValue> arguments) {
+static Operand seedOperand(const std::optional<at::Generator> &generator) {
   Operand seed;
   seed.scalarType = DType::I64;
-  seed.bits = drawSeed(arguments);
+  seed.bits = drawSeed(generator);
   return seed;
 }
 
 std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
                                 std::shared_ptr<const CallShape> shape,
                                 SourceId source) {
+  if (shape->op->random)
+    call.operands.push_back(seedOperand(call.generator));
   for (const NumberLimit &limit : shape->limits)
     checkNumber(limit, call.operands[limit.operand]);
   static Counter &recorded = counter("record.ops");
@@ -156,8 +158,6 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
     info.rememberCall(key, shape);
     lock.lock();
   }
-  if (info.random)
-    call.operands.push_back(seedOperand(arguments));
   std::shared_ptr<OpNode> node = addNode(call, list, std::move(shape), source);
   Results results;
   addResults(list, node, results);

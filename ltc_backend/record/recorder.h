@@ -36,7 +36,7 @@ using Results = c10::SmallVector<TensorDataPtr, 2>;
 
 /// The steps of record(). With the list's lock: the call's node, and the data
 /// of the tensors it returns, now pending. Throws what eager says of a number
-/// that does not fit.
+/// that does not fit. Draws a seed for an op that wants one.
 std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
                                 std::shared_ptr<const CallShape> shape,
                                 SourceId source);
@@ -76,7 +76,10 @@ bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack);
 /// random.cpp: throws what eager says of the numbers that a random op is given,
 /// such as a standard deviation below zero.
 void checkNumbers(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
-uint64_t drawSeed(c10::ArrayRef<c10::IValue> arguments);
+/// random.cpp: whether those of an op that draws have passed that before, and
+/// nothing but a seed is drawn here.
+bool drawsSeedOnly(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
+uint64_t drawSeed(const std::optional<at::Generator> &generator);
 
 /// source_frame.cpp: the user's line for the op that is being recorded.
 SourceId currentSource();

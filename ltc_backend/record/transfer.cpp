@@ -15,6 +15,7 @@
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_read.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/wrapper.h"
@@ -53,9 +54,14 @@ static Tensor emptyBare(at::IntArrayRef size,
   // overwritten, and a read gives the same numbers in every run.
   at::ScalarType type =
       dtype.value_or(at::typeMetaToScalarType(at::get_default_dtype()));
-  return recordOne(zeros, {size.vec(), type, IValue(),
-                           at::Device(at::kLazy, c10::DeviceIndex(ordinal)),
-                           IValue()});
+  at::Device there(at::kLazy, c10::DeviceIndex(ordinal));
+  if (isOrdinary(zeros)) {
+    CallReader call(zeros, CallReader::Makes(), size, IValue(type), IValue(),
+                    IValue(there), IValue());
+    if (Tensor known = recordMaker(call); known.defined())
+      return known;
+  }
+  return recordOne(zeros, {size.vec(), type, IValue(), there, IValue()});
 }
 
 static Tensor emptyMemoryFormat(at::IntArrayRef size,
@@ -67,7 +73,7 @@ static Tensor emptyMemoryFormat(at::IntArrayRef size,
   Tensor bare = emptyBare(size, dtype, layout, device, pinMemory);
   if (format && *format != at::MemoryFormat::Contiguous)
     setLayout(*bare.unsafeGetTensorImpl(), size, layoutOfCopy(bare, format));
-  return wrap(bare);
+  return isWrappedHere() ? makeNewWrapper(bare) : bare;
 }
 
 static Tensor emptyStrided(at::IntArrayRef size, at::IntArrayRef strides,

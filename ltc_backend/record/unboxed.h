@@ -28,6 +28,19 @@ using Parameter = std::conditional_t<std::is_same_v<T, at::Tensor> ||
                                      const T &, T>;
 
 namespace detail {
+using MaybeType = std::optional<at::ScalarType>;
+using MaybeLayout = std::optional<at::Layout>;
+using MaybeDevice = std::optional<at::Device>;
+using MaybeBool = std::optional<bool>;
+using MaybeGenerator = std::optional<at::Generator>;
+
+/// With the arguments behind them that say what tensor is made.
+template <typename... Args>
+using Makes = Takes<Args..., MaybeType, MaybeLayout, MaybeDevice, MaybeBool>;
+template <typename... Args>
+using MakesLike = Takes<Args..., MaybeType, MaybeLayout, MaybeDevice, MaybeBool,
+                        std::optional<at::MemoryFormat>>;
+
 template <typename... Args, typename Visit>
 bool visitIf(const c10::FunctionSchema &schema, Takes<Args...> list,
              Visit &visit) {
@@ -40,6 +53,11 @@ bool visitIf(const c10::FunctionSchema &schema, Takes<Args...> list,
   visit(list);
   return true;
 }
+
+inline bool returnsTensor(const c10::FunctionSchema &schema) {
+  return schema.returns().size() == 1 &&
+         schema.returns()[0].real_type()->kind() == c10::TypeKind::TensorType;
+}
 } // namespace detail
 
 /// Calls visit(Takes<...>()) with the argument list of an op that returns one
@@ -50,9 +68,10 @@ bool visitArguments(const c10::FunctionSchema &schema, Visit visit) {
   using S = at::Scalar;
   using Dims = at::IntArrayRef;
   using MaybeDims = at::OptionalIntArrayRef;
-  using MaybeType = std::optional<at::ScalarType>;
-  if (schema.returns().size() != 1 ||
-      schema.returns()[0].real_type()->kind() != c10::TypeKind::TensorType)
+  using detail::MakesLike;
+  using detail::MaybeGenerator;
+  using detail::MaybeType;
+  if (!detail::returnsTensor(schema))
     return false;
   auto any = [&](auto... lists) {
     return (detail::visitIf(schema, lists, visit) || ...);
@@ -62,7 +81,24 @@ bool visitArguments(const c10::FunctionSchema &schema, Visit visit) {
              Takes<T, T, S, S>(), Takes<T, T, T, S>(), Takes<T, T, T, S, S>(),
              Takes<T, bool>(), Takes<T, int64_t>(), Takes<T, int64_t, bool>(),
              Takes<T, T, int64_t, at::ScalarType>(), Takes<T, Dims, bool>(),
-             Takes<T, MaybeDims, bool, MaybeType>(), Takes<T, MaybeType>());
+             Takes<T, MaybeDims, bool, MaybeType>(), Takes<T, MaybeType>(),
+             Takes<T, double, MaybeGenerator>(),
+             Takes<T, double, double, MaybeGenerator>(), MakesLike<T>(),
+             MakesLike<T, S>());
+}
+
+/// The same for ops that make a tensor of none.
+template <typename Visit>
+bool visitMaker(const c10::FunctionSchema &schema, Visit visit) {
+  using S = at::Scalar;
+  using Sizes = c10::SymIntArrayRef;
+  using detail::Makes;
+  auto any = [&](auto... lists) {
+    return (detail::visitIf(schema, lists, visit) || ...);
+  };
+  return detail::returnsTensor(schema) &&
+         any(Makes<Sizes>(), Makes<Sizes, S>(), Makes<S>(), Makes<S, S>(),
+             Makes<S, S, S>());
 }
 
 } // namespace ltc::backend

@@ -52,11 +52,11 @@ void registerUntrackedOp(const char *name, const OpInfo &info) {
   visitArguments(info.handle.schema(), [&]<typename... Args>(Takes<Args...>) {
     registerUntrackedOp<Parameter<Args>...>(
         name, info.handle, [&info](const Args &...arguments) {
-          if (!isOrdinary(info))
+          if (!isOrdinaryCall(info, arguments...))
             return at::Tensor();
           CallReader call(info, arguments...);
           at::Tensor result = recordDirectly(call);
-          return result.defined() ? makeWrapper(result) : result;
+          return result.defined() ? wrapResult(info, result) : result;
         });
   });
 }

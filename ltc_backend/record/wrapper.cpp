@@ -168,6 +168,12 @@ at::Tensor makeWrapper(const at::Tensor &bare) {
   return at::detail::make_tensor<Wrapper>(bare);
 }
 
+at::Tensor makeNewWrapper(const at::Tensor &bare) {
+  at::Tensor wrapper = makeWrapper(bare);
+  countVersions(wrapper);
+  return wrapper;
+}
+
 /// Whether a view of `self` that shows this shows its storage's base as it is:
 /// the gradient of a weight, turned over twice.
 static bool showsBase(const FunctionalTensorWrapper &self,

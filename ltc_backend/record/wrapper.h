@@ -27,6 +27,10 @@ namespace ltc::backend {
 /// Wraps a bare lazy tensor.
 at::Tensor makeWrapper(const at::Tensor &bare);
 
+/// The same for what a function such as zeros() makes: PyTorch copies that if
+/// it shares its version counter, as wrappers do with what is inside.
+at::Tensor makeNewWrapper(const at::Tensor &bare);
+
 /// A view of the functional tensor `self`, of which nothing is recorded before
 /// its value is asked for: many views are only there to take another one of.
 /// Undefined if what is inside self is no plain lazy tensor. It is one of

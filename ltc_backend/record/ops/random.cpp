@@ -20,15 +20,9 @@
 namespace ltc::backend {
 using c10::IValue;
 
-static at::Generator generatorOf(c10::ArrayRef<IValue> arguments) {
-  for (const IValue &value : arguments)
-    if (value.isGenerator())
-      return value.toGenerator();
-  return at::detail::getDefaultCPUGenerator();
-}
-
-uint64_t drawSeed(c10::ArrayRef<IValue> arguments) {
-  at::Generator generator = generatorOf(arguments);
+uint64_t drawSeed(const std::optional<at::Generator> &given) {
+  at::Generator generator =
+      given ? *given : at::detail::getDefaultCPUGenerator();
   std::lock_guard lock(generator.mutex());
   return at::check_generator<at::CPUGeneratorImpl>(generator)->random64() >> 1;
 }
@@ -102,8 +96,15 @@ static const StandIn nothingOnCpu = {
     c10::kCPU,
     [](const at::Tensor &like) { return at::empty({0}, like.scalar_type()); }};
 
-void checkNumbers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+/// Calls whose numbers have been found right.
+static KeySet &passedCalls() {
   static auto *passed = new KeySet;
+  return *passed;
+}
+
+/// None if the call has no numbers.
+static std::optional<Hash128> keyOfNumbers(const OpInfo &info,
+                                           c10::ArrayRef<IValue> arguments) {
   Hasher hasher;
   hasher.add(uint64_t(reinterpret_cast<uintptr_t>(&info)));
   bool any = false, isBetween = info.name.starts_with("aten::random.") ||
@@ -114,10 +115,20 @@ void checkNumbers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
       addAttribute(hasher.add(i), arguments[i]);
       any = true;
     }
-  if (!any || passed->contains(hasher.finish()))
+  return any ? std::optional(hasher.finish()) : std::nullopt;
+}
+
+void checkNumbers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  auto key = keyOfNumbers(info, arguments);
+  if (!key || passedCalls().contains(*key))
     return;
   callOnStandIns(info.handle, replaceAll(arguments, nothingOnCpu));
-  passed->insert(hasher.finish());
+  passedCalls().insert(*key);
+}
+
+bool drawsSeedOnly(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  auto key = keyOfNumbers(info, arguments);
+  return settings().rng != "eager" && (!key || passedCalls().contains(*key));
 }
 
 bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack) {

@@ -77,7 +77,8 @@ public:
   void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     auto values = torch::jit::last(*stack, arguments);
-    if (isDirect(values[0].toTensor())) {
+    if (isOwn(values[0].toTensor()) &&
+        (info.random ? isOrdinaryDraw(info, values) : isOrdinary(info))) {
       CallReader call(info, values);
       if (updateDirectly(values[0].toTensor(), call))
         return torch::jit::drop(*stack, arguments - 1);
@@ -88,7 +89,7 @@ public:
   template <typename... Args>
   at::Tensor &unboxed(c10::DispatchKeySet keys, at::Tensor &self,
                       const Args &...rest) {
-    if (isDirect(self)) {
+    if (isOwn(self) && isOrdinaryCall(info, self, rest...)) {
       CallReader call(info, self, rest...);
       if (updateDirectly(self, call))
         return self;
@@ -99,8 +100,8 @@ public:
   }
 
 private:
-  bool isDirect(const at::Tensor &self) const {
-    return isFunctionalLazy(self) && isAlone(self) && isOrdinary(info);
+  static bool isOwn(const at::Tensor &self) {
+    return isFunctionalLazy(self) && isAlone(self);
   }
 
   /// As functionalisation does it, but for where the new value goes.
@@ -173,9 +174,11 @@ functionalTwin(const c10::OperatorHandle &op) {
   const std::string &overload = schema.overload_name();
   for (const std::string &other :
        {overload, "Tensor_" + overload, std::string(), std::string("Tensor")})
-    if (auto twin = c10::Dispatcher::singleton().findSchema({name, other}))
-      if (isTwin(twin->schema(), schema))
-        return twin;
+    for (const char *suffix : {"", "_functional"}) // normal_'s
+      if (auto twin =
+              c10::Dispatcher::singleton().findSchema({name + suffix, other}))
+        if (isTwin(twin->schema(), schema))
+          return twin;
   return std::nullopt;
 }
 

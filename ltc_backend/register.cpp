@@ -34,7 +34,6 @@
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/transfer.h"
-#include "ltc_backend/record/untracked.h"
 #include "ltc_backend/record/views/direct_view.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/views/show_in_place.h"
@@ -74,6 +73,7 @@ static bool staysComposite(const std::string &name) {
                                 "empty_like",
                                 "empty.names",
                                 "_nested_tensor_size",
+                                "native_channel_shuffle",
                                 "_pack_padded_sequence",
                                 "set_.source_Tensor",
                                 "_sparse_coo_tensor_unsafe",
@@ -82,8 +82,12 @@ static bool staysComposite(const std::string &name) {
 }
 
 static bool isRecorded(const c10::OperatorHandle &op, const std::string &name) {
-  if (op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) ||
-      op.hasKernelForDispatchKey(DispatchKey::Lazy) || staysComposite(name))
+  // silu_backward and mish_backward have a kernel of the CPU's beside that.
+  bool isComposite =
+      op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
+      !op.hasKernelForDispatchKey(DispatchKey::CPU);
+  if (isComposite || op.hasKernelForDispatchKey(DispatchKey::Lazy) ||
+      staysComposite(name))
     return false;
   if (hasAliases(op.schema()))
     return false; // views and writers: functionalisation rewrites them
@@ -101,11 +105,13 @@ static void registerRecorder(torch::Library &library,
     registerRecordKernel(library, name, opInfo(op));
     if (op.hasKernelForDispatchKey(DispatchKey::Functionalize))
       return;
-    registerDirectKernel(functionalize, name, opInfo(op));
+    // To a device without a kernel, what is composite too is nothing else.
+    bool overAutograd =
+        !returnsConjugates(name) &&
+        !op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd);
+    registerDirectKernel(functionalize, name, opInfo(op), overAutograd);
     if (std::string_view(name).starts_with("_foreach_"))
       registerMixedList(functionalize, name, op);
-    if (!returnsConjugates(name))
-      registerUntrackedOp(name, opInfo(op));
   });
 }
 
@@ -158,6 +164,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   aten->impl("native_batch_norm",
              CppFunction::makeFromBoxedFunction<&batchNorm>());
   registerWrappers(*functionalize);
+  registerDirectBatchNorm(*functionalize);
   registerRefusals();
   registerRecorder(*aten, *functionalize);
   registerOptimizerState(*functionalize);

@@ -231,4 +231,17 @@ void CallReader::readIntegers(at::IntArrayRef values) {
     hasher.add(uint64_t(value));
 }
 
+void CallReader::readMask(c10::ArrayRef<bool> values) {
+  addTag(hasher, KeyTag::List).add(values.size());
+  for (bool value : values)
+    addTag(hasher, KeyTag::Bool).add(value);
+}
+
+/// As read() reads a list of them.
+void CallReader::readTensors(const at::ITensorListRef &tensors) {
+  addTag(hasher, KeyTag::List).add(tensors.size());
+  for (const at::Tensor &tensor : tensors)
+    readTensor(tensor);
+}
+
 } // namespace ltc::backend

@@ -11,6 +11,8 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/op_info.h"
 
+#include <ATen/core/IListRef.h>
+#include <c10/core/SymIntArrayRef.h>
 #include <torch/csrc/lazy/core/tensor_impl.h>
 
 namespace ltc::backend {
@@ -32,6 +34,14 @@ public:
   CallReader(const OpInfo &info, const at::Tensor &first, const Args &...rest)
       : info(info) {
     readTensor(first);
+    size_t i = 1;
+    (readUnboxed(i++, rest), ...);
+  }
+  template <typename... Args>
+  CallReader(const OpInfo &info, const at::ITensorListRef &first,
+             const Args &...rest)
+      : info(info) {
+    readTensors(first);
     size_t i = 1;
     (readUnboxed(i++, rest), ...);
   }
@@ -85,8 +95,12 @@ private:
   template <typename T> void readUnboxed(size_t index, const T &value) {
     if constexpr (std::is_same_v<T, at::Tensor>)
       readTensor(value);
+    else if constexpr (std::is_same_v<T, std::optional<at::Tensor>>)
+      readTensor(value ? *value : at::Tensor());
     else if constexpr (std::is_same_v<T, c10::SymIntArrayRef>)
       readSymbols(value);
+    else if constexpr (std::is_same_v<T, std::array<bool, 3>>)
+      readMask(value);
     else if constexpr (std::is_same_v<T, at::OptionalIntArrayRef>)
       value ? readIntegers(*value) : read(info.arguments[index], c10::IValue());
     // An integer is converted too: to an array of one.
@@ -109,6 +123,8 @@ private:
   void readPlacement(const c10::IValue &value);
   void readIntegers(at::IntArrayRef values);
   void readSymbols(c10::SymIntArrayRef values);
+  void readMask(c10::ArrayRef<bool> values);
+  void readTensors(const at::ITensorListRef &tensors);
   void addNumber(DType type, uint64_t bits);
 
   const OpInfo &info;

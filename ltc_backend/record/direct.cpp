@@ -12,6 +12,7 @@
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/unboxed.h"
+#include "ltc_backend/record/untracked.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
@@ -68,7 +69,37 @@ private:
 };
 } // namespace
 
-at::Tensor recordDirectly(CallReader &call) {
+/// As the op's kernel would, for the program.
+static at::Tensor wrapResult(const OpInfo &info, const at::Tensor &bare) {
+  return info.makesLike ? makeNewWrapper(bare) : makeWrapper(bare);
+}
+
+bool recordDirectly(CallReader &call, std::span<at::Tensor> results,
+                    c10::ArrayRef<const at::Tensor *> updated) {
+  if (!isReadable(call))
+    return false;
+  Recorded recorded(call);
+  if (!recorded.node)
+    return false;
+  const auto &returns = recorded.node->call->returns;
+  size_t next = 0;
+  for (size_t i = 0; i < results.size(); ++i)
+    if (returns[i] == CallShape::kTensor) {
+      results[i] = wrapResult(*recorded.node->call->op,
+                              makeBare(*recorded.node, next,
+                                       std::move(recorded.results[next]),
+                                       call.byteOffset));
+      ++next;
+    }
+  for (const at::Tensor *each : updated) {
+    assign(tensorData(*each), operandOf(recorded.results.back()));
+    recorded.results.pop_back();
+  }
+  recorded.finish();
+  return true;
+}
+
+at::Tensor recordBare(CallReader &call) {
   return isReadable(call) ? recordMaker(call) : at::Tensor();
 }
 
@@ -80,19 +111,6 @@ at::Tensor recordMaker(CallReader &call) {
                                std::move(recorded.results[0]), call.byteOffset);
   recorded.finish();
   return result;
-}
-
-std::vector<at::Tensor> recordAllDirectly(CallReader &call) {
-  std::vector<at::Tensor> all;
-  if (!isReadable(call))
-    return all;
-  Recorded recorded(call);
-  all.reserve(recorded.results.size());
-  for (size_t i = 0; i < recorded.results.size(); ++i)
-    all.push_back(makeBare(*recorded.node, i, std::move(recorded.results[i]),
-                           call.byteOffset));
-  recorded.finish();
-  return all;
 }
 
 bool isAlone(const at::Tensor &tensor) {
@@ -212,57 +230,58 @@ bool takeValue(const at::Tensor &self, const at::Tensor &result) {
   return true;
 }
 
-at::Tensor wrapResult(const OpInfo &info, const at::Tensor &bare) {
-  return info.makesLike ? makeNewWrapper(bare) : makeWrapper(bare);
-}
-
 /// What PyTorch composes the op of, on a key where nobody has another kernel.
 static c10::SafeKernelFunction partsOf(const c10::OperatorHandle &op) {
   return op.getComputedKernelForDispatchKey(DispatchKey::IPU);
 }
 
 namespace {
+/// On Functionalize, or on AutogradLazy in front of autograd's kernel.
 class DirectKernel final : public OverStock {
 public:
-  explicit DirectKernel(const OpInfo &info)
-      : OverStock(info.handle), info(info) {}
-
-  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
-                  torch::jit::Stack *stack) {
-    if (!record(keys, *stack))
-      takeLongWay(op, keys, *stack);
+  explicit DirectKernel(const OpInfo &info, bool overAutograd = false)
+      : OverStock(info.handle), info(info) {
+    if (overAutograd)
+      autograd.emplace(info.handle);
   }
 
-  /// For ops that return one tensor.
-  template <typename... Args>
-  at::Tensor unboxed(c10::DispatchKeySet keys, const Args &...arguments) {
-    if (keys.has(DispatchKey::Lazy) && isOrdinaryCall(info, arguments...)) {
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    if (!record(keys, *stack))
+      goLongWay(keys, *stack);
+  }
+
+  template <size_t Count, typename... Args>
+  Result<Count> unboxed(c10::DispatchKeySet keys,
+                        Parameter<Args>... arguments) {
+    std::array<at::Tensor, Count> results;
+    bool isLeft = autograd && (isTracked(arguments) || ...);
+    if (!isLeft && isNext(keys) && isOrdinaryCall(info, arguments...)) {
       CallReader call(info, arguments...);
-      if (at::Tensor result = recordDirectly(call); result.defined())
-        return wrapResult(info, result);
+      if (recordDirectly(call, results))
+        return asResult(std::move(results));
     }
-    torch::jit::Stack stack{c10::IValue(arguments)...};
-    takeLongWay(info.handle, keys, stack);
-    return std::move(stack.back()).toTensor();
+    if (autograd)
+      return autograd->callAutograd<Result<Count>, Parameter<Args>...>(
+          keys, arguments...);
+    torch::jit::Stack stack;
+    stack.reserve(sizeof...(Args));
+    (stack.emplace_back(arguments), ...);
+    goLongWay(keys, stack);
+    for (size_t i = 0; i < Count; ++i)
+      results[i] = std::move(stack[i]).toTensor();
+    return asResult(std::move(results));
   }
 
 private:
-  void takeLongWay(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
-                   torch::jit::Stack &stack) {
-    if (keys.has(DispatchKey::Lazy) && leaves(stack))
-      return partsOf(op).callBoxed(op, keys, &stack);
-    if (!resolvedMathBits(op, keys, stack))
-      callStock(stock, op, keys, stack);
-  }
-
-  bool leaves(torch::jit::Stack &stack) const {
-    return info.makesLike &&
-           CallReader(info, torch::jit::last(stack, info.arguments.size()))
-               .leaves;
+  /// Whether what comes below here would lead to the recorder.
+  bool isNext(c10::DispatchKeySet keys) const {
+    return autograd ? isFunctionalisedNext(keys) && autograd->isStock()
+                    : keys.has(DispatchKey::Lazy);
   }
 
   bool record(c10::DispatchKeySet keys, torch::jit::Stack &stack) {
-    if (!keys.has(DispatchKey::Lazy) || !isOrdinary(info))
+    if (!isNext(keys) || !isOrdinary(info))
       return false;
     CallReader call(info, torch::jit::last(stack, info.arguments.size()));
     if (!isReadable(call))
@@ -277,21 +296,41 @@ private:
     return true;
   }
 
+  bool leaves(torch::jit::Stack &stack) const {
+    return info.makesLike &&
+           CallReader(info, torch::jit::last(stack, info.arguments.size()))
+               .leaves;
+  }
+
+  void goLongWay(c10::DispatchKeySet keys, torch::jit::Stack &stack) {
+    if (keys.has(DispatchKey::Lazy) && leaves(stack))
+      return partsOf(info.handle).callBoxed(info.handle, keys, &stack);
+    if (!resolvedMathBits(info.handle, keys, stack))
+      callStock(stock, info.handle, keys, stack);
+  }
+
   const OpInfo &info;
+  std::optional<OverAutograd> autograd;
 };
 } // namespace
 
 void registerDirectKernel(torch::Library &library, const char *name,
-                          const OpInfo &info) {
-  auto register_ = [&]<typename... Args>(Takes<Args...>) {
-    auto kernel = std::make_shared<DirectKernel>(info);
-    library.impl(name,
-                 torch::CppFunction([kernel](c10::DispatchKeySet keys,
-                                             Parameter<Args>... arguments) {
-                   return kernel->unboxed(keys, arguments...);
-                 }));
+                          const OpInfo &info, bool overAutograd) {
+  auto register_ = [&]<size_t Count, typename... Args>(Returns<Count>,
+                                                       Takes<Args...>) {
+    auto add = [&](torch::Library &to, bool isAutograd) {
+      auto kernel = std::make_shared<DirectKernel>(info, isAutograd);
+      to.impl(name, torch::CppFunction([kernel](c10::DispatchKeySet keys,
+                                                Parameter<Args>... arguments) {
+                return kernel->template unboxed<Count, Args...>(keys,
+                                                                arguments...);
+              }));
+    };
+    add(library, false);
+    if (overAutograd && isLeftToAutograd(info.handle))
+      add(autogradLibrary(), true);
   };
-  if (!visitArguments(info.handle.schema(), register_))
+  if (!visitCall(info.handle.schema(), register_))
     implementBoxed<DirectKernel>(library, name, info);
 }
 

@@ -18,6 +18,8 @@
 
 #include <torch/library.h>
 
+#include <span>
+
 namespace ltc::backend {
 
 /// Whether calls of the op may be recorded directly just now: not those of an
@@ -45,16 +47,17 @@ inline bool isFunctionalLazy(const at::Tensor &tensor) {
   return tensor.key_set().has_all(ours);
 }
 
-/// Records a call of an op that returns one tensor, and returns it bare.
-/// Undefined: that cannot be done directly, and nothing has been done.
-at::Tensor recordDirectly(CallReader &call);
+/// Records a call of an op that returns as many tensors as `results`, and gives
+/// them, wrapped. False: that cannot be done directly, and nothing has been
+/// done. Further results, from the last on, become the values of what is in
+/// `updated`.
+bool recordDirectly(CallReader &call, std::span<at::Tensor> results,
+                    c10::ArrayRef<const at::Tensor *> updated = {});
+/// The same of an op that returns one tensor, which it gives bare. Undefined:
+/// as above.
+at::Tensor recordBare(CallReader &call);
 /// The same of a call without tensors.
 at::Tensor recordMaker(CallReader &call);
-/// Wraps the result of such a call for the program.
-at::Tensor wrapResult(const OpInfo &info, const at::Tensor &bare);
-
-/// The same of an op that returns several. None: as above.
-std::vector<at::Tensor> recordAllDirectly(CallReader &call);
 
 /// Whether the functional tensor is no view, and has none.
 bool isAlone(const at::Tensor &tensor);
@@ -75,10 +78,12 @@ bool updateDirectly(c10::ArrayRef<const at::Tensor *> selves, CallReader &call);
 /// would have done had the call been met before. False: as above.
 bool takeValue(const at::Tensor &self, const at::Tensor &result);
 
-/// Gives a recorded op that has no Functionalize kernel one that tries this.
-/// `library` is aten's on that key, `name` the op's without the namespace.
+/// Gives a recorded op that has no Functionalize kernel one that tries this,
+/// and one in front of autograd's (untracked.h) if that is asked for and the
+/// op's arguments are among the commonest. `library` is aten's on
+/// Functionalize, `name` the op's without the namespace.
 void registerDirectKernel(torch::Library &library, const char *name,
-                          const OpInfo &info);
+                          const OpInfo &info, bool overAutograd);
 /// Gives a recorded op its kernel on the Lazy key, which tries this too if the
 /// op makes tensors of none. `library` is aten's on that key.
 void registerRecordKernel(torch::Library &library, const char *name,

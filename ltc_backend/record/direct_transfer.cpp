@@ -35,8 +35,7 @@ static CallReader readCast(const Tensor &self, at::ScalarType type) {
 }
 
 static Tensor valueOf(const Tensor &self) {
-  settle(self);
-  return at::functionalization::impl::from_functional_tensor(self);
+  return at::functionalization::impl::from_functional_tensor(settled(self));
 }
 
 /// Whether a new tensor of this one's sizes is beside it and row-major too.
@@ -62,7 +61,7 @@ static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
   if (type == self.scalar_type())
     return makeWrapper(sameValue(valueOf(self), Layout()));
   CallReader call = readCast(self, type);
-  Tensor cast = recordDirectly(call);
+  Tensor cast = recordBare(call);
   if (!cast.defined())
     return {};
   if (!isRowMajor(cast.sizes(), cast.strides())) [[unlikely]]

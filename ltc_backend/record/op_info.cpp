@@ -132,7 +132,6 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
               std::ranges::any_of(arguments, [](const ArgumentInfo &argument) {
                 return argument.name == "device";
               });
-  isInvolution = name == "aten::t_copy" || name == "aten::transpose_copy.int";
   view = findView(handle.schema());
   fallbackReason = findFallbackReason(*this, handle);
 }

@@ -49,8 +49,6 @@ struct OpInfo {
   bool isFusedStep = false;
   /// Whether it takes tensors and makes another one where the call says.
   bool makesLike = false;
-  /// Whether the same call on its result gives its operand back.
-  bool isInvolution = false;
   /// aten::slice for aten::slice_copy: the functional form of a view.
   std::optional<c10::OperatorHandle> view;
   /// Why a call cannot be part of a graph whatever its arguments; empty if it

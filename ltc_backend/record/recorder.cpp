@@ -46,34 +46,8 @@ std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
   return node;
 }
 
-/// What the node's result is another name of, if it only undoes its operand:
-/// linear()'s backward turns the weight's gradient over twice, and the gradient
-/// and the base that it is a view of would be two results of the graph.
-static const Operand *findOriginal(const OpNode &node) {
-  if (!node.call->op->isInvolution)
-    return nullptr;
-  auto pending = [](const Operand &operand) {
-    auto *op = operand.node && !operand.ltc().isData
-                   ? static_cast<const OpNode *>(operand.node.get())
-                   : nullptr;
-    return op && op->computed.empty() ? op : nullptr;
-  };
-  const OpNode *operand = pending(node.inputs[0]);
-  return operand && operand->call->op == node.call->op &&
-                 operand->call->prototype.arguments ==
-                     node.call->prototype.arguments &&
-                 pending(operand->inputs[0])
-             ? &operand->inputs[0]
-             : nullptr;
-}
-
 void addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
                 Results &results) {
-  if (const Operand *original = findOriginal(*node)) {
-    auto source = std::static_pointer_cast<OpNode>(original->node);
-    results.push_back(addTensor(list, std::move(source), original->index));
-    return;
-  }
   for (size_t i = 0; i < node->num_outputs(); ++i)
     results.push_back(addTensor(list, node, i));
 }

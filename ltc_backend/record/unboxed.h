@@ -13,19 +13,41 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
+#include <c10/core/SymIntArrayRef.h>
+
+#include <algorithm>
+#include <array>
 
 namespace ltc::backend {
 
 template <typename... Args> struct Takes {};
+/// Of an op that returns this many tensors.
+template <size_t Count> struct Returns {};
 
 /// How a kernel gets an argument.
 template <typename T>
-using Parameter = std::conditional_t<std::is_same_v<T, at::Tensor> ||
-                                         std::is_same_v<T, at::Scalar>,
-                                     const T &, T>;
+using Parameter =
+    std::conditional_t<std::is_same_v<T, at::Tensor> ||
+                           std::is_same_v<T, at::Scalar> ||
+                           std::is_same_v<T, at::ITensorListRef> ||
+                           std::is_same_v<T, std::optional<at::Tensor>>,
+                       const T &, T>;
+
+/// What a kernel returns of the tensors that it made.
+inline at::Tensor asResult(std::array<at::Tensor, 1> &&tensors) {
+  return std::move(tensors[0]);
+}
+template <size_t Count> auto asResult(std::array<at::Tensor, Count> &&tensors) {
+  return std::apply(
+      [](auto &...each) { return std::make_tuple(std::move(each)...); },
+      tensors);
+}
+template <size_t Count>
+using Result = decltype(asResult(std::array<at::Tensor, Count>()));
 
 namespace detail {
 using MaybeType = std::optional<at::ScalarType>;
@@ -54,14 +76,17 @@ bool visitIf(const c10::FunctionSchema &schema, Takes<Args...> list,
   return true;
 }
 
-inline bool returnsTensor(const c10::FunctionSchema &schema) {
-  return schema.returns().size() == 1 &&
-         schema.returns()[0].real_type()->kind() == c10::TypeKind::TensorType;
+inline bool returnsTensors(const c10::FunctionSchema &schema, size_t count) {
+  const auto &results = schema.returns();
+  return results.size() == count &&
+         std::ranges::all_of(results, [](const c10::Argument &result) {
+           return result.real_type()->kind() == c10::TypeKind::TensorType;
+         });
 }
 } // namespace detail
 
 /// Calls visit(Takes<...>()) with the argument list of an op that returns one
-/// tensor. False if it is not among the commonest.
+/// tensor and may have a form in place. False if it is not among the commonest.
 template <typename Visit>
 bool visitArguments(const c10::FunctionSchema &schema, Visit visit) {
   using T = at::Tensor;
@@ -71,7 +96,7 @@ bool visitArguments(const c10::FunctionSchema &schema, Visit visit) {
   using detail::MakesLike;
   using detail::MaybeGenerator;
   using detail::MaybeType;
-  if (!detail::returnsTensor(schema))
+  if (!detail::returnsTensors(schema, 1))
     return false;
   auto any = [&](auto... lists) {
     return (detail::visitIf(schema, lists, visit) || ...);
@@ -96,9 +121,55 @@ bool visitMaker(const c10::FunctionSchema &schema, Visit visit) {
   auto any = [&](auto... lists) {
     return (detail::visitIf(schema, lists, visit) || ...);
   };
-  return detail::returnsTensor(schema) &&
+  return detail::returnsTensors(schema, 1) &&
          any(Makes<Sizes>(), Makes<Sizes, S>(), Makes<S>(), Makes<S, S>(),
              Makes<S, S, S>());
+}
+
+/// Calls visit(Returns<...>(), Takes<...>()) with those of an op that makes new
+/// tensors.
+template <typename Visit>
+bool visitCall(const c10::FunctionSchema &schema, Visit visit) {
+  using T = at::Tensor;
+  using MaybeT = std::optional<at::Tensor>;
+  using I = c10::SymInt;
+  using Is = c10::SymIntArrayRef;
+  using Dims = at::IntArrayRef;
+  using MaybeInt = std::optional<int64_t>;
+  using Mask = std::array<bool, 3>;
+  auto any = [&]<size_t Count>(Returns<Count> count, auto... lists) {
+    auto visitOne = [&](auto list) { visit(count, list); };
+    return detail::returnsTensors(schema, Count) &&
+           (detail::visitIf(schema, lists, visitOne) || ...);
+  };
+  if (visitArguments(schema, [&](auto list) { visit(Returns<1>(), list); }))
+    return true;
+  // Both are lists to a schema.
+  if (schema.name() == "aten::cat")
+    return any(Returns<1>(), Takes<at::ITensorListRef, int64_t>());
+  return any(
+             // stack, tril, embedding, losses
+             Returns<1>(), Takes<at::TensorList, int64_t>(), Takes<T, I>(),
+             Takes<T, T, I, bool, bool>(), Takes<T, T, int64_t>(),
+             // avg_pool2d, and backward ops
+             Takes<T, Dims, Dims, Dims, bool, bool, MaybeInt>(),
+             Takes<T, T, Dims, Dims, Dims, bool, bool, MaybeInt>(),
+             Takes<T, T, Dims, Dims, Dims, Dims, bool, T>(),
+             Takes<T, T, std::string_view>(), Takes<T, T, double>(),
+             Takes<T, T, at::Scalar, bool>(), Takes<T, T, I, I, bool>(),
+             Takes<T, T, T, int64_t>(), Takes<T, T, T, MaybeT, int64_t, I, T>(),
+             Takes<T, Is, int64_t, I>(), Takes<T, Is, int64_t, I, I, I>()) ||
+         // nll_loss_forward, max_pool2d_with_indices
+         any(Returns<2>(), Takes<T, T, MaybeT, int64_t, I>(),
+             Takes<T, Dims, Dims, Dims, Dims, bool>()) ||
+         // layer_norm, group_norm, batch_norm
+         any(Returns<3>(), Takes<T, Is, MaybeT, MaybeT, double>(),
+             Takes<T, T, Is, T, T, MaybeT, MaybeT, Mask>(),
+             Takes<T, MaybeT, MaybeT, I, I, I, int64_t, double>(),
+             Takes<T, T, T, T, MaybeT, I, I, I, int64_t, Mask>(),
+             Takes<T, MaybeT, MaybeT, MaybeT, MaybeT, bool, double, double>(),
+             Takes<T, T, MaybeT, MaybeT, MaybeT, MaybeT, MaybeT, bool, double,
+                   Mask>());
 }
 
 } // namespace ltc::backend

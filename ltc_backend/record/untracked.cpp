@@ -37,6 +37,12 @@ bool isTracked(const at::Tensor &tensor) {
          tensor._fw_grad(/*level=*/0).defined();
 }
 
+bool isTracked(const at::ITensorListRef &tensors) {
+  return std::any_of(
+      tensors.begin(), tensors.end(),
+      [](const at::Tensor &tensor) { return isTracked(tensor); });
+}
+
 bool isLeftToAutograd(const c10::OperatorHandle &op) {
   return op.hasKernelForDispatchKey(DispatchKey::Autograd) &&
          !op.hasKernelForDispatchKey(DispatchKey::AutogradLazy);
@@ -46,19 +52,6 @@ torch::Library &autogradLibrary() {
   static torch::Library *library =
       makeLibrary("aten", DispatchKey::AutogradLazy);
   return *library;
-}
-
-void registerUntrackedOp(const char *name, const OpInfo &info) {
-  visitArguments(info.handle.schema(), [&]<typename... Args>(Takes<Args...>) {
-    registerUntrackedOp<Parameter<Args>...>(
-        name, info.handle, [&info](const Args &...arguments) {
-          if (!isOrdinaryCall(info, arguments...))
-            return at::Tensor();
-          CallReader call(info, arguments...);
-          at::Tensor result = recordDirectly(call);
-          return result.defined() ? wrapResult(info, result) : result;
-        });
-  });
 }
 
 } // namespace ltc::backend

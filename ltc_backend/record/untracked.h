@@ -25,6 +25,13 @@ bool isFunctionalisedNext(c10::DispatchKeySet keys);
 
 /// Whether either mode of autograd follows what becomes of the tensor.
 bool isTracked(const at::Tensor &tensor);
+inline bool isTracked(const std::optional<at::Tensor> &tensor) {
+  return tensor && isTracked(*tensor);
+}
+bool isTracked(const at::ITensorListRef &tensors);
+inline bool isTracked(at::TensorList tensors) {
+  return isTracked(at::ITensorListRef(tensors));
+}
 template <typename T> bool isTracked(const T &) { return false; }
 
 /// A kernel on AutogradLazy in front of the op's for any device's autograd.
@@ -49,12 +56,9 @@ bool isLeftToAutograd(const c10::OperatorHandle &op);
 /// Aten's on the AutogradLazy key.
 torch::Library &autogradLibrary();
 
-/// For an op with a direct kernel: what has been met before is recorded at
-/// once. `name` is the op's without the namespace.
-void registerUntrackedOp(const char *name, const OpInfo &info);
-
-/// The same with a function that gives the result, or an undefined tensor where
-/// the call has to go the long way.
+/// For an op that has a function which gives the result, or an undefined tensor
+/// where the call has to go the long way. `name` is the op's without the
+/// namespace.
 template <typename... Args, typename Direct>
 void registerUntrackedOp(const char *name, const c10::OperatorHandle &op,
                          Direct direct) {
@@ -73,7 +77,8 @@ void registerUntrackedOp(const char *name, const c10::OperatorHandle &op,
 }
 
 /// For in-place ops and views of several parts, which have a kernel for that
-/// below autograd's. (Other views: direct_view.cpp.)
+/// below autograd's. (Other views: direct_view.cpp; ops with a direct kernel:
+/// direct.cpp.)
 template <typename Result, typename... Args>
 void registerUntracked(const char *name, const c10::OperatorHandle &op) {
   using c10::DispatchKey;

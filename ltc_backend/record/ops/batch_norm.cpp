@@ -12,10 +12,24 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/batch_norm.h"
 
+#include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/torch_private.h"
+#include "ltc_backend/record/unboxed.h"
+
+#include <ATen/ATen.h>
 
 namespace ltc::backend {
+using at::Tensor;
+using MaybeTensor = std::optional<at::Tensor>;
+
+static const OpInfo &functionalForm() {
+  static const OpInfo &info =
+      opInfo("aten::_native_batch_norm_legit_functional", "");
+  return info;
+}
 
 void batchNorm(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   auto arguments = torch::jit::last(*stack, 8);
@@ -27,13 +41,53 @@ void batchNorm(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
       arguments[5].toBool() && runningMean.defined() && runningVar.defined();
   if (!updates)
     return record(opInfo(op), *stack);
-  static const OpInfo &functional =
-      opInfo("aten::_native_batch_norm_legit_functional", "");
-  record(functional, *stack);
+  record(functionalForm(), *stack);
   for (at::Tensor *running : {&runningVar, &runningMean}) {
     at::Tensor updated = torch::jit::pop(*stack).toTensor();
     assign(tensorData(*running), operandOf(tensorData(updated)));
   }
+}
+
+static bool isUpdated(const MaybeTensor &running) {
+  return running && running->defined() && isFunctionalLazy(*running);
+}
+
+void registerDirectBatchNorm(torch::Library &library) {
+  c10::OperatorHandle op = atenOp("native_batch_norm");
+  // Finds only what is no training: no other call is recorded by that name.
+  registerDirectKernel(library, "native_batch_norm", opInfo(op),
+                       /*overAutograd=*/true);
+  auto stock =
+      op.getComputedKernelForDispatchKey(c10::DispatchKey::Functionalize);
+  auto kernel = [op, stock](c10::DispatchKeySet keys, const Tensor &input,
+                            const MaybeTensor &weight, const MaybeTensor &bias,
+                            const MaybeTensor &mean, const MaybeTensor &var,
+                            bool training, double momentum, double eps) {
+    bool updates = training && keys.has(c10::DispatchKey::Lazy) &&
+                   isUpdated(mean) && isUpdated(var);
+    if (updates && !(isAlone(*mean) && isAlone(*var))) {
+      // Others show the statistics too.
+      auto [y, saved, inverse, newMean, newVar] =
+          at::_native_batch_norm_legit_functional(
+              input, weight, bias, *mean, *var, training, momentum, eps);
+      Tensor(*mean).copy_(newMean);
+      Tensor(*var).copy_(newVar);
+      return std::make_tuple(y, saved, inverse);
+    }
+    if (updates && isOrdinary(functionalForm())) {
+      CallReader call(functionalForm(), input, weight, bias, mean, var,
+                      training, momentum, eps);
+      std::array<Tensor, 3> results;
+      if (recordDirectly(call, results, {&*var, &*mean}))
+        return asResult(std::move(results));
+    }
+    return kernelInside(stock)
+        .call<Result<3>, const Tensor &, const MaybeTensor &,
+              const MaybeTensor &, const MaybeTensor &, const MaybeTensor &,
+              bool, double, double>(op, keys, input, weight, bias, mean, var,
+                                    training, momentum, eps);
+  };
+  library.impl("native_batch_norm", torch::CppFunction(kernel));
 }
 
 } // namespace ltc::backend

@@ -8,10 +8,15 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <torch/library.h>
 
 namespace ltc::backend {
 
 /// The kernel of aten::native_batch_norm on the Lazy dispatch key.
 void batchNorm(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+
+/// What records calls met before. `library` is aten's on the Functionalize key,
+/// where the op has its wrapper already.
+void registerDirectBatchNorm(torch::Library &library);
 
 } // namespace ltc::backend

@@ -11,6 +11,8 @@
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/untracked.h"
+#include "ltc_backend/record/views/layout.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/write_check.h"
 
@@ -83,20 +85,6 @@ struct FlipKernel final : OverStock {
 
 private:
   DispatchKey bit;
-};
-
-struct CloneKernel final : OverStock {
-  using OverStock::OverStock;
-  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
-                  torch::jit::Stack *stack) {
-    Tensor self = torch::jit::peek(*stack, 0, 2).toTensor();
-    bool resolves = isFunctionalLazy(self) && hasMathBits(self);
-    if (resolves)
-      torch::jit::peek(*stack, 0, 2) = withoutBits(self);
-    stock.callBoxed(op, keys, stack);
-    if (resolves)
-      stack->back() = applyBits(stack->back().toTensor(), self);
-  }
 };
 
 struct CopyKernel final : OverStock {
@@ -184,6 +172,38 @@ static bool isOfOneKind(const Tensor &self, const Tensor &from) {
       (from.key_set() - kMathBits) | (self.key_set() & kMathBits));
 }
 
+/// A copy is another name for the value, and nothing below is asked for it.
+static void registerClone(torch::Library &library) {
+  using Format = std::optional<at::MemoryFormat>;
+  c10::OperatorHandle op = atenOp("clone");
+  const OpInfo &info = opInfo(op);
+  auto isDirect = [&info](const Tensor &self) {
+    return isFunctionalLazy(self) && !hasMathBits(self) && isOrdinary(info);
+  };
+  auto clone = [](const Tensor &self, Format format) {
+    return makeWrapper(
+        sameValue(settled(self), layoutOfCopy(self, format)));
+  };
+  auto stock = std::make_shared<OverStock>(op);
+  auto kernel = [=](DispatchKeySet keys, const Tensor &self, Format format) {
+    auto copy = [&](const Tensor &plain) {
+      if (isDirect(plain))
+        return clone(plain, format);
+      return kernelInside(stock->stock)
+          .call<Tensor, const Tensor &, Format>(op, keys, plain, format);
+    };
+    if (isFunctionalLazy(self) && hasMathBits(self))
+      return applyBits(copy(withoutBits(self)), self);
+    return copy(self);
+  };
+  library.impl("clone", torch::CppFunction(kernel));
+
+  registerUntrackedOp<const Tensor &, Format>(
+      "clone", op, [=](const Tensor &self, Format format) {
+        return isDirect(self) ? clone(self, format) : Tensor();
+      });
+}
+
 bool returnsConjugates(const std::string &name) {
   return std::ranges::any_of(
       conjugateRows, [&](const ConjugateRow &row) { return name == row.name; });
@@ -196,7 +216,7 @@ void registerMathBits(torch::Library &library) {
                              DispatchKey::Conjugate);
   implementBoxed<FlipKernel>(library, "_neg_view", atenOp("_neg_view"),
                              DispatchKey::Negative);
-  implementBoxed<CloneKernel>(library, "clone", atenOp("clone"));
+  registerClone(library);
   implementBoxed<CopyKernel>(library, "copy_", atenOp("copy_"));
   // A composite op.
   makeLibrary("aten", DispatchKey::AutogradLazy)

@@ -1,0 +1,132 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of layers that were met before, next to calls that differ a little."""
+
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+# The first run of a program meets its calls, the others take the shorter way.
+RUNS = 3
+
+
+def numbers(device, *shape):
+    return torch.arange(1.0, 1 + torch.Size(shape).numel()).view(shape).to(device)
+
+
+def norms(device):
+    x = numbers(device, 2, 4, 3) / 5
+    w, b = numbers(device, 3), -numbers(device, 3)
+    yield from (F.layer_norm(x, (3,), *each) for each in [(), (w,), (None, b), (w, b)])
+    w, b = numbers(device, 4), -numbers(device, 4)
+    yield from (F.group_norm(x, n, *each) for n in (1, 2) for each in [(), (w, b)])
+    stats = numbers(device, 4), numbers(device, 4)
+    yield F.batch_norm(x, *stats, w)
+    yield F.batch_norm(x, *stats, None, b)
+    yield F.batch_norm(x, None, None, w, training=True)
+
+
+def gradients_of_norms(device):
+    for asked in itertools.product([False, True], repeat=3):
+        x = (numbers(device, 2, 4) / 5).requires_grad_(asked[0])
+        w = (numbers(device, 4) / 8).requires_grad_(asked[1])
+        b = (numbers(device, 4) / 8).requires_grad_(asked[2])
+        for out in (F.layer_norm(x, (4,), w, b), F.group_norm(x, 2, w, b)):
+            if any(asked):
+                (out * out).sum().backward()
+        yield from (t.grad for t in (x, w, b) if t.requires_grad)
+
+
+def pools(device):
+    x = numbers(device, 1, 2, 5, 5)
+    for pool in F.avg_pool2d, F.max_pool2d:
+        yield from (pool(x, 2), pool(x, (1, 2)), pool(x, 2, 1), pool(x, 2, 2, 1))
+        yield pool(x, 2, ceil_mode=True)
+        yield pool(x.to(memory_format=torch.channels_last), 2)
+    yield F.avg_pool2d(x, 2, 2, 1, count_include_pad=False)
+    yield F.avg_pool2d(x, 2, divisor_override=3)
+    yield from F.max_pool2d(x, 2, return_indices=True)
+    yield F.max_pool2d(x, 2, dilation=2)
+
+
+def gradients_of_pools(device):
+    for pool in F.avg_pool2d, F.max_pool2d:
+        for arguments in (2,), (2, 1), (2, 2, 1):
+            x = numbers(device, 1, 2, 5, 5).requires_grad_()
+            (pool(x, *arguments) ** 2).sum().backward()
+            yield x.grad
+
+
+def joins(device):
+    x, y = numbers(device, 2, 2), -numbers(device, 2, 2).t()
+    for all_ in [x], [x, y], [y, x], [x, x, y], [x, y.double()], [x, x[:0]]:
+        yield from (torch.cat(all_), torch.cat(all_, 1)[:1] if all_[-1].numel() else x)
+    yield from (torch.stack([x, y]), torch.stack([x, y], 2), torch.stack([y]))
+    yield torch.cat([torch.view_as_complex(x).conj(), torch.view_as_complex(x)])
+
+
+def losses(device):
+    x, classes = -numbers(device, 3, 4) / 5, torch.tensor([0, 3, 1]).to(device)
+    w = numbers(device, 4)
+    for how in "none", "mean", "sum":
+        for given in {}, {"weight": w}, {"ignore_index": 3}:
+            z = x.clone().requires_grad_()
+            loss = F.nll_loss(z, classes, reduction=how, **given)
+            loss.sum().backward()
+            yield from (loss.detach(), z.grad)
+
+
+def activations(device):
+    x = numbers(device, 2, 3) / 3 - 1
+    for f in F.silu, F.mish, F.gelu, F.leaky_relu, F.softplus, torch.tril, torch.triu:
+        z = x.clone().requires_grad_()
+        f(z).sum().backward()
+        yield z.grad
+    yield from (x.tril(n) for n in (-1, 0, 1))
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [norms, gradients_of_norms, pools, gradients_of_pools, joins, losses, activations],
+    ids=lambda calls: calls.__name__,
+)
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad])
+def test_calls_that_differ_in_one_argument(calls, mode):
+    gradients = calls in (gradients_of_norms, gradients_of_pools, losses, activations)
+    with torch.enable_grad() if gradients else mode():
+        eager = [(t, t.stride()) for t in calls("cpu")]
+        for _ in range(RUNS):
+            lazy = list(calls("lazy"))
+            torch.testing.assert_close([t.cpu() for t in lazy], [t for t, _ in eager])
+            assert [t.stride() for t in lazy] == [stride for _, stride in eager]
+
+
+@pytest.mark.parametrize(
+    "show",
+    [lambda mean: mean[1:], torch.clone, torch.detach],
+    ids=["view", "copy", "same"],
+)
+def test_batch_norm_updates_its_statistics(show):
+    def program(device):
+        mean, var = torch.zeros(3, device=device), torch.ones(3, device=device)
+        shown, kept = show(mean), mean.clone()
+        for step in range(4):
+            x = numbers(device, 4, 3) * (step + 1)
+            out = F.batch_norm(x, mean, var, training=step != 2, momentum=0.5)
+        return out, mean, var, kept, shown, mean._version
+
+    *eager, version = program("cpu")
+    for _ in range(RUNS):
+        *lazy, counted = program("lazy")
+        torch.testing.assert_close([t.cpu() for t in lazy], eager)
+        assert counted == version
+
+
+@pytest.mark.parametrize("name", ["silu_backward", "mish_backward"])
+def test_what_the_cpu_has_a_kernel_for_is_one_op(name, counts):
+    x = numbers("lazy", 2, 3)
+    recorded = counts["record.ops"]
+    getattr(torch.ops.aten, name)(x, x)
+    assert counts["record.ops"] == recorded + 1

@@ -1,6 +1,6 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Batch norm of no samples, in each of its forms: eager's values or eager's words."""
+"""Batch norm: of no samples, and of statistics that others show, as eager."""
 
 import itertools
 
@@ -110,3 +110,22 @@ def test_what_ends_eager_is_refused():
         )
     with pytest.raises(RuntimeError, match="running_mean must be defined"):
         aten._native_batch_norm_legit(x, None, None, False, 0.1, 1e-5)
+
+
+def test_statistics_that_other_tensors_show():
+    def program(device):
+        statistics = torch.ones(2, 4).to(device)
+        x = torch.arange(24.0).view(6, 4).to(device)
+        mean, found = statistics[0], []
+        for _ in range(3):
+            F.batch_norm(x, statistics[0], statistics[1], training=True)
+            found += [statistics.tolist(), mean.tolist()]
+        norm = torch.nn.BatchNorm1d(4).to(device)
+        part = norm.running_mean[:2]
+        for _ in range(3):
+            found.append(part.tolist())
+            norm(x)
+        return [*found, part.tolist(), norm.running_mean.tolist()]
+
+    for lazy, eager in zip(program("lazy"), program("cpu"), strict=True):
+        torch.testing.assert_close(torch.tensor(lazy), torch.tensor(eager))

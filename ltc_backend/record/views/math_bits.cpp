@@ -181,8 +181,7 @@ static void registerClone(torch::Library &library) {
     return isFunctionalLazy(self) && !hasMathBits(self) && isOrdinary(info);
   };
   auto clone = [](const Tensor &self, Format format) {
-    return makeWrapper(
-        sameValue(settled(self), layoutOfCopy(self, format)));
+    return makeWrapper(sameValue(settled(self), layoutOfCopy(self, format)));
   };
   auto stock = std::make_shared<OverStock>(op);
   auto kernel = [=](DispatchKeySet keys, const Tensor &self, Format format) {

@@ -9,11 +9,7 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/ops/custom_op.h"
-#include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/unboxed.h"
-#include "ltc_backend/record/untracked.h"
-#include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
@@ -95,6 +91,19 @@ bool recordDirectly(CallReader &call, std::span<at::Tensor> results,
     assign(tensorData(*each), operandOf(recorded.results.back()));
     recorded.results.pop_back();
   }
+  recorded.finish();
+  return true;
+}
+
+bool recordDirectly(CallReader &call, torch::jit::Stack &stack) {
+  if (!isReadable(call))
+    return false;
+  Recorded recorded(call);
+  if (!recorded.node)
+    return false;
+  torch::jit::drop(stack, recorded.node->call->op->arguments.size());
+  pushResults(stack, *recorded.node, std::move(recorded.results),
+              call.byteOffset);
   recorded.finish();
   return true;
 }
@@ -228,129 +237,6 @@ bool takeValue(const at::Tensor &self, const at::Tensor &result) {
   assign(data->shared_from_this(), operandOf(value));
   noteLateViews(self);
   return true;
-}
-
-/// What PyTorch composes the op of, on a key where nobody has another kernel.
-static c10::SafeKernelFunction partsOf(const c10::OperatorHandle &op) {
-  return op.getComputedKernelForDispatchKey(DispatchKey::IPU);
-}
-
-namespace {
-/// On Functionalize, or on AutogradLazy in front of autograd's kernel.
-class DirectKernel final : public OverStock {
-public:
-  explicit DirectKernel(const OpInfo &info, bool overAutograd = false)
-      : OverStock(info.handle), info(info) {
-    if (overAutograd)
-      autograd.emplace(info.handle);
-  }
-
-  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
-                  torch::jit::Stack *stack) {
-    if (!record(keys, *stack))
-      goLongWay(keys, *stack);
-  }
-
-  template <size_t Count, typename... Args>
-  Result<Count> unboxed(c10::DispatchKeySet keys,
-                        Parameter<Args>... arguments) {
-    std::array<at::Tensor, Count> results;
-    bool isLeft = autograd && (isTracked(arguments) || ...);
-    if (!isLeft && isNext(keys) && isOrdinaryCall(info, arguments...)) {
-      CallReader call(info, arguments...);
-      if (recordDirectly(call, results))
-        return asResult(std::move(results));
-    }
-    if (autograd)
-      return autograd->callAutograd<Result<Count>, Parameter<Args>...>(
-          keys, arguments...);
-    torch::jit::Stack stack;
-    stack.reserve(sizeof...(Args));
-    (stack.emplace_back(arguments), ...);
-    goLongWay(keys, stack);
-    for (size_t i = 0; i < Count; ++i)
-      results[i] = std::move(stack[i]).toTensor();
-    return asResult(std::move(results));
-  }
-
-private:
-  /// Whether what comes below here would lead to the recorder.
-  bool isNext(c10::DispatchKeySet keys) const {
-    return autograd ? isFunctionalisedNext(keys) && autograd->isStock()
-                    : keys.has(DispatchKey::Lazy);
-  }
-
-  bool record(c10::DispatchKeySet keys, torch::jit::Stack &stack) {
-    if (!isNext(keys) || !isOrdinary(info))
-      return false;
-    CallReader call(info, torch::jit::last(stack, info.arguments.size()));
-    if (!isReadable(call))
-      return false;
-    Recorded recorded(call);
-    if (!recorded.node)
-      return false;
-    torch::jit::drop(stack, info.arguments.size());
-    pushResults(stack, *recorded.node, std::move(recorded.results),
-                call.byteOffset);
-    recorded.finish();
-    return true;
-  }
-
-  bool leaves(torch::jit::Stack &stack) const {
-    return info.makesLike &&
-           CallReader(info, torch::jit::last(stack, info.arguments.size()))
-               .leaves;
-  }
-
-  void goLongWay(c10::DispatchKeySet keys, torch::jit::Stack &stack) {
-    if (keys.has(DispatchKey::Lazy) && leaves(stack))
-      return partsOf(info.handle).callBoxed(info.handle, keys, &stack);
-    if (!resolvedMathBits(info.handle, keys, stack))
-      callStock(stock, info.handle, keys, stack);
-  }
-
-  const OpInfo &info;
-  std::optional<OverAutograd> autograd;
-};
-} // namespace
-
-void registerDirectKernel(torch::Library &library, const char *name,
-                          const OpInfo &info, bool overAutograd) {
-  auto register_ = [&]<size_t Count, typename... Args>(Returns<Count>,
-                                                       Takes<Args...>) {
-    auto add = [&](torch::Library &to, bool isAutograd) {
-      auto kernel = std::make_shared<DirectKernel>(info, isAutograd);
-      to.impl(name, torch::CppFunction([kernel](c10::DispatchKeySet keys,
-                                                Parameter<Args>... arguments) {
-                return kernel->template unboxed<Count, Args...>(keys,
-                                                                arguments...);
-              }));
-    };
-    add(library, false);
-    if (overAutograd && isLeftToAutograd(info.handle))
-      add(autogradLibrary(), true);
-  };
-  if (!visitCall(info.handle.schema(), register_))
-    implementBoxed<DirectKernel>(library, name, info);
-}
-
-void registerRecordKernel(torch::Library &library, const char *name,
-                          const OpInfo &info) {
-  auto register_ = [&]<typename... Args>(Takes<Args...>) {
-    auto kernel = [&info](Parameter<Args>... arguments) {
-      if (isOrdinaryCall(info, arguments...) && !isCalledByHandler()) {
-        CallReader call(info, CallReader::Makes(), arguments...);
-        if (at::Tensor result = recordMaker(call); result.defined())
-          return isWrappedHere() ? makeNewWrapper(result) : result;
-      }
-      torch::jit::Stack stack{c10::IValue(arguments)...};
-      RecordKernel{info}(info.handle, {}, &stack);
-      return std::move(stack.back()).toTensor();
-    };
-    library.impl(name, torch::CppFunction(kernel));
-  };
-  if (!visitMaker(info.handle.schema(), register_))
-    implementBoxed<RecordKernel>(library, name, info);
 }
 
 } // namespace ltc::backend

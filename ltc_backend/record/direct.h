@@ -53,6 +53,8 @@ inline bool isFunctionalLazy(const at::Tensor &tensor) {
 /// `updated`.
 bool recordDirectly(CallReader &call, std::span<at::Tensor> results,
                     c10::ArrayRef<const at::Tensor *> updated = {});
+/// The same of any op, whose arguments on the stack give way to the results.
+bool recordDirectly(CallReader &call, torch::jit::Stack &stack);
 /// The same of an op that returns one tensor, which it gives bare. Undefined:
 /// as above.
 at::Tensor recordBare(CallReader &call);

@@ -118,9 +118,9 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
     return;
   if (!tensor.defined())
     return void(addTag(hasher, KeyTag::None));
-  c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
-  if (readLateView(*impl))
+  if (readLateView(tensor))
     return;
+  c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
   if (torch::lazy::LTCTensorImpl *lazy = lazyImpl(tensor)) {
     if (impl != lazy) {
       auto *wrapper = static_cast<at::FunctionalTensorWrapper *>(impl);
@@ -147,16 +147,21 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
   operands.emplace_back();
 }
 
-bool CallReader::readLateView(c10::TensorImpl &impl) {
+bool CallReader::readLateView(const at::Tensor &tensor) {
+  c10::TensorImpl &impl = *tensor.unsafeGetTensorImpl();
   if (!impl.key_set().has(c10::DispatchKey::Functionalize))
     return false;
   auto &view = static_cast<at::FunctionalTensorWrapper &>(impl);
-  int64_t here = view.value().device().index();
-  if (!isNotTaken(view) || (device >= 0 && device != here))
-    return false;
-  std::optional<Operand> value = valueOf(view);
+  std::optional<Operand> value;
+  if (isNotTaken(view))
+    value = valueOf(view);
   if (!value)
     return false;
+  int64_t here = static_cast<const OpNode &>(*value->node).device;
+  if (device >= 0 && device != here) {
+    elsewhere = tensor;
+    return true;
+  }
   device = here;
   wrappers += !impl.key_set().has_any(kMathBits);
   readValue(*value);

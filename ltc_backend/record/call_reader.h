@@ -114,7 +114,7 @@ private:
   void readTensor(const c10::IValue &value, bool comesAlong = false);
   void readTensor(const at::Tensor &tensor, bool comesAlong = false);
   /// False, and nothing is done, for other tensors.
-  bool readLateView(c10::TensorImpl &impl);
+  bool readLateView(const at::Tensor &tensor);
   void readLazy(torch::lazy::LTCTensorImpl &impl);
   void readLayout(const c10::TensorImpl &impl);
   void readValue(const Operand &value);

@@ -180,6 +180,7 @@ static bool showsBase(const FunctionalTensorWrapper &self,
                       const Geometry &geometry) {
   if (self.isBaseTensor())
     return false;
+  auto lock = lockStorages();
   const at::Tensor &base = storageOf(self).base();
   return base.dtype() == self.dtype() && geometry == Geometry(base);
 }

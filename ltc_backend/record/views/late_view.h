@@ -62,8 +62,8 @@ void settle(at::FunctionalTensorWrapper &wrapper);
 /// The same of any tensor; of one that is not functional nothing.
 void settle(const at::Tensor &tensor);
 /// The value of a view that has not been taken, which it stays: an op that is
-/// given one needs no tensor for it, and a sync computes none. None of other
-/// tensors, and where only settle() can take it.
+/// given one needs no tensor for it, and a sync computes none. A result of an
+/// OpNode. None of other tensors, and where only settle() can take it.
 std::optional<Operand> valueOf(at::FunctionalTensorWrapper &view);
 /// Tells all other tensors of a storage that one of them, whose own value is
 /// right or is a view's, was written to.

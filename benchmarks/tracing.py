@@ -20,7 +20,8 @@ BEGIN, END = "<!-- made by benchmarks/tracing.py -->", "<!-- end of tracing -->"
 MODES = ("inference mode", "no gradients", "gradients")
 
 # x is 4x4, y 2x4x4, v of 4, images 1x2x4x4, filters 3x2x2x2; b is x > 0, i of 4
-# indices, j of 4x4; z has no gradient and may be written to, w is another.
+# indices, j of 4x4; z has no gradient and may be written to, w is another. The
+# mean and variance are of running statistics.
 OUT_OF_PLACE = """
 x + x | x - x | x * x | x / x | x + 1 | x * 2 | 1 - x | 2 / x | x**2 | -x
 x.abs() | x.exp() | x.log() | x.sqrt() | x.rsqrt() | x.sin() | x.tanh()
@@ -36,7 +37,7 @@ F.linear(x, x) | F.linear(x, x, v) | F.linear(y, x) | F.linear(y, x, v)
 torch.einsum("ij,jk->ik", x, x)
 F.scaled_dot_product_attention(images, images, images)
 F.layer_norm(x, (4,), v, v) | F.rms_norm(x, (4,)) | F.group_norm(y, 2)
-F.batch_norm(x, w[0], w[1]) | F.batch_norm(x, w[0], w[1], v, v, True)
+F.batch_norm(x, mean, variance) | F.batch_norm(x, mean, variance, v, v, True)
 F.dropout(x, 0.1) | F.embedding(i, x) | F.one_hot(i, 4) | F.normalize(x)
 F.conv2d(images, filters) | F.max_pool2d(images, 2) | F.avg_pool2d(images, 2)
 F.adaptive_avg_pool2d(images, 1) | F.interpolate(images, scale_factor=2)
@@ -87,6 +88,8 @@ def arguments(device, gradients):
         "filters": made(3, 2, 2, 2),
         "z": plain * 1,
         "w": plain * 1,
+        "mean": torch.zeros(4).to(device),
+        "variance": torch.ones(4).to(device),
         "b": plain > 0,
         "i": torch.arange(4).to(device),
         "j": torch.zeros(4, 4, dtype=torch.long).to(device),

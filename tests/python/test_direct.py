@@ -7,10 +7,8 @@ import itertools
 import pytest
 import torch
 import torch.nn.functional as F
+from repeated import RUNS
 from torch_ltc import errors
-
-# The first run of a program meets its calls, the others take the shorter way.
-RUNS = 3
 
 
 def numbers(device, *shape):

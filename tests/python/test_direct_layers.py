@@ -7,9 +7,7 @@ import itertools
 import pytest
 import torch
 import torch.nn.functional as F
-
-# The first run of a program meets its calls, the others take the shorter way.
-RUNS = 3
+from repeated import RUNS
 
 
 def numbers(device, *shape):

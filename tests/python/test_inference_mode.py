@@ -6,12 +6,7 @@ import itertools
 
 import pytest
 import torch
-
-MODES = {
-    "inference": torch.inference_mode,
-    "gradients": torch.enable_grad,
-    "no gradients": torch.no_grad,
-}
+from repeated import MODES
 
 VIEWS = {
     "t": lambda x: x.t(),

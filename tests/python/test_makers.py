@@ -4,36 +4,8 @@
 
 import pytest
 import torch
+from repeated import RUNS, modes, same
 from torch_ltc import settings
-
-# The first run of a program meets its calls, the others take the shorter way.
-RUNS = 3
-
-
-def describe(tensor):
-    facts = tensor.dtype, tensor.stride(), tensor.requires_grad, tensor.is_leaf
-    version = None if tensor.is_inference() else tensor._version
-    return tensor.tolist(), *facts, version
-
-
-def outcome(program, device):
-    try:
-        return [describe(value) for value in program(device)]
-    except (RuntimeError, TypeError) as error:
-        return str(error).splitlines()[0]
-
-
-def same(program):
-    eager = outcome(program, "cpu")
-    assert [outcome(program, "lazy") for _ in range(RUNS)] == [eager] * RUNS
-
-
-MODES = {
-    "gradients": torch.enable_grad,
-    "none": torch.no_grad,
-    "inference": torch.inference_mode,
-}
-modes = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 MAKERS = {
     "zeros": lambda d: torch.zeros(2, 3, device=d),

@@ -4,41 +4,12 @@
 
 import pytest
 import torch
+from repeated import RUNS, modes, same
 from torch.autograd import forward_ad
-
-# The first run of a program meets its calls, the others take the shorter way.
-RUNS = 3
 
 
 def numbers(device):
     return (torch.arange(12.0).view(3, 4) - 5.5).to(device)
-
-
-def describe(value):
-    if not isinstance(value, torch.Tensor):
-        return value
-    facts = value.dtype, value.stride(), value.requires_grad, value.is_inference()
-    return value.tolist(), *facts
-
-
-def outcome(program, device):
-    try:
-        return [describe(value) for value in program(device)]
-    except RuntimeError as error:
-        return str(error).splitlines()[0]
-
-
-def same(program):
-    eager = outcome(program, "cpu")
-    assert [outcome(program, "lazy") for _ in range(RUNS)] == [eager] * RUNS
-
-
-MODES = {
-    "gradients": torch.enable_grad,
-    "none": torch.no_grad,
-    "inference": torch.inference_mode,
-}
-modes = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 
 SHOWN = {

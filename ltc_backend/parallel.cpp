@@ -108,6 +108,10 @@ void noteThreadCount() {
   wantedThreads.store(at::get_num_threads(), std::memory_order_relaxed);
 }
 
+unsigned threadCount() {
+  return unsigned(wantedThreads.load(std::memory_order_relaxed));
+}
+
 void releaseThreads() {
   constexpr int softly = 1; // omp_pause_soft: settings stay
   if (OpenMP::get().pause)

@@ -38,6 +38,9 @@ LTC_API void prepareForAten();
 /// launch, on the user's thread: 5 ns.
 LTC_API void noteThreadCount();
 
+/// HostServices::threadCount. What noteThreadCount() saw last.
+LTC_API unsigned threadCount();
+
 /// Ends the calling thread's idle team, if it has one; its next parallel region
 /// starts another, for about 50 us. Called at each launch, on the user's
 /// thread: libgomp counts idle teams too, and with more threads than cores it

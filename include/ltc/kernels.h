@@ -63,6 +63,8 @@ struct HostServices {
   /// true before and false after: in between all keeps to that thread, and
   /// behind it the thread's settings are what they were. May be nullptr.
   void (*borrowThread)(bool begins) = nullptr;
+  /// How many threads the pool has. nullptr: one.
+  unsigned (*threadCount)() = nullptr;
 };
 LTC_API void setHostServices(HostServices services);
 LTC_API const HostServices &hostServices();

@@ -19,9 +19,11 @@ void Completion::finish(FailurePtr why) {
   changed.notify_all();
 }
 
-bool Completion::isAwaitedWithin(Clock::duration time) const {
+Completion::Clock::duration Completion::untilAwaited() const {
   Clock::time_point first = awaited, begin = handed;
-  return first != Clock::time_point::max() && first - time < begin;
+  return first == Clock::time_point::max() ? Clock::duration::max()
+         : first < begin                   ? Clock::duration::zero()
+                                           : first - begin;
 }
 
 void Completion::noteWaiting() {

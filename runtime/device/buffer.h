@@ -37,8 +37,8 @@ public:
     handed = now;
     return now;
   }
-  /// Whether somebody came to wait, or found it done, so soon after that.
-  bool isAwaitedWithin(Clock::duration time) const;
+  /// How soon after that somebody came to wait, or found it done.
+  Clock::duration untilAwaited() const;
   void wait();
   bool waitFor(std::chrono::milliseconds time);
   /// nullptr when all went well. Only after isDone().

@@ -167,7 +167,7 @@ DeviceEngine::launch(const ExecutablePtr &executable,
                      std::vector<LaunchArgument> arguments) {
   static Counter &launches = counter("execute.launches");
   using Clock = Completion::Clock;
-  bool follows = Clock::now() - state.handed.load() < WaitHabit::kSoon;
+  Clock::duration sinceLaunch = Clock::now() - state.handed.load();
   Result<std::shared_ptr<Device>> opened = open();
   if (!opened)
     return opened.takeError();
@@ -194,7 +194,7 @@ DeviceEngine::launch(const ExecutablePtr &executable,
   auto limit = size_t(std::max<int64_t>(settings().max_in_flight, 1));
   if (!queue.push(
           std::make_unique<Launch>(state, std::move(bound), std::move(*checked),
-                                   std::move(results), completion, follows),
+                                   std::move(results), completion, sinceLaunch),
           limit))
     return open().takeError();
   state.handed = completion->handOver();

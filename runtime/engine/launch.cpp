@@ -64,10 +64,16 @@ FailurePtr FailureLog::takeFirstUnseen() {
 Launch::Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
                std::vector<ScalarOrBuffer> arguments,
                std::vector<DeviceBufferPtr> results,
-               std::shared_ptr<Completion> completion, bool follows)
+               std::shared_ptr<Completion> completion,
+               WaitHabit::Duration sinceLaunch)
     : state(state), bound(std::move(bound)), arguments(std::move(arguments)),
       results(std::move(results)), completion(std::move(completion)),
-      follows(follows) {}
+      sinceLaunch(sinceLaunch) {}
+
+bool Launch::hasPool() {
+  auto count = hostServices().threadCount;
+  return count && count() > 1;
+}
 
 FailurePtr Launch::failedInput() const {
   // The queue runs in order: whoever writes an input has finished.
@@ -193,8 +199,8 @@ Status Launch::runMeasured(const std::vector<ltc_operand> &operands,
   Device &device = *program.home();
   ThreadChoice &threads = bound->threads;
   if (hostServices().stayAlone)
-    hostServices().stayAlone(threads.alone());
-  if (!threads.isMeasuring())
+    hostServices().stayAlone(threads.alone(launcher));
+  if (!threads.isMeasuring(launcher))
     return device.run(program.get(), operands, bound->symbols, arena, site);
   ThreadChoice::Times start = ThreadChoice::now();
   Status status =

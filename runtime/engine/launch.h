@@ -73,17 +73,20 @@ public:
   Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
          std::vector<ScalarOrBuffer> arguments,
          std::vector<DeviceBufferPtr> results,
-         std::shared_ptr<Completion> completion, bool follows);
+         std::shared_ptr<Completion> completion,
+         WaitHabit::Duration sinceLaunch);
   bool isShort() const override {
-    return bound->threads.isShort(bound->habit.holds());
+    return bound->threads.isShort(launcher, hasPool());
   }
   void queued() override {
     ++state.inFlight;
-    bound->habit.add(completion, follows);
+    bound->habit.add(completion, sinceLaunch);
+    launcher = {bound->habit.untilWaiting(), bound->habit.beside()};
   }
   void run(bool borrows) override;
 
 private:
+  static bool hasPool();
   FailurePtr failedInput() const;
   /// Says once a loop who waits for whom, if that is logged.
   void measureLoop();
@@ -101,7 +104,8 @@ private:
   std::vector<ScalarOrBuffer> arguments;
   std::vector<DeviceBufferPtr> results;
   std::shared_ptr<Completion> completion;
-  bool follows; ///< soon on the launch before it
+  WaitHabit::Duration sinceLaunch; ///< since the launch before it
+  Launcher launcher;
 };
 
 } // namespace ltc::runtime

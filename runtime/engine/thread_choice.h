@@ -9,10 +9,10 @@
 // program that wakes the whole pool then has more threads than cores, and a
 // barrier waits for whichever is not running: on 2 cores a 0.3 ms step took
 // up to 18 ms. So a program first runs on the queue's own thread, is measured
-// there, and uses the pool only when it is long enough to gain from it. A very
-// short one is not worth the queue's thread either, nor is a short one beside
-// which hardly anything runs, since the user's thread waits for it at once or
-// has the next launch ready.
+// there, and uses the pool only when it is long enough to gain from it, or
+// longer than what the user's thread does beside it. A very short one is not
+// worth the queue's thread either, nor is a short one for which the user's
+// thread waits at once, or has the next launch ready while there is no pool.
 //
 // Our loops give the same bits on any number of threads. A library's kernels
 // may split a sum among them, so that a time would decide about rounding, and
@@ -29,10 +29,17 @@
 
 namespace ltc::runtime {
 
+/// What is expected of the thread that launches a program: for how long it goes
+/// on until it waits, and until it does that or launches again.
+struct Launcher {
+  using Time = std::chrono::nanoseconds;
+  Time untilWaiting = Time::max(), beside = Time::max();
+};
+
 /// Used by one thread at a time: whoever runs the queue's work.
 class ThreadChoice {
 public:
-  using Time = std::chrono::nanoseconds;
+  using Time = Launcher::Time;
   struct Times {
     Time cpu;  ///< of the calling thread: waiting for a core does not count
     Time wall; ///< in which a device may work and the thread does not
@@ -41,17 +48,25 @@ public:
   explicit ThreadChoice(std::optional<Time> expected = std::nullopt)
       : expected(expected) {}
 
-  bool alone() const {
+  /// Whether to keep to one thread, on the queue's.
+  bool alone(Launcher launcher = {}) const {
     if (expected)
       return *expected < kLong;
-    return runs < kMeasured || shortest.cpu < kLong;
+    Time cpu = shortest.cpu;
+    return runs < kMeasured || cpu < kShort ||
+           (cpu < kLong && cpu / 2 < launcher.beside);
   }
-  /// `lonely`: whether hardly anything is expected to run beside it.
-  bool isShort(bool lonely = false) const {
+  /// Whether to run on the thread that launches it, if there is a pool of
+  /// several threads or not.
+  bool isShort(Launcher launcher = {}, bool hasPool = true) const {
+    bool maySplit = hasPool && !expected && launcher.untilWaiting >= kSoon;
+    bool isLonely = launcher.beside < kSoon && !maySplit;
     return runs >= kMeasured && alone() &&
-           shortest.wall < (lonely ? kShortIfLonely : kShort);
+           shortest.wall < (isLonely ? kShortIfLonely : kShort);
   }
-  bool isMeasuring() const { return alone() && runs < kMeasuredIfAlone; }
+  bool isMeasuring(Launcher launcher = {}) const {
+    return alone(launcher) && runs < kMeasuredIfAlone;
+  }
   /// Tells when one run alone began and ended.
   void record(Times begin, Times end) {
     Times took{end.cpu - begin.cpu, end.wall - begin.wall};
@@ -70,6 +85,8 @@ private:
   static constexpr int kMeasured = 2; ///< the first run also meets cold caches
   static constexpr int kMeasuredIfAlone = 8; ///< wall time on a busy machine
   static constexpr Time kLong = std::chrono::milliseconds(1);
+  /// Less than it takes to wake a thread and to be woken by it.
+  static constexpr Time kSoon = std::chrono::microseconds(20);
   /// What it costs in all to wake a thread and to be woken by it, with the
   /// memory that goes from one core to the other and back.
   static constexpr Time kShort = std::chrono::microseconds(30);

@@ -1,4 +1,4 @@
-//===- wait_habit.h - Whether anything runs beside a program ----*- C++ -*-===//
+//===- wait_habit.h - What runs beside a program ----------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,28 +12,34 @@
 
 namespace ltc::runtime {
 
-/// Whether the user's thread waits for a program as soon as it has launched it,
-/// or has the next launch ready as soon, as it did the last times: then hardly
-/// anything runs beside it. Used under the queue's lock.
+/// How long the user's thread went on, each of the last times, after launching
+/// a program, until it waited for that or had the next launch ready. Used under
+/// the queue's lock.
 class WaitHabit {
 public:
-  /// Less than it takes to wake a thread and to be woken by it.
-  static constexpr auto kSoon = std::chrono::microseconds(20);
+  using Duration = Completion::Clock::duration;
 
-  /// Tells of the program's next run, and whether it follows that soon on the
-  /// launch before it.
-  void add(std::shared_ptr<Completion> next, bool follows = false) {
-    if (last)
-      waits = follows || last->isAwaitedWithin(kSoon)
-                  ? std::min(waits + 1, kWaits)
-                  : 0;
+  /// Tells of the program's next run, and how long after the launch before it
+  /// that was ready, of whichever program.
+  void add(std::shared_ptr<Completion> next,
+           Duration sinceLaunch = Duration::max()) {
+    if (last) {
+      before = latest;
+      latest = {sinceLaunch, last->untilAwaited()};
+    }
     last = std::move(next);
   }
-  bool holds() const { return waits == kWaits; }
+  /// A number read now and then is no habit: the longer one of two times.
+  Duration untilWaiting() const {
+    return std::max(latest.awaited, before.awaited);
+  }
+  Duration beside() const { return std::max(latest.either(), before.either()); }
 
 private:
-  static constexpr int kWaits = 2; ///< a number read now and then is no habit
-  int waits = 0;
+  struct Times {
+    Duration next = Duration::max(), awaited = Duration::max();
+    Duration either() const { return std::min(next, awaited); }
+  } latest, before;
   std::shared_ptr<Completion> last;
 };
 

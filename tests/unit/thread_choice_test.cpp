@@ -69,14 +69,39 @@ TEST(ThreadChoice, ALongProgramGetsAllThreads) {
   EXPECT_FALSE(choice.isMeasuring());
 }
 
-TEST(ThreadChoice, WhatIsLonelyMayTakeLonger) {
-  ThreadChoice choice = after({{microseconds(60), microseconds(60)},
-                               {microseconds(60), microseconds(60)}});
-  EXPECT_FALSE(choice.isShort());
-  EXPECT_TRUE(choice.isShort(/*lonely=*/true));
-  ThreadChoice longer = after({{microseconds(500), microseconds(500)},
-                               {microseconds(500), microseconds(500)}});
-  EXPECT_FALSE(longer.isShort(/*lonely=*/true));
+using ltc::runtime::Launcher;
+
+/// Two runs of so long.
+static ThreadChoice ofLength(int time) {
+  return after({{microseconds(time), microseconds(time)},
+                {microseconds(time), microseconds(time)}});
+}
+
+TEST(ThreadChoice, WhatIsAwaitedMayTakeLongerOnTheThreadThatLaunches) {
+  Launcher waits{microseconds(2), microseconds(2)};
+  EXPECT_FALSE(ofLength(60).isShort());
+  EXPECT_TRUE(ofLength(60).isShort(waits));
+  EXPECT_FALSE(ofLength(500).isShort(waits));
+}
+
+TEST(ThreadChoice, WhatIsFollowedAtOnceGetsAllThreadsOrStaysWhereItIsLaunched) {
+  Launcher follows{ThreadChoice::Time::max(), microseconds(8)};
+  EXPECT_FALSE(ofLength(60).isShort(follows, /*hasPool=*/true));
+  EXPECT_FALSE(ofLength(60).alone(follows));
+  EXPECT_TRUE(ofLength(60).isShort(follows, /*hasPool=*/false));
+  EXPECT_TRUE(ofLength(25).isShort(follows, /*hasPool=*/true));
+  EXPECT_TRUE(ofLength(25).alone(follows));
+}
+
+TEST(ThreadChoice, TheRecordingOfTheNextStepTakesAThread) {
+  EXPECT_TRUE(ofLength(500).alone());
+  for (auto [time, alone] : {std::pair(400, true), std::pair(100, false)}) {
+    Launcher records{ThreadChoice::Time::max(), microseconds(time)};
+    EXPECT_EQ(ofLength(500).alone(records), alone);
+  }
+  Launcher waits{microseconds(1), microseconds(1)};
+  EXPECT_FALSE(ofLength(500).alone(waits));
+  EXPECT_FALSE(ofLength(500).isShort(waits));
 }
 
 /// A run that was handed over, and for which somebody waited or did not.
@@ -89,27 +114,30 @@ static std::shared_ptr<ltc::runtime::Completion> completion(bool awaited) {
   return made;
 }
 
+using ltc::runtime::WaitHabit;
+constexpr auto kNever = WaitHabit::Duration::max();
+
 TEST(WaitHabit, NeedsMoreThanOneWaitAndEndsWithoutOne) {
-  ltc::runtime::WaitHabit habit;
+  WaitHabit habit;
+  for (int i = 0; i < 2; ++i) {
+    habit.add(completion(true));
+    EXPECT_EQ(habit.untilWaiting(), kNever);
+  }
   habit.add(completion(true));
-  EXPECT_FALSE(habit.holds());
-  habit.add(completion(true));
-  EXPECT_FALSE(habit.holds());
-  habit.add(completion(true));
-  EXPECT_TRUE(habit.holds());
+  EXPECT_EQ(habit.untilWaiting().count(), 0);
+  EXPECT_EQ(habit.beside().count(), 0);
   habit.add(completion(false));
-  EXPECT_TRUE(habit.holds());
+  EXPECT_EQ(habit.untilWaiting().count(), 0);
   habit.add(completion(true));
-  EXPECT_FALSE(habit.holds());
+  EXPECT_EQ(habit.untilWaiting(), kNever);
 }
 
-TEST(WaitHabit, TheNextLaunchCountsAsAWait) {
-  ltc::runtime::WaitHabit habit;
-  habit.add(completion(false), /*follows=*/true);
-  habit.add(completion(false), /*follows=*/true);
-  EXPECT_FALSE(habit.holds());
-  habit.add(completion(false), /*follows=*/true);
-  EXPECT_TRUE(habit.holds());
-  habit.add(completion(false), /*follows=*/false);
-  EXPECT_FALSE(habit.holds());
+TEST(WaitHabit, TheNextLaunchEndsWhatRunsBeside) {
+  WaitHabit habit;
+  for (int time : {7, 9, 8})
+    habit.add(completion(false), microseconds(time));
+  EXPECT_EQ(habit.beside(), microseconds(9));
+  EXPECT_EQ(habit.untilWaiting(), kNever);
+  habit.add(completion(false), microseconds(500));
+  EXPECT_EQ(habit.beside(), microseconds(500));
 }

@@ -17,6 +17,17 @@ inline torch::Library *makeLibrary(const char *name, c10::DispatchKey key) {
                             __LINE__);
 }
 
+/// Gives an op of ATen, `name` without namespace, a kernel that is never taken
+/// back, on the key of the library. What Library::impl() keeps beside a kernel
+/// (how to take it back, the schema that its C++ types say, where that was
+/// written) takes 0.3 to 1 kB, and there are thousands.
+void addKernel(torch::Library &library, std::string_view name,
+               c10::KernelFunction kernel,
+               std::optional<c10::impl::CppSignature> signature = {});
+
+/// Puts a kernel in place of PyTorch's for all ops that have none on the key.
+void replaceFallback(c10::DispatchKey key, c10::KernelFunction kernel);
+
 /// Where ops of our own have kernels, for calls that no op of PyTorch's says as
 /// a graph needs them. Lives as long as the process.
 inline torch::Library &ownLibrary() {

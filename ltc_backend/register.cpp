@@ -137,10 +137,10 @@ struct Silence final : c10::WarningHandler {
 } // namespace
 
 void keepKernel(const std::string &op, const std::string &overload) {
-  static auto *kept = new std::vector<c10::SafeKernelFunction>;
-  kept->push_back(c10::Dispatcher::singleton()
-                      .findSchemaOrThrow(op.c_str(), overload.c_str())
-                      .getComputedKernelForDispatchKey(DispatchKey::Lazy));
+  static auto *kept = new std::vector<c10::KernelFunction>;
+  kept->push_back(kernelOf(c10::Dispatcher::singleton().findSchemaOrThrow(
+                               op.c_str(), overload.c_str()),
+                           DispatchKey::Lazy));
 }
 
 void registerKernels(const std::function<void()> &dropFallback) {

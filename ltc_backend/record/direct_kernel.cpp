@@ -16,8 +16,8 @@ namespace ltc::backend {
 using c10::DispatchKey;
 
 /// What PyTorch composes the op of, on a key where nobody has another kernel.
-static c10::SafeKernelFunction partsOf(const c10::OperatorHandle &op) {
-  return op.getComputedKernelForDispatchKey(DispatchKey::IPU);
+static c10::KernelFunction partsOf(const c10::OperatorHandle &op) {
+  return kernelOf(op, DispatchKey::IPU);
 }
 
 namespace {
@@ -96,11 +96,11 @@ void registerDirectKernel(torch::Library &library, const char *name,
                                                        Takes<Args...>) {
     auto add = [&](torch::Library &to, bool isAutograd) {
       auto kernel = std::make_shared<DirectKernel>(info, isAutograd);
-      to.impl(name, torch::CppFunction([kernel](c10::DispatchKeySet keys,
-                                                Parameter<Args>... arguments) {
-                return kernel->template unboxed<Count, Args...>(keys,
-                                                                arguments...);
-              }));
+      implement(
+          to, name,
+          [kernel](c10::DispatchKeySet keys, Parameter<Args>... arguments) {
+            return kernel->template unboxed<Count, Args...>(keys, arguments...);
+          });
     };
     add(library, false);
     if (overAutograd && isLeftToAutograd(info.handle))
@@ -123,7 +123,7 @@ void registerRecordKernel(torch::Library &library, const char *name,
       RecordKernel{info}(info.handle, {}, &stack);
       return std::move(stack.back()).toTensor();
     };
-    library.impl(name, torch::CppFunction(kernel));
+    implement(library, name, kernel);
   };
   if (!visitMaker(info.handle.schema(), register_))
     implementBoxed<RecordKernel>(library, name, info);

@@ -111,8 +111,8 @@ static void registerDirect(torch::Library &library, const char *name,
                                                             Args... arguments) {
                  if (Tensor result = direct(arguments...); result.defined())
                    return result;
-                 return kernelInside(stock->stock)
-                     .template call<Tensor, Args...>(op, keys, arguments...);
+                 return stock->stock.call<Tensor, Args...>(op, keys,
+                                                           arguments...);
                }));
   registerUntrackedOp<Args...>(name, op, direct);
 }
@@ -120,16 +120,15 @@ static void registerDirect(torch::Library &library, const char *name,
 static void registerCopy(torch::Library &library) {
   c10::OperatorHandle op = atenOp("copy_");
   auto stock = std::make_shared<OverStock>(op);
-  library.impl("copy_",
-               torch::CppFunction([op, stock](DispatchKeySet keys, Tensor &self,
+  library.impl(
+      "copy_", torch::CppFunction([op, stock](DispatchKeySet keys, Tensor &self,
                                               const Tensor &source,
                                               bool nonBlocking) -> Tensor & {
-                 if (wroteCopy(self, source))
-                   return self;
-                 return kernelInside(stock->stock)
-                     .call<Tensor &, Tensor &, const Tensor &, bool>(
-                         op, keys, self, source, nonBlocking);
-               }));
+        if (wroteCopy(self, source))
+          return self;
+        return stock->stock.call<Tensor &, Tensor &, const Tensor &, bool>(
+            op, keys, self, source, nonBlocking);
+      }));
   registerUntracked<Tensor &, Tensor &, const Tensor &, bool>("copy_", op);
 }
 

@@ -27,18 +27,23 @@ void callFunctionalised(const OperatorHandle &op, torch::jit::Stack *stack) {
 
 /// PyTorch's kernel on the first key of any call that a handler is to see: its
 /// fallback, and the same for every op.
-static const c10::SafeKernelFunction &towardsHandler() {
-  static const auto *kernel = new c10::SafeKernelFunction(
-      atenOp("add", "Tensor")
-          .getComputedKernelForDispatchKey(DispatchKey::PythonTLSSnapshot));
+static const c10::KernelFunction &towardsHandler() {
+  static const auto *kernel = new c10::KernelFunction(
+      kernelOf(atenOp("add", "Tensor"), DispatchKey::PythonTLSSnapshot));
   return *kernel;
 }
 
-/// In front of it, for ops that may see a lazy tensor. A function, since a
-/// functor for each took 0.7 MiB more in every process.
+/// Nested tensors have handlers for some that others are composed of.
+static bool isShown(const OperatorHandle &op) {
+  return !op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) ||
+         op.hasKernelForDispatchKey(DispatchKey::NestedTensorCPU);
+}
+
+/// In place of it: a kernel for each op took 1.6 MiB.
 static void goToHandler(const OperatorHandle &op, DispatchKeySet keys,
                         torch::jit::Stack *stack) {
-  if (keys.has(DispatchKey::Lazy))
+  if (keys.has(DispatchKey::Lazy) && isShown(op) &&
+      op.schema().name().starts_with("aten::"))
     keys = keys.remove(DispatchKey::Functionalize);
   towardsHandler().callBoxed(op, keys, stack);
 }
@@ -56,13 +61,6 @@ struct FromHandler final : OverStock {
   }
 };
 } // namespace
-
-static bool takesTensors(const c10::FunctionSchema &schema) {
-  return std::ranges::any_of(schema.arguments(), [](auto &argument) {
-    std::string type = argument.type()->str();
-    return type.find("Tensor") != std::string::npos;
-  });
-}
 
 /// Kernels on the Lazy key that are not RecordKernel: those of transfer.cpp and
 /// its like, and PyTorch's own of views and writes, which look into a tensor's
@@ -91,18 +89,11 @@ static bool hasOtherKernel(const OperatorHandle &op, const std::string &name) {
 
 void registerForDispatchModes() {
   towardsHandler(); // before ours stands in front of it
-  torch::Library *way = makeLibrary("aten", DispatchKey::PythonTLSSnapshot);
+  replaceFallback(DispatchKey::PythonTLSSnapshot,
+                  c10::KernelFunction::makeFromBoxedFunction<&goToHandler>());
   torch::Library *lazy = makeLibrary("aten", DispatchKey::Lazy);
   forEachAtenOp([&](const OperatorHandle &op, const char *name) {
-    // Nested tensors have handlers for some that others are composed of.
-    if (op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
-        !op.hasKernelForDispatchKey(DispatchKey::NestedTensorCPU))
-      return;
-    if (takesTensors(op.schema()))
-      way->impl(name,
-                torch::CppFunction::makeFromBoxedFunction<&goToHandler>().debug(
-                    kRegisteredBy));
-    if (hasOtherKernel(op, name))
+    if (isShown(op) && hasOtherKernel(op, name))
       implementBoxed<FromHandler>(*lazy, name, op);
   });
 }

@@ -16,13 +16,11 @@ namespace ltc::backend {
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 using c10::OperatorHandle;
-using c10::SafeKernelFunction;
 
 namespace {
 struct CompositeKernel final : OverStock {
   explicit CompositeKernel(const OperatorHandle &op)
-      : OverStock(op),
-        parts(op.getComputedKernelForDispatchKey(DispatchKey::IPU)) {}
+      : OverStock(op), parts(kernelOf(op, DispatchKey::IPU)) {}
 
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -31,7 +29,7 @@ struct CompositeKernel final : OverStock {
   }
 
 private:
-  SafeKernelFunction parts;
+  c10::KernelFunction parts;
 };
 
 struct InferenceViewKernel final : OverStock {

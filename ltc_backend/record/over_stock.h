@@ -6,17 +6,25 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include <torch/library.h>
+#include "ltc_backend/library.h"
+#include "ltc_backend/record/torch_private.h"
 
 namespace ltc::backend {
+
+/// What the op does for a key now. A copy: PyTorch's SafeKernelFunction would
+/// also hold words about it, and take 0.3 kB.
+inline c10::KernelFunction kernelOf(const c10::OperatorHandle &op,
+                                    c10::DispatchKey key) {
+  return entryOf(op).lookup(c10::DispatchKeySet(key));
+}
 
 /// A boxed kernel in front of the one that its op had on a dispatch key when
 /// this was made: PyTorch's, or an earlier one of ours.
 struct OverStock : c10::OperatorKernel {
   explicit OverStock(const c10::OperatorHandle &op,
                      c10::DispatchKey key = c10::DispatchKey::Functionalize)
-      : stock(op.getComputedKernelForDispatchKey(key)) {}
-  c10::SafeKernelFunction stock;
+      : stock(kernelOf(op, key)) {}
+  c10::KernelFunction stock;
 };
 
 inline c10::OperatorHandle atenOp(const std::string &name,
@@ -25,17 +33,22 @@ inline c10::OperatorHandle atenOp(const std::string &name,
       ("aten::" + name).c_str(), overload);
 }
 
-/// What PyTorch keeps beside each kernel to say where it was registered, unless
-/// told: a path, which took 0.4 MiB.
-constexpr const char *kRegisteredBy = "torch_ltc";
-
-/// Registers Kernel(arguments...) as a boxed kernel, `name` without namespace.
+/// Registers Kernel(arguments...) as a boxed kernel of an op of ATen, `name`
+/// without namespace.
 template <typename Kernel, typename... Args>
 void implementBoxed(torch::Library &library, const char *name,
                     const Args &...arguments) {
-  library.impl(name, torch::CppFunction::makeFromBoxedFunctor(
-                         std::make_unique<Kernel>(arguments...))
-                         .debug(kRegisteredBy));
+  addKernel(library, name,
+            c10::KernelFunction::makeFromBoxedFunctor(
+                std::make_unique<Kernel>(arguments...)));
+}
+
+/// Registers a function with unboxed arguments in the same way.
+template <typename Kernel>
+void implement(torch::Library &library, const char *name, Kernel kernel) {
+  addKernel(library, name,
+            c10::KernelFunction::makeFromUnboxedLambda(std::move(kernel)),
+            c10::impl::CppSignature::make<Kernel>());
 }
 
 /// Calls visit(op, name) with each op of ATen, `name` without namespace.

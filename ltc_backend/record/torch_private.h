@@ -19,6 +19,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/lazy/core/tensor_impl.h>
 #include <torch/headeronly/version.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <initializer_list>
@@ -70,6 +71,23 @@ template <auto Kernels> struct EntryMember {
     return entry.*Kernels;
   }
 };
+using FallbackTable =
+    std::array<c10::impl::AnnotatedKernel, c10::num_runtime_entries>;
+template <auto Fallbacks> struct DispatcherMember {
+  friend FallbackTable &fallbacksOf(c10::Dispatcher &dispatcher) {
+    return dispatcher.*Fallbacks;
+  }
+};
+template <auto Key> struct LibraryMember {
+  friend std::optional<c10::DispatchKey> keyOf(const torch::Library &library) {
+    return library.*Key;
+  }
+};
+template <auto Undo> struct RegistrationMember {
+  friend std::function<void()> &undoOf(c10::RegistrationHandleRAII &handle) {
+    return handle.*Undo;
+  }
+};
 template <auto Tensor> struct LazyImplMember {
   friend torch::lazy::LazyTensor &
   lazyTensorOf(torch::lazy::LTCTensorImpl &impl) {
@@ -96,6 +114,13 @@ const c10::impl::OperatorEntry &entryOf(const c10::OperatorHandle &op);
 /// All kernels that were registered for each key, the newest first; the table
 /// has that one.
 const KernelTable &kernelsOf(const c10::impl::OperatorEntry &entry);
+/// The kernels of keys for ops that have none: PyTorch's own are never given
+/// back.
+FallbackTable &fallbacksOf(c10::Dispatcher &dispatcher);
+/// The key of a library's kernels.
+std::optional<c10::DispatchKey> keyOf(const torch::Library &library);
+/// What takes a registration back.
+std::function<void()> &undoOf(c10::RegistrationHandleRAII &handle);
 /// What LTCTensorImpl::tensor() gives, without a reference to be counted.
 torch::lazy::LazyTensor &lazyTensorOf(torch::lazy::LTCTensorImpl &impl);
 
@@ -107,6 +132,10 @@ template struct StorageMember<
 template struct SafeKernelMember<&c10::SafeKernelFunction::kernel_>;
 template struct OperatorMember<&c10::OperatorHandle::operatorDef_>;
 template struct EntryMember<&c10::impl::OperatorEntry::kernels_>;
+template struct DispatcherMember<&c10::Dispatcher::backendFallbackKernels_>;
+template struct LibraryMember<&torch::Library::dispatch_key_>;
+template struct RegistrationMember<
+    &c10::RegistrationHandleRAII::onDestruction_>;
 template struct LazyImplMember<&torch::lazy::LTCTensorImpl::tensor_>;
 } // namespace
 

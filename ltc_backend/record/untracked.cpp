@@ -22,7 +22,7 @@ OverAutograd::OverAutograd(const c10::OperatorHandle &op)
       current(entryOf(op).lookup(DispatchKeySet(DispatchKey::AutogradIPU))) {}
 
 bool OverAutograd::isStock() const {
-  return current._equalsBoxedAndUnboxed(kernelInside(stock));
+  return current._equalsBoxedAndUnboxed(stock);
 }
 
 bool isFunctionalisedNext(DispatchKeySet keys) {

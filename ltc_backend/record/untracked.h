@@ -65,15 +65,15 @@ void registerUntrackedOp(const char *name, const c10::OperatorHandle &op,
   if (!isLeftToAutograd(op))
     return;
   auto stock = std::make_shared<OverAutograd>(op);
-  autogradLibrary().impl(
-      name, torch::CppFunction([stock, direct](c10::DispatchKeySet keys,
-                                               Args... arguments) {
-        if (isFunctionalisedNext(keys) && !(isTracked(arguments) || ...) &&
-            stock->isStock())
-          if (at::Tensor result = direct(arguments...); result.defined())
-            return result;
-        return stock->callAutograd<at::Tensor, Args...>(keys, arguments...);
-      }));
+  implement(autogradLibrary(), name,
+            [stock, direct](c10::DispatchKeySet keys, Args... arguments) {
+              if (isFunctionalisedNext(keys) &&
+                  !(isTracked(arguments) || ...) && stock->isStock())
+                if (at::Tensor result = direct(arguments...); result.defined())
+                  return result;
+              return stock->callAutograd<at::Tensor, Args...>(keys,
+                                                              arguments...);
+            });
 }
 
 /// For in-place ops and views of several parts, which have a kernel for that
@@ -87,14 +87,13 @@ void registerUntracked(const char *name, const c10::OperatorHandle &op) {
     return;
   struct Kernel : OverAutograd {
     explicit Kernel(const c10::OperatorHandle &op)
-        : OverAutograd(op), below(op.getComputedKernelForDispatchKey(
-                                DispatchKey::ADInplaceOrView)) {}
-    c10::SafeKernelFunction below;
+        : OverAutograd(op), below(kernelOf(op, DispatchKey::ADInplaceOrView)) {}
+    c10::KernelFunction below;
   };
   auto kernel = std::make_shared<Kernel>(op);
-  autogradLibrary().impl(
-      name, torch::CppFunction([kernel](c10::DispatchKeySet keys,
-                                        Args... arguments) -> Result {
+  implement(
+      autogradLibrary(), name,
+      [kernel](c10::DispatchKeySet keys, Args... arguments) -> Result {
         c10::DispatchKeySet rest = keys & c10::after_autograd_keyset;
         if (rest.highestPriorityTypeId() != DispatchKey::ADInplaceOrView ||
             (isTracked(arguments) || ...) || !kernel->isStock()) {
@@ -104,9 +103,9 @@ void registerUntracked(const char *name, const c10::OperatorHandle &op) {
             keepPlaces(result);
           return std::forward<Result>(result);
         }
-        return kernelInside(kernel->below)
-            .template call<Result, Args...>(kernel->op, rest, arguments...);
-      }));
+        return kernel->below.template call<Result, Args...>(kernel->op, rest,
+                                                            arguments...);
+      });
 }
 
 } // namespace ltc::backend

@@ -250,9 +250,8 @@ at::Tensor settled(const at::Tensor &tensor) {
   return readable;
 }
 
-void callStock(const c10::SafeKernelFunction &stock,
-               const c10::OperatorHandle &op, c10::DispatchKeySet keys,
-               torch::jit::Stack &stack) {
+void callStock(const c10::KernelFunction &stock, const c10::OperatorHandle &op,
+               c10::DispatchKeySet keys, torch::jit::Stack &stack) {
   const auto &arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!arguments[i].alias_info()) {

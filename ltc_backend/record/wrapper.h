@@ -61,9 +61,8 @@ at::Tensor settled(const at::Tensor &tensor);
 
 /// Calls PyTorch's kernel on the Functionalize key, with wrappers like these in
 /// the place of those that it makes.
-void callStock(const c10::SafeKernelFunction &stock,
-               const c10::OperatorHandle &op, c10::DispatchKeySet keys,
-               torch::jit::Stack &stack);
+void callStock(const c10::KernelFunction &stock, const c10::OperatorHandle &op,
+               c10::DispatchKeySet keys, torch::jit::Stack &stack);
 /// Puts that in front of the kernels of ops which have one of their own on the
 /// Lazy key and make new tensors. `library` is aten's on the Functionalize key.
 void registerWrappers(torch::Library &library);

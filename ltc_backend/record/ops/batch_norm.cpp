@@ -57,8 +57,7 @@ void registerDirectBatchNorm(torch::Library &library) {
   // Finds only what is no training: no other call is recorded by that name.
   registerDirectKernel(library, "native_batch_norm", opInfo(op),
                        /*overAutograd=*/true);
-  auto stock =
-      op.getComputedKernelForDispatchKey(c10::DispatchKey::Functionalize);
+  c10::KernelFunction stock = kernelOf(op, c10::DispatchKey::Functionalize);
   auto kernel = [op, stock](c10::DispatchKeySet keys, const Tensor &input,
                             const MaybeTensor &weight, const MaybeTensor &bias,
                             const MaybeTensor &mean, const MaybeTensor &var,
@@ -81,11 +80,10 @@ void registerDirectBatchNorm(torch::Library &library) {
       if (recordDirectly(call, results, {&*var, &*mean}))
         return asResult(std::move(results));
     }
-    return kernelInside(stock)
-        .call<Result<3>, const Tensor &, const MaybeTensor &,
-              const MaybeTensor &, const MaybeTensor &, const MaybeTensor &,
-              bool, double, double>(op, keys, input, weight, bias, mean, var,
-                                    training, momentum, eps);
+    return stock.call<Result<3>, const Tensor &, const MaybeTensor &,
+                      const MaybeTensor &, const MaybeTensor &,
+                      const MaybeTensor &, bool, double, double>(
+        op, keys, input, weight, bias, mean, var, training, momentum, eps);
   };
   library.impl("native_batch_norm", torch::CppFunction(kernel));
 }

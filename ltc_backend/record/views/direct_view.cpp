@@ -132,7 +132,7 @@ void addOverAutograd(const ViewOp &op, Take take) {
     keepPlaces(view);
     return view;
   };
-  autogradLibrary().impl(nameOf(op).c_str(), torch::CppFunction(kernel));
+  implement(autogradLibrary(), nameOf(op).c_str(), kernel);
 }
 
 /// Whether a kernel below ADInplaceOrView was called instead of the one there.
@@ -154,13 +154,11 @@ void add(torch::Library &library, const ViewOp &op, Show show) {
           view.defined())
         return view;
     if (forAutograd)
-      return kernelInside(op.forAutograd)
-          .template call<at::Tensor, const at::Tensor &, Args...>(
-              op.view, keys.add(c10::DispatchKey::ADInplaceOrView), self,
-              args...);
+      return op.forAutograd.call<at::Tensor, const at::Tensor &, Args...>(
+          op.view, keys.add(c10::DispatchKey::ADInplaceOrView), self, args...);
     return takeStock(op, keys, {IValue(self), IValue(args)...}).toTensor();
   };
-  library.impl(nameOf(op).c_str(), torch::CppFunction(kernel));
+  implement(library, nameOf(op).c_str(), kernel);
   addOverAutograd<Args...>(op, [&op, show](const at::Tensor &self,
                                            const Args &...args) {
     return takeDirectly(op, self, /*forAutograd=*/true, show, known(args)...);
@@ -243,7 +241,7 @@ void addSeveral(torch::Library &library, const char *name, const char *overload,
         .toTensorVector();
   };
   std::string fullName = nameOf(op);
-  library.impl(fullName.c_str(), torch::CppFunction(kernel));
+  implement(library, fullName.c_str(), kernel);
   registerUntracked<Views, const at::Tensor &, Args...>(fullName.c_str(),
                                                         op.view);
 }

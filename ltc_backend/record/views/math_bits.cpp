@@ -188,14 +188,14 @@ static void registerClone(torch::Library &library) {
     auto copy = [&](const Tensor &plain) {
       if (isDirect(plain))
         return clone(plain, format);
-      return kernelInside(stock->stock)
-          .call<Tensor, const Tensor &, Format>(op, keys, plain, format);
+      return stock->stock.call<Tensor, const Tensor &, Format>(op, keys, plain,
+                                                               format);
     };
     if (isFunctionalLazy(self) && hasMathBits(self))
       return applyBits(copy(withoutBits(self)), self);
     return copy(self);
   };
-  library.impl("clone", torch::CppFunction(kernel));
+  implement(library, "clone", kernel);
 
   registerUntrackedOp<const Tensor &, Format>(
       "clone", op, [=](const Tensor &self, Format format) {

@@ -23,10 +23,8 @@ struct ViewOp {
       : view(atenOp(name, overload)),
         info(opInfo(
             atenOp(std::string(shows ? shows : name) + "_copy", overload))),
-        stock(view.getComputedKernelForDispatchKey(
-            c10::DispatchKey::Functionalize)),
-        forAutograd(view.getComputedKernelForDispatchKey(
-            c10::DispatchKey::ADInplaceOrView)),
+        stock(kernelOf(view, c10::DispatchKey::Functionalize)),
+        forAutograd(kernelOf(view, c10::DispatchKey::ADInplaceOrView)),
         isView(info.handle.schema().name() == "aten::view_copy"),
         repeats(view.schema().name() == "aten::expand" ||
                 view.schema().name() == "aten::unfold") {
@@ -39,10 +37,10 @@ struct ViewOp {
   const OpInfo &info; ///< of the op that copies what the view shows
   /// The op that writes it back, where there is one.
   const OpInfo *scatter = nullptr;
-  c10::SafeKernelFunction stock;       ///< on the Functionalize key
-  c10::SafeKernelFunction forAutograd; ///< on the ADInplaceOrView key
-  bool isView;                         ///< shows what aten::view does
-  bool repeats;                        ///< may show a place of the base twice
+  c10::KernelFunction stock;       ///< on the Functionalize key
+  c10::KernelFunction forAutograd; ///< on the ADInplaceOrView key
+  bool isView;                     ///< shows what aten::view does
+  bool repeats;                    ///< may show a place of the base twice
 
   bool takesDirectly(const at::Tensor &self) const {
     return isFunctionalLazy(self) && isOrdinary(info);

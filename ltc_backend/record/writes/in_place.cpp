@@ -212,11 +212,11 @@ static void registerInPlaceOp(torch::Library &library, const char *name,
     return registerInPlaceList(library, name, op, twin);
   auto register_ = [&]<typename... Rest>(Takes<at::Tensor, Rest...>) {
     auto kernel = std::make_shared<InPlaceKernel>(op, twin);
-    library.impl(name, torch::CppFunction(
-                           [kernel](c10::DispatchKeySet keys, at::Tensor &self,
-                                    Parameter<Rest>... rest) -> at::Tensor & {
-                             return kernel->unboxed(keys, self, rest...);
-                           }));
+    implement(library, name,
+              [kernel](c10::DispatchKeySet keys, at::Tensor &self,
+                       Parameter<Rest>... rest) -> at::Tensor & {
+                return kernel->unboxed(keys, self, rest...);
+              });
     registerUntracked<at::Tensor &, at::Tensor &, Parameter<Rest>...>(name, op);
   };
   if (!visitArguments(op.schema(), register_))

@@ -1,0 +1,39 @@
+//===- library.cpp - Where kernels are registered -------------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/library.h"
+
+#include "ltc_backend/record/torch_private.h"
+
+namespace ltc::backend {
+
+/// What PyTorch keeps to say where a kernel was registered.
+constexpr const char *kRegisteredBy = "torch_ltc";
+
+static void keepForEver(c10::RegistrationHandleRAII registration) {
+  undoOf(registration) = nullptr;
+}
+
+void addKernel(torch::Library &library, std::string_view name,
+               c10::KernelFunction kernel,
+               std::optional<c10::impl::CppSignature> signature) {
+  size_t dot = std::min(name.find('.'), name.size());
+  std::string overload(name.substr(std::min(dot + 1, name.size())));
+  keepForEver(c10::Dispatcher::singleton().registerImpl(
+      {"aten::" + std::string(name.substr(0, dot)), std::move(overload)},
+      keyOf(library), std::move(kernel), std::move(signature),
+      /*inferred_function_schema=*/nullptr, kRegisteredBy));
+}
+
+void replaceFallback(c10::DispatchKey key, c10::KernelFunction kernel) {
+  auto &dispatcher = c10::Dispatcher::singleton();
+  // One at a time, says the dispatcher; each op's table holds a copy.
+  fallbacksOf(dispatcher)[c10::getDispatchTableIndexForDispatchKey(key)] = {};
+  keepForEver(
+      dispatcher.registerFallback(key, std::move(kernel), kRegisteredBy));
+}
+
+} // namespace ltc::backend

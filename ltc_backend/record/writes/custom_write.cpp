@@ -18,6 +18,7 @@
 
 #include <ATen/ATen.h>
 #include <map>
+#include <mutex>
 
 namespace ltc::backend {
 namespace {
@@ -140,9 +141,28 @@ void refuseShared(const OperatorHandle &op, const std::vector<size_t> &written,
   }
 }
 
+/// Defines the twin, unless it is.
+const OpInfo &makeTwin(const OperatorHandle &op) {
+  static std::mutex mutex;
+  static auto *twins = new std::map<std::string, std::string>;
+  std::lock_guard lock(mutex);
+  auto [twin, isNew] = twins->try_emplace(c10::toString(op.schema()));
+  std::string &name = twin->second;
+  if (isNew) {
+    name = nameTwin(op);
+    ownLibrary().def(twinSchema(op.schema(), name));
+    ownLibrary().impl(name.c_str(),
+                      torch::dispatch(DispatchKey::CompositeExplicitAutograd,
+                                      torch::CppFunction::makeFromBoxedFunctor(
+                                          std::make_unique<TwinKernel>(op))));
+  }
+  forgetOpInfo({name, ""}); // its kernel for shapes may be another
+  return opInfo(name.c_str(), "");
+}
+
 struct WritingKernel final : OverStock {
-  WritingKernel(const OperatorHandle &op, const OpInfo &twin)
-      : OverStock(op), twin(twin), written(writtenArguments(op.schema())) {}
+  explicit WritingKernel(const OperatorHandle &op)
+      : OverStock(op), written(writtenArguments(op.schema())) {}
 
   void operator()(const OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -150,9 +170,11 @@ struct WritingKernel final : OverStock {
     if (!hasFunctionalLazy(torch::jit::last(*stack, count)))
       return stock.callBoxed(op, keys, stack);
     refuseShared(op, written, torch::jit::last(*stack, count));
+    // Libraries bring dozens of ops that a program never calls.
+    std::call_once(isMade, [&] { twin = &makeTwin(op); });
     std::vector<IValue> arguments = torch::jit::pop(*stack, count);
     torch::jit::Stack results = arguments;
-    record(twin, results);
+    record(*twin, results);
     size_t fresh = results.size() - written.size();
     for (size_t i = 0; i < written.size(); ++i)
       if (at::Tensor value = results[fresh + i].toTensor(); value.defined())
@@ -166,28 +188,17 @@ struct WritingKernel final : OverStock {
   }
 
 private:
-  const OpInfo &twin;
   std::vector<size_t> written;
+  std::once_flag isMade;
+  const OpInfo *twin = nullptr;
 };
 } // namespace
 
 std::optional<c10::KernelFunction> writingKernel(const OperatorHandle &op) {
   if (!canHaveTwin(op.schema()))
     return std::nullopt;
-  static auto *twins = new std::map<std::string, std::string>;
-  auto [twin, isNew] = twins->try_emplace(c10::toString(op.schema()));
-  std::string &name = twin->second;
-  if (isNew) {
-    name = nameTwin(op);
-    ownLibrary().def(twinSchema(op.schema(), name));
-    ownLibrary().impl(name.c_str(),
-                      torch::dispatch(DispatchKey::CompositeExplicitAutograd,
-                                      torch::CppFunction::makeFromBoxedFunctor(
-                                          std::make_unique<TwinKernel>(op))));
-  }
-  forgetOpInfo({name, ""}); // its kernel for shapes may be another
   return c10::KernelFunction::makeFromBoxedFunctor(
-      std::make_unique<WritingKernel>(op, opInfo(name.c_str(), "")));
+      std::make_unique<WritingKernel>(op));
 }
 
 } // namespace ltc::backend

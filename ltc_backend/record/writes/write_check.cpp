@@ -36,17 +36,11 @@ static bool returnsWhat(const c10::FunctionSchema &twin,
 static std::optional<c10::OperatorHandle>
 findTwin(const c10::FunctionSchema &schema, size_t inputs) {
   auto &dispatcher = c10::Dispatcher::singleton();
-  static const auto *overloads = [&] {
-    auto *all = new std::multimap<std::string, c10::OperatorName>;
-    for (const c10::OperatorName &name : dispatcher.getAllOpNames())
-      all->emplace(name.name, name);
-    return all;
-  }();
-  auto [begin, end] = overloads->equal_range(schema.name());
-  for (auto each = begin; each != end; ++each)
-    if (auto twin = dispatcher.findSchema(each->second))
-      if (returnsWhat(twin->schema(), schema, inputs))
-        return twin;
+  for (const c10::OperatorName &name : dispatcher.getAllOpNames())
+    if (name.name == schema.name())
+      if (auto twin = dispatcher.findSchema(name))
+        if (returnsWhat(twin->schema(), schema, inputs))
+          return twin;
   return std::nullopt;
 }
 
@@ -66,8 +60,6 @@ WriteCheck::WriteCheck(const c10::OperatorHandle &op, bool warns)
     if (arguments[i].is_out())
       inputs = std::min(inputs, i);
   }
-  if (inputs < arguments.size())
-    twin = findTwin(op.schema(), inputs);
 }
 
 static const c10::StorageImpl *storageImplOf(const at::Tensor &tensor) {
@@ -274,6 +266,8 @@ void WriteCheck::askOnce(ArgumentList arguments) const {
 }
 
 std::shared_ptr<CallShape> WriteCheck::inferTwin(ArgumentList arguments) const {
+  // A walk through the names of all ops, so not before there is a call.
+  std::call_once(soughtTwin, [&] { twin = findTwin(op.schema(), inputs); });
   std::string reason;
   return twin ? inferCall(opInfo(*twin), arguments.slice(0, inputs), reason)
               : nullptr;

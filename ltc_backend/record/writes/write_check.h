@@ -17,6 +17,7 @@
 #include "ltc_backend/record/call_key.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <mutex>
 
 namespace ltc::backend {
 
@@ -64,7 +65,8 @@ private:
   std::vector<bool> written;
   size_t inputs; ///< the arguments in front of the first out=
   /// The op that returns what this one writes to out=.
-  std::optional<c10::OperatorHandle> twin;
+  mutable std::optional<c10::OperatorHandle> twin;
+  mutable std::once_flag soughtTwin;
 
   mutable KeySet passed;
 };

@@ -19,8 +19,8 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/graph_task.h>
 
-#include <array>
 #include <atomic>
+#include <cstdlib>
 
 namespace ltc::backend {
 
@@ -31,13 +31,26 @@ void setFrameHook(FrameHook hook) { frameHook = hook; }
 namespace {
 /// Lines of the last ops that may be differentiated, by sequence number. A
 /// slot that was overwritten gives no line, never a wrong one.
-struct ForwardLines {
+class ForwardLines {
+public:
+  SourceId *find(uint64_t sequence) {
+    Slot &slot = at(sequence);
+    return slot.next == sequence + 1 ? &slot.source : nullptr;
+  }
+  void remember(uint64_t sequence, SourceId source) {
+    at(sequence) = {sequence + 1, source};
+  }
+
+private:
   struct Slot {
-    uint64_t sequence = UINT64_MAX;
-    SourceId source = 0;
+    uint64_t next; ///< sequence number; none: 0
+    SourceId source;
   };
-  std::array<Slot, 1 << 14> slots;
-  Slot &at(uint64_t sequence) { return slots[sequence % slots.size()]; }
+  static constexpr size_t kSlots = 1 << 14;
+  Slot &at(uint64_t sequence) { return slots.get()[sequence % kSlots]; }
+  // Not new Slot[]: that would write to pages that a small program never uses.
+  std::unique_ptr<Slot[], decltype(&std::free)> slots{
+      static_cast<Slot *>(std::calloc(kSlots, sizeof(Slot))), std::free};
 };
 } // namespace
 
@@ -47,15 +60,15 @@ SourceId currentSource() {
     return 0;
   // Sequence numbers are counted by thread, and lazy backward runs on the
   // thread that called backward().
-  static thread_local auto lines = std::make_unique<ForwardLines>();
+  static thread_local ForwardLines lines;
   if (auto node = torch::autograd::get_current_node()) {
-    auto &slot = lines->at(node->sequence_nr());
-    return slot.sequence == node->sequence_nr() ? slot.source : hook();
+    const SourceId *found = lines.find(node->sequence_nr());
+    return found ? *found : hook();
   }
   SourceId source = hook();
   if (uint64_t next = at::sequence_number::peek();
       next && at::GradMode::is_enabled())
-    lines->at(next - 1) = {next - 1, source};
+    lines.remember(next - 1, source);
   return source;
 }
 

@@ -50,7 +50,16 @@ std::vector<std::string> OpTable::names() const {
   return all;
 }
 
+/// Of two floats. No op with a row takes a list of floats but a foreach op,
+/// whose items have one value each.
+static bool isComplexNumber(const OpCall::Argument &argument) {
+  return !argument.value &&
+         mlir::isa_and_present<mlir::DenseF64ArrayAttr>(argument.attribute);
+}
+
 bool Row::accepts(const OpCall &op) const {
+  if (llvm::any_of(op.arguments, isComplexNumber))
+    return false;
   auto isPlain = [](Value value) {
     return !value || hasArithmetic(value.dtype());
   };

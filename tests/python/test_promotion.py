@@ -67,3 +67,20 @@ def test_a_running_sum_of_one_bool_is_a_bool(op):
     for value in (False, True):
         found = op(torch.tensor(value, device="lazy"), 0)
         assert torch.equal(found.cpu(), op(torch.tensor(value), 0))
+
+
+NUMBERS = {
+    "equal": lambda d: torch.tensor([1.0, 2.0], device=d) == 1 + 0j,
+    "unequal": lambda d: torch.tensor([1, 2], device=d) != 1 + 1j,
+    "in place": lambda d: torch.tensor([True, False], device=d).ne_(1j),
+    "filled": lambda d: torch.zeros(2, dtype=torch.bool, device=d).fill_(1j),
+    "full": lambda d: torch.full((2,), 1j, dtype=torch.bool, device=d),
+    "full like": lambda d: torch.full_like(
+        torch.ones(2, device=d), 0j, dtype=torch.bool
+    ),
+}
+
+
+@pytest.mark.parametrize("program", NUMBERS.values(), ids=NUMBERS)
+def test_a_complex_number_beside_what_is_not_complex(program):
+    assert torch.equal(program("lazy").cpu(), program("cpu"))

@@ -23,10 +23,10 @@ using torch::CppFunction;
 static std::atomic<RefuseNotDense> refusal;
 
 template <NotDense What>
-static void refuse(const c10::OperatorHandle &op, torch::jit::Stack *) {
+static void refuse(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   if (!refusal)
     at::empty({0}, c10::kLazy);
-  refusal.load()(What, op);
+  refusal.load()(What, op, *stack);
 }
 
 template <NotDense What>

@@ -8,6 +8,8 @@
 
 #include "ltc/types.h"
 
+#include <ATen/core/stack.h>
+
 namespace c10 {
 class OperatorHandle;
 }
@@ -16,8 +18,10 @@ namespace ltc::backend {
 
 enum class NotDense { Sparse, Nested, Quantized };
 
-/// Raises for a call of an op with such tensors on a lazy device.
-using RefuseNotDense = void (*)(NotDense, const c10::OperatorHandle &);
+/// Raises for a call of an op with such tensors on a lazy device, or beside
+/// one.
+using RefuseNotDense = void (*)(NotDense, const c10::OperatorHandle &,
+                                const torch::jit::Stack &);
 
 } // namespace ltc::backend
 

@@ -111,6 +111,50 @@ assert torch.ones(2, device="lazy").tolist() == [1.0, 1.0]
 """)
 
 
+BESIDE = {
+    "linear": lambda x: torch.nn.functional.linear(
+        torch.nested.nested_tensor([CPU, CPU[:1]]), x
+    ),
+    "matmul": lambda x: x @ torch.nested.nested_tensor([CPU, CPU[:1]]),
+    "sparse": lambda x: CPU.to_sparse() @ x.t(),
+    "quantized": lambda x: x + torch.quantize_per_tensor(CPU, 0.1, 10, torch.quint8),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", BESIDE)
+def test_refused_beside_a_lazy_tensor(name):
+    with pytest.raises(torch_ltc.UnsupportedOpError) as raised:
+        BESIDE[name](CPU.to("lazy"))
+    assert "found was one on cpu beside one on lazy:0" in str(raised.value)
+    assert "aten::" in str(raised.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_products_of_nested_tensors_on_the_cpu():
+    nested = torch.nested.nested_tensor([CPU, CPU[:1]])
+    weight = CPU.clone().requires_grad_()
+    torch.nn.functional.linear(nested, weight).to_padded_tensor(0.0).sum().backward()
+    assert weight.grad.tolist() == [[3.0, 6.0, 9.0]] * 2
+
+
+ODD_COPIES = {
+    "nested": (lambda: torch.nested.nested_tensor([CPU, CPU[:1]]), "copy_ of a nested"),
+    "mkldnn": (CPU.to_mkldnn, "copy_ of a mkldnn"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ODD_COPIES)
+def test_copies_to_dense_tensors_are_refused(name):
+    """Eager's process ends of the second."""
+    make, words = ODD_COPIES[name]
+    with pytest.raises(RuntimeError, match=words):
+        CPU.to("lazy").copy_(make())
+    with pytest.raises(RuntimeError, match="(two devices|doesn't support sizes)"):
+        make().add_(CPU.to("lazy"))
+
+
 # PyTorch's own words, for what it has for some devices alone.
 PYTORCHS = {
     "to_sparse_csr": (lambda x: x.to_sparse_csr(), "new_compressed_tensor"),

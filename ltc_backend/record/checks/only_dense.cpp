@@ -9,6 +9,7 @@
 #include "ltc_backend/library.h"
 #include "ltc_backend/not_dense.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
 
@@ -16,7 +17,29 @@ namespace ltc::backend {
 using c10::DispatchKey;
 using torch::CppFunction;
 
-static void refuse(NotDense what, const c10::OperatorHandle &op) {
+/// A tensor of the CPU among the arguments that is not dense, and beside which
+/// a lazy one stands: its words, or none.
+static std::string foundBeside(const c10::OperatorHandle &op,
+                               const torch::jit::Stack &stack) {
+  std::string notDense, lazy;
+  size_t count = op.schema().arguments().size();
+  for (const c10::IValue &value : torch::jit::last(stack, count))
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      if (!tensor.defined())
+        return;
+      if (tensor.device().is_lazy())
+        lazy = tensor.device().str();
+      else if (tensor.layout() != at::kStrided || tensor.is_nested() ||
+               tensor.is_quantized())
+        notDense = tensor.device().str();
+    });
+  return notDense.empty() || lazy.empty()
+             ? ""
+             : ", and found was one on " + notDense + " beside one on " + lazy;
+}
+
+static void refuse(NotDense what, const c10::OperatorHandle &op,
+                   const torch::jit::Stack &stack) {
   static const struct {
     const char *name, *hint;
   } kinds[] = {
@@ -26,14 +49,17 @@ static void refuse(NotDense what, const c10::OperatorHandle &op) {
       {"quantized", "x.cpu() before it, or fake_quantize_per_tensor_affine"}};
   const auto &kind = kinds[size_t(what)];
   raise({ErrorCode::Unsupported, Stage::Record,
-         std::string("there are no ") + kind.name + " tensors on a lazy device",
+         std::string("there are no ") + kind.name +
+             " tensors on a lazy device" + foundBeside(op, stack),
          c10::toString(op.operator_name()), sourceOf(currentSource()),
          kind.hint});
 }
 
 template <NotDense What> static CppFunction refusal() {
   constexpr auto kernel = [](const c10::OperatorHandle &op,
-                             torch::jit::Stack *) { refuse(What, op); };
+                             torch::jit::Stack *stack) {
+    refuse(What, op, *stack);
+  };
   return CppFunction::makeFromBoxedFunction<+kernel>();
 }
 
@@ -42,7 +68,7 @@ static void recordDenseBackward(const c10::OperatorHandle &op,
                                 torch::jit::Stack *stack) {
   size_t arguments = op.schema().arguments().size();
   if (torch::jit::peek(*stack, /*sparse*/ 9, arguments).toBool())
-    refuse(NotDense::Sparse, op);
+    refuse(NotDense::Sparse, op, *stack);
   record(opInfo(op), *stack);
 }
 
@@ -57,7 +83,21 @@ struct EmptyLikeNested final : OverStock {
                   torch::jit::Stack *stack) {
     const c10::IValue &device = torch::jit::peek(*stack, 3, 6);
     if (device.isDevice() && device.toDevice().is_lazy())
-      refuse(NotDense::Nested, op);
+      refuse(NotDense::Nested, op, *stack);
+    stock.callBoxed(op, keys, stack);
+  }
+};
+
+/// Of a nested tensor of the CPU and a lazy one: PyTorch's formula, which such
+/// calls reach before any kernel of ours, asks a nested tensor for its sizes.
+struct ProductOfNested final : OverStock {
+  explicit ProductOfNested(const c10::OperatorHandle &op)
+      : OverStock(op, DispatchKey::AutogradNestedTensor) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    if (!foundBeside(op, *stack).empty())
+      refuse(NotDense::Nested, op, *stack);
     stock.callBoxed(op, keys, stack);
   }
 };
@@ -74,6 +114,10 @@ void registerRefusals() {
   implementBoxed<EmptyLikeNested>(
       *makeLibrary("aten", DispatchKey::NestedTensorCPU), "empty_like",
       atenOp("empty_like"));
+  for (const char *name : {"linear", "matmul"})
+    implementBoxed<ProductOfNested>(
+        *makeLibrary("aten", DispatchKey::AutogradNestedTensor), name,
+        atenOp(name));
   fallBack(DispatchKey::QuantizedLazy, refusal<NotDense::Quantized>());
   torch::Library *aten = makeLibrary("aten", DispatchKey::Lazy);
   for (const char *name :

@@ -60,7 +60,10 @@ static void checkDevices(const c10::OperatorHandle &op,
     if (!isWritten(schema[i]) || !arguments[i].isTensor())
       continue;
     const at::Tensor &written = arguments[i].toTensor();
-    if (!written.defined() || written.layout() != at::kStrided ||
+    bool isRefusedBehind = written.defined() &&
+                           written.layout() != at::kStrided &&
+                           written.layout() != at::kMkldnn;
+    if (!written.defined() || isRefusedBehind ||
         written.device().type() == at::kLazy)
       continue;
     for (const IValue &value : arguments)
@@ -74,6 +77,9 @@ static void checkDevices(const c10::OperatorHandle &op,
 
 /// In TensorIterator's words; functionalisation has those of expand().
 static void checkCopy(const at::Tensor &self, const at::Tensor &source) {
+  TORCH_CHECK(!source.is_nested() && !source.is_mkldnn(), "copy_ of a ",
+              source.is_nested() ? "nested" : "mkldnn",
+              " tensor to a dense one on ", self.device());
   std::vector<int64_t> shape = at::infer_size(self.sizes(), source.sizes());
   TORCH_CHECK(self.sizes() == shape, "output with shape ", self.sizes(),
               " doesn't match the broadcast shape ", at::IntArrayRef(shape));

@@ -310,6 +310,26 @@ WRONG_ARGUMENTS = {
         ones(d, 1).expand(2**24 + 1), 1, True
     ),
 }
+MAKERS = {
+    "permutation of bytes": lambda d: torch.randperm(300, dtype=torch.uint8, device=d),
+    "permutation of halves": lambda d: torch.randperm(3000, dtype=torch.half, device=d),
+    "permutation of bools": lambda d: torch.randperm(3, dtype=torch.bool, device=d),
+    "random bytes": lambda d: torch.randint(300, (2,), dtype=torch.uint8, device=d),
+    "random negative bytes": lambda d: torch.randint(
+        -1, 2, (2,), dtype=torch.uint8, device=d
+    ),
+    "powers of bytes": lambda d: torch.logspace(0, 300, 4, dtype=torch.uint8, device=d),
+    "powers": lambda d: torch.logspace(0, 1e40, 3, dtype=torch.float32, device=d),
+    "steps": lambda d: torch.linspace(0, 1, 5, dtype=torch.uint16, device=d),
+    "identity": lambda d: torch.eye(3, dtype=torch.uint16, device=d),
+    "window of integers": lambda d: torch.hann_window(5, dtype=torch.int64, device=d),
+    "window of complexes": lambda d: torch.kaiser_window(
+        5, dtype=torch.complex64, device=d
+    ),
+    "bytes like it": lambda d: torch.rand_like(
+        torch.ones(2, device=d), dtype=torch.uint8
+    ),
+}
 # Calls that end eager's process, or read outside of its tensors, with the words for it.
 FATAL = {
     "pivots": (
@@ -332,7 +352,11 @@ FATAL = {
 }
 
 
-@pytest.mark.parametrize("program", WRONG_ARGUMENTS.values(), ids=WRONG_ARGUMENTS)
+@pytest.mark.parametrize(
+    "program",
+    (WRONG_ARGUMENTS | MAKERS).values(),
+    ids=WRONG_ARGUMENTS | MAKERS,
+)
 def test_arguments_are_refused_at_the_call(program):
     with pytest.raises((RuntimeError, IndexError)) as eager:
         program("cpu")

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/call_key.h"
 #include "ltc_backend/record/checks/argument_kinds.h"
+#include "ltc_backend/record/checks/maker_check.h"
 #include "ltc_backend/record/checks/size_labels.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/recorder.h"
@@ -336,6 +337,7 @@ void checkCall(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   if (info.view || !isPyTorchs || isCountOfIntegers(info, arguments))
     return;
   checkScatter(info, arguments);
+  checkMaker(info, arguments);
   if (hasMask(info, arguments))
     return checkMask(info, arguments);
   std::vector<IValue> asked = withoutValues(info, arguments);

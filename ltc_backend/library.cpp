@@ -36,4 +36,25 @@ void replaceFallback(c10::DispatchKey key, c10::KernelFunction kernel) {
       dispatcher.registerFallback(key, std::move(kernel), kRegisteredBy));
 }
 
+using AtenOps = std::vector<std::pair<c10::OperatorHandle, std::string>>;
+
+static AtenOps &knownOps() {
+  static auto *ops = new AtenOps;
+  return *ops;
+}
+
+const AtenOps &atenOps() {
+  constexpr std::string_view prefix = "aten::";
+  AtenOps &ops = knownOps();
+  auto &dispatcher = c10::Dispatcher::singleton();
+  if (ops.empty())
+    for (const c10::OperatorName &name : dispatcher.getAllOpNames())
+      if (name.name.starts_with(prefix))
+        if (auto op = dispatcher.findSchema(name))
+          ops.emplace_back(*op, c10::toString(name).substr(prefix.size()));
+  return ops;
+}
+
+void forgetAtenOps() { AtenOps().swap(knownOps()); }
+
 } // namespace ltc::backend

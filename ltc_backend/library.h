@@ -28,6 +28,11 @@ void addKernel(torch::Library &library, std::string_view name,
 /// Puts a kernel in place of PyTorch's for all ops that have none on the key.
 void replaceFallback(c10::DispatchKey key, c10::KernelFunction kernel);
 
+/// All ops of ATen with their names, without namespace. They are found once,
+/// and again after forgetAtenOps().
+const std::vector<std::pair<c10::OperatorHandle, std::string>> &atenOps();
+void forgetAtenOps();
+
 /// Where ops of our own have kernels, for calls that no op of PyTorch's says as
 /// a graph needs them. Lives as long as the process.
 inline torch::Library &ownLibrary() {

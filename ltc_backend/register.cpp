@@ -192,6 +192,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerMathBits(*functionalize);
   registerDirectTransfers(*functionalize);
   watchCustomOps();
+  forgetAtenOps();
 }
 
 } // namespace ltc::backend

@@ -52,13 +52,10 @@ void implement(torch::Library &library, const char *name, Kernel kernel) {
 }
 
 /// Calls visit(op, name) with each op of ATen, `name` without namespace.
+/// While kernels are registered.
 template <typename Visit> void forEachAtenOp(Visit visit) {
-  constexpr std::string_view prefix = "aten::";
-  auto &dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName &name : dispatcher.getAllOpNames())
-    if (auto op = dispatcher.findSchema(name);
-        op && name.name.starts_with(prefix))
-      visit(*op, c10::toString(name).c_str() + prefix.size());
+  for (const auto &[op, name] : atenOps())
+    visit(op, name.c_str());
 }
 
 } // namespace ltc::backend

@@ -54,6 +54,8 @@ static OpCall::Argument itemOf(const OpCall &op, const OpCall::Argument &from,
     to.value = from.list[i];
   } else if (auto numbers = op.reals(from.name); i < numbers.size()) {
     to.value = numbers[i];
+  } else if (auto flags = op.flags(from.name); i < flags.size()) {
+    to.value = Value(bool(flags[i]));
   } else if (from.attribute &&
              mlir::isa<mlir::DenseI64ArrayAttr>(from.attribute)) {
     to.value = op.integers(from.name)[i];

@@ -171,3 +171,53 @@ def test_gradients_that_overlap_are_unscaled_one_after_the_other():
         return x.tolist(), found.item()
 
     assert unscaled("lazy") == unscaled("cpu")
+
+
+NUMBERS = {
+    "reals": ([2.0, 3.0], [2.0, 3.0], [2.0, 3.0]),
+    "integers": ([2, 3], [2, 3], [2, 3]),
+    "bools": ([True, False], [False, True], [True, True]),
+    "bools and others": ([True, 2], [False, 0.5], [1, True]),
+}
+
+
+@pytest.mark.parametrize("numbers", NUMBERS.values(), ids=NUMBERS)
+def test_lists_of_numbers(numbers):
+    def computed(device):
+        xs = [torch.full((n,), n + 1.0, device=device) for n in (2, 3)]
+        for name, given in zip(("add", "mul", "pow"), numbers, strict=True):
+            yield [x.tolist() for x in getattr(torch, f"_foreach_{name}")(xs, given)]
+        for given in numbers:
+            for name in ("addcmul", "addcdiv"):
+                made = getattr(torch, f"_foreach_{name}")(xs, xs, xs, given)
+                yield [x.tolist() for x in made]
+
+    assert list(computed("lazy")) == list(computed("cpu"))
+
+
+PACKED = {
+    "reals": torch.tensor([2.0, 3.0]),
+    "halves": torch.tensor([2.0, 0.5], dtype=torch.half),
+    "integers": torch.tensor([2, 3]),
+    "bools": torch.tensor([True, False]),
+    "complexes": torch.tensor([1j, 2]),
+    "too many": torch.tensor([1.0, 2.0, 3.0]),
+    "a matrix": torch.tensor([[1.0, 2.0]]),
+    "a strided one": torch.arange(4.0)[::2],
+}
+
+
+@pytest.mark.parametrize("name", ["addcmul", "addcdiv", "addcmul_", "addcdiv_"])
+@pytest.mark.parametrize("scalars", PACKED.values(), ids=PACKED)
+def test_numbers_in_a_tensor_of_the_host(name, scalars):
+    def computed(device):
+        lists = [
+            [torch.full((n,), n + 1.0, device=device) for n in (2, 3)] for _ in range(3)
+        ]
+        try:
+            made = getattr(torch, f"_foreach_{name}")(*lists, scalars=scalars)
+        except RuntimeError as error:
+            return str(error).splitlines()[0]
+        return [x.tolist() for x in made or lists[0]]
+
+    assert computed("lazy") == computed("cpu")

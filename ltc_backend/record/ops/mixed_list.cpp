@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/mixed_list.h"
 
+#include "ltc_backend/record/ops/packed_numbers.h"
 #include "ltc_backend/record/over_stock.h"
 
 #include <ATen/core/Tensor.h>
@@ -60,6 +61,8 @@ struct MixedListKernel final : OverStock {
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    if (calledWithNumbers(op, *stack))
+      return;
     size_t count = op.schema().arguments().size();
     auto arguments = torch::jit::last(*stack, count);
     if (!isMixed(arguments) || !areSideBySide(arguments))

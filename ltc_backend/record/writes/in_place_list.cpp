@@ -9,6 +9,7 @@
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/ops/mixed_list.h"
+#include "ltc_backend/record/ops/packed_numbers.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/wrapper.h"
@@ -117,6 +118,8 @@ public:
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    if (calledWithNumbers(op, *stack))
+      return;
     auto values = torch::jit::last(*stack, info.arguments.size());
     const IValue list = values[0];
     if (info.name == "aten::_foreach_copy" && areOfTwoDevices(values) &&

@@ -316,6 +316,7 @@ MASKED = {
     "rows": masked(lambda x, mask, rows: x.index_put_((rows,), x[0] + 1)),
     "none": masked(lambda x, mask, rows: x.index_put_((mask & False,), x[0, :0])),
     "added": masked(lambda x, mask, rows: x.index_put_((mask,), x[0, 1], True)),
+    "no columns": masked(lambda x, mask, rows: x[:, :0].index_put_((rows,), x[:2, :0])),
     "columns too": masked(
         lambda x, mask, rows: x.index_put_((rows, rows.long()[:2]), x[0, :2] + 1)
     ),
@@ -325,3 +326,13 @@ MASKED = {
 @pytest.mark.parametrize("program", MASKED.values(), ids=MASKED)
 def test_writes_through_masks(program):
     assert told(program, "lazy") == told(program, "cpu")
+
+
+@pytest.mark.filterwarnings("ignore:indexing with dtype")
+def test_a_write_through_a_mask_of_bytes():
+    def written(device):
+        x = numbers(device, 3, 4)
+        x[..., torch.tensor([1, 0, 1, 0], dtype=torch.uint8).to(device)] += 20
+        return x.tolist()
+
+    assert written("lazy") == written("cpu")

@@ -225,6 +225,10 @@ static void checkMask(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
     return; // of as many elements
   std::vector<IValue> none = replaceAll(arguments, onCpu);
   none[2] = at::zeros({}, none[2].toTensor().options());
+  if (values.numel() != 1) // one goes by another kernel, which takes no bytes
+    none[1] = mapTensors(none[1], [](const at::Tensor &index) {
+      return index.defined() ? index.to(at::kBool) : index;
+    });
   callOnStandIns(info.handle, std::move(none));
 }
 

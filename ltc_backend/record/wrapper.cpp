@@ -99,7 +99,13 @@ public:
       return FunctionalTensorWrapper::shallow_copy_and_detach(version,
                                                               allowChange);
     }
-    return c10::make_intrusive<Wrapper>(*this, version);
+    auto copy = c10::make_intrusive<Wrapper>(*this, version);
+    // As eager's copies of a tensor of inference mode, which count outside it.
+    if (copy->is_inference())
+      copy->version_counter_ = c10::InferenceMode::is_enabled()
+                                   ? VariableVersion(VariableVersion::DISABLED)
+                                   : version;
+    return copy;
   }
   c10::intrusive_ptr<c10::TensorImpl>
   shallow_copy_and_detach(VariableVersion &&version,

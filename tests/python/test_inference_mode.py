@@ -77,3 +77,25 @@ def test_views_are_of_inference_mode_where_eagers_are(kind, view):
             for device in ("cpu", "lazy")
         )
         assert lazy == eager, (taken, written)
+
+
+COPIES = {
+    "detach": lambda x: x.detach(),
+    "detach twice": lambda x: x.detach().detach(),
+    "detach a view": lambda x: x.view(-1).detach(),
+    "data": lambda x: x.data,
+    "parameter": lambda x: torch.nn.Parameter(x, requires_grad=False),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("taken", MODES)
+def test_copies_of_inference_tensors_count_where_eagers_do(copy, taken):
+    def program(device):
+        x = make(device, "of inference mode")
+        with MODES[taken]():
+            y = copy(x)
+        yield y.is_inference(), tried(lambda: y._version)
+        yield tried(lambda: y.add_(1).tolist()), tried(lambda: y._version), x.tolist()
+
+    assert list(program("lazy")) == list(program("cpu"))

@@ -251,6 +251,9 @@ void addSeveral(torch::Library &library, const char *name, const char *overload,
 void addDetach(torch::Library &library) {
   const ViewOp &op = viewOp("detach", "");
   auto kernel = [&op](c10::DispatchKeySet keys, const at::Tensor &self) {
+    if (op.takesDirectly(self) && self.is_inference())
+      return at::Tensor(self.unsafeGetTensorImpl()->shallow_copy_and_detach(
+          c10::VariableVersion(/*version=*/0), true));
     if (op.takesDirectly(self))
       return shareStorage(self);
     return takeStock(op, keys, {IValue(self)}).toTensor();

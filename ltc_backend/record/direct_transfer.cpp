@@ -43,11 +43,12 @@ static bool staysBeside(const Tensor &self, std::optional<at::Layout> layout,
                         std::optional<at::Device> device,
                         std::optional<MemoryFormat> format) {
   auto wanted = format.value_or(MemoryFormat::Preserve);
+  const Shown shown = shownBy(self);
   return layout.value_or(at::kStrided) == at::kStrided &&
-         device.value_or(self.device()) == self.device() &&
+         (!device || *device == self.device()) &&
          (wanted == MemoryFormat::Preserve ||
           wanted == MemoryFormat::Contiguous) &&
-         isRowMajor(self.sizes(), self.strides());
+         isRowMajor(shown.sizes, shown.strides);
 }
 
 static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,

@@ -9,6 +9,7 @@
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/unboxed.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
@@ -18,17 +19,27 @@ using c10::DispatchKeySet;
 using c10::OperatorHandle;
 
 namespace {
-struct CompositeKernel final : OverStock {
+class CompositeKernel final : public OverStock {
+public:
   explicit CompositeKernel(const OperatorHandle &op)
-      : OverStock(op), parts(kernelOf(op, DispatchKey::IPU)) {}
+      : OverStock(op), op(op), parts(kernelOf(op, DispatchKey::IPU)) {}
 
-  void operator()(const OperatorHandle &op, DispatchKeySet keys,
+  void operator()(const OperatorHandle &, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
-    bool isLazy = keys.has(DispatchKey::Lazy);
-    (isLazy ? parts : stock).callBoxed(op, keys, stack);
+    kernelFor(keys).callBoxed(op, keys, stack);
+  }
+
+  template <typename... Args>
+  at::Tensor unboxed(DispatchKeySet keys, Args... arguments) const {
+    return kernelFor(keys).call<at::Tensor, Args...>(op, keys, arguments...);
   }
 
 private:
+  const c10::KernelFunction &kernelFor(DispatchKeySet keys) const {
+    return keys.has(DispatchKey::Lazy) ? parts : stock;
+  }
+
+  OperatorHandle op;
   c10::KernelFunction parts;
 };
 
@@ -82,12 +93,25 @@ static bool isComposite(const OperatorHandle &op) {
          !op.hasKernelForDispatchKey(DispatchKey::Lazy);
 }
 
+static void registerComposite(torch::Library &library, const char *name,
+                              const OperatorHandle &op) {
+  auto register_ = [&]<typename... Args>(Takes<Args...>) {
+    auto kernel = std::make_shared<CompositeKernel>(op);
+    implement(library, name,
+              [kernel](DispatchKeySet keys, Parameter<Args>... args) {
+                return kernel->unboxed<Parameter<Args>...>(keys, args...);
+              });
+  };
+  if (op.schema().is_mutable() || !visitComposite(op.schema(), register_))
+    implementBoxed<CompositeKernel>(library, name, op);
+}
+
 void registerForInferenceMode(torch::Library &library) {
   forEachAtenOp([&](const OperatorHandle &op, const char *name) {
     bool isFunctionalised =
         op.hasKernelForDispatchKey(DispatchKey::Functionalize);
     if ((isComposite(op) || isEmptyLike(name)) && !isFunctionalised)
-      implementBoxed<CompositeKernel>(library, name, op);
+      registerComposite(library, name, op);
     else if (isView(op.schema()) && isFunctionalised && !isComposite(op))
       implementBoxed<InferenceViewKernel>(library, name, op);
   });

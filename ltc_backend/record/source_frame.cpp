@@ -52,23 +52,27 @@ private:
   std::unique_ptr<Slot[], decltype(&std::free)> slots{
       static_cast<Slot *>(std::calloc(kSlots, sizeof(Slot))), std::free};
 };
+
+/// Sequence numbers are counted by thread, and lazy backward runs on the thread
+/// that called backward().
+ForwardLines &linesOfThread() {
+  static thread_local ForwardLines lines;
+  return lines;
+}
 } // namespace
 
 SourceId currentSource() {
   FrameHook hook = frameHook.load(std::memory_order_relaxed);
   if (!hook || !settings().source_lines)
     return 0;
-  // Sequence numbers are counted by thread, and lazy backward runs on the
-  // thread that called backward().
-  static thread_local ForwardLines lines;
   if (auto node = torch::autograd::get_current_node()) {
-    const SourceId *found = lines.find(node->sequence_nr());
+    const SourceId *found = linesOfThread().find(node->sequence_nr());
     return found ? *found : hook();
   }
   SourceId source = hook();
   if (uint64_t next = at::sequence_number::peek();
       next && at::GradMode::is_enabled())
-    lines.remember(next - 1, source);
+    linesOfThread().remember(next - 1, source);
   return source;
 }
 

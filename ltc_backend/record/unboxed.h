@@ -172,4 +172,39 @@ bool visitCall(const c10::FunctionSchema &schema, Visit visit) {
                    Mask>());
 }
 
+/// The same for ops that PyTorch composes of others.
+template <typename Visit>
+bool visitComposite(const c10::FunctionSchema &schema, Visit visit) {
+  using T = at::Tensor;
+  using MaybeT = std::optional<at::Tensor>;
+  using I = c10::SymInt;
+  using Is = c10::SymIntArrayRef;
+  using Dims = at::IntArrayRef;
+  using MaybeReal = std::optional<double>;
+  if (visitArguments(schema, visit))
+    return true;
+  auto any = [&](auto... lists) {
+    return (detail::visitIf(schema, lists, visit) || ...);
+  };
+  return detail::returnsTensors(schema, 1) &&
+         any(
+             // linear, conv1d to conv3d, attention, einsum
+             Takes<T, T, MaybeT>(), Takes<T, T, MaybeT, Is, Is, Is, I>(),
+             Takes<T, T, T, MaybeT, double, bool, MaybeReal, bool>(),
+             Takes<std::string_view, at::TensorList, at::OptionalIntArrayRef>(),
+             // layer_norm, group_norm, batch_norm, rms_norm
+             Takes<T, Is, MaybeT, MaybeT, double, bool>(),
+             Takes<T, int64_t, MaybeT, MaybeT, double, bool>(),
+             Takes<T, MaybeT, MaybeT, MaybeT, MaybeT, bool, double, double,
+                   bool>(),
+             Takes<T, Is, MaybeT, MaybeReal>(),
+             // softmax, dropout, pooling, tile, pad
+             Takes<T, int64_t, std::optional<at::ScalarType>>(),
+             Takes<T, double, bool>(), Takes<T, Dims, Dims, Dims, Dims, bool>(),
+             Takes<T, Is>(), Takes<T, Is, std::string_view, MaybeReal>(),
+             // cross_entropy_loss, nll_loss_nd, l1_loss
+             Takes<T, T, MaybeT, int64_t, I, double>(),
+             Takes<T, T, MaybeT, int64_t, I>(), Takes<T, T, int64_t>());
+}
+
 } // namespace ltc::backend

@@ -62,7 +62,10 @@ public:
     key_set_ = (key_set_ - kAutogradKeys) | (from.key_set() & kAutogradKeys);
   }
 
-  Geometry geometry() const { return Geometry(own(), storage_offset_); }
+  Shown shown() const {
+    const c10::impl::SizesAndStrides &now = own();
+    return {now.sizes_arrayref(), now.strides_arrayref(), storage_offset_};
+  }
 
   at::IntArrayRef sizes_custom() const override {
     return own().sizes_arrayref();
@@ -145,26 +148,28 @@ private:
     refresh_contiguous();
   }
 
-  /// So few numbers are compared before memcmp() would begin.
-  static bool differ(at::IntArrayRef some, at::IntArrayRef others) {
-    size_t i = 0, size = some.size();
-    if (size != others.size())
-      return true;
-    while (i < size && some[i] == others[i])
-      ++i;
-    return i < size;
-  }
-
   /// The value's sizes and strides, in memory of this tensor's own.
   const c10::impl::SizesAndStrides &own() const {
     if (isNotTaken(*this))
       return sizes_and_strides_;
     const c10::TensorImpl &inside = *value().unsafeGetTensorImpl();
     at::IntArrayRef sizes = inside.sizes(), strides = inside.strides();
-    if (differ(sizes_and_strides_.sizes_arrayref(), sizes) ||
-        differ(sizes_and_strides_.strides_arrayref(), strides)) [[unlikely]]
-      const_cast<Wrapper *>(this)->set_sizes_and_strides(
-          sizes, strides, inside.storage_offset());
+    size_t rank = sizes_and_strides_.size();
+    if (rank != sizes.size()) [[unlikely]]
+      return copied(sizes, strides);
+    const int64_t *size = sizes_and_strides_.sizes_data();
+    const int64_t *stride = sizes_and_strides_.strides_data();
+    // So few numbers are compared before memcmp() would begin.
+    for (size_t i = 0; i < rank; ++i)
+      if (size[i] != sizes[i] || stride[i] != strides[i]) [[unlikely]]
+        return copied(sizes, strides);
+    return sizes_and_strides_;
+  }
+
+  [[gnu::noinline, gnu::cold]] const c10::impl::SizesAndStrides &
+  copied(at::IntArrayRef sizes, at::IntArrayRef strides) const {
+    const_cast<Wrapper *>(this)->set_sizes_and_strides(
+        sizes, strides, value().storage_offset());
     return sizes_and_strides_;
   }
 };
@@ -221,11 +226,11 @@ void shareInference(const at::Tensor &self, const at::Tensor &view) {
   countVersions(view);
 }
 
-Geometry geometryOf(const at::Tensor &self) {
+Shown shownBy(const at::Tensor &self) {
   const c10::TensorImpl &impl = *self.unsafeGetTensorImpl();
-  return typeid(impl) == typeid(Wrapper)
-             ? static_cast<const Wrapper &>(impl).geometry()
-             : Geometry(self);
+  if (typeid(impl) == typeid(Wrapper))
+    return static_cast<const Wrapper &>(impl).shown();
+  return {self.sizes(), self.strides(), self.storage_offset()};
 }
 
 at::Tensor shareStorage(const at::Tensor &self) {

@@ -48,7 +48,7 @@ void countVersions(const at::Tensor &view);
 void shareInference(const at::Tensor &self, const at::Tensor &view);
 
 /// What a functional tensor shows of its memory.
-Geometry geometryOf(const at::Tensor &self);
+Shown shownBy(const at::Tensor &self);
 
 /// Another tensor of the same storage, which shows of it what `self` does.
 at::Tensor shareStorage(const at::Tensor &self);

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 import torch.nn.functional as F
-from repeated import RUNS
+from repeated import RUNS, modes
 
 
 def numbers(device, *shape):
@@ -76,6 +76,28 @@ def losses(device):
             yield from (loss.detach(), z.grad)
 
 
+def compositions(device):
+    x, y = numbers(device, 3, 4) / 5, -numbers(device, 2, 3, 4) / 9
+    w, b = numbers(device, 2, 4) / 7, numbers(device, 2)
+    yield from (F.linear(each, *rest) for each in (x, y) for rest in [(w,), (w, b)])
+    yield from (torch.matmul(y, x.t()), torch.matmul(x, w[0]), torch.outer(b, b))
+    yield from (torch.einsum("ij,kj->ik", x, w), torch.einsum("bij->bi", y))
+    yield from (x.softmax(0), x.softmax(0, torch.double), F.dropout(x, 0.5, False))
+    yield from (F.pad(x, (1, 2)), F.pad(y, (1, 1), "reflect"), x.tile(2), x.tile(2, 2))
+    yield from (F.rms_norm(x, (4,)), F.rms_norm(x, (4,), w[1], 0.5))
+    q = y[None]
+    attend = F.scaled_dot_product_attention
+    yield from (attend(q, q, q), attend(q, q, q, is_causal=True))
+    yield attend(q, q, q, numbers(device, 3, 3), scale=2.0)
+    filters = numbers(device, 3, 2, 2, 2) / 9
+    yield from (F.conv2d(q, filters), F.conv2d(q, filters, b.new_ones(3), 2, 1))
+    yield F.conv2d(q, filters, dilation=(2, 1))
+    yield F.conv1d(y, numbers(device, 1, 3, 2))
+    classes = torch.tensor([0, 3, 1]).to(device)
+    for given in {}, {"weight": w[0]}, {"label_smoothing": 0.5}, {"ignore_index": 3}:
+        yield F.cross_entropy(x, classes, **given)
+
+
 def activations(device):
     x = numbers(device, 2, 3) / 3 - 1
     for f in F.silu, F.mish, F.gelu, F.leaky_relu, F.softplus, torch.tril, torch.triu:
@@ -87,10 +109,19 @@ def activations(device):
 
 @pytest.mark.parametrize(
     "calls",
-    [norms, gradients_of_norms, pools, gradients_of_pools, joins, losses, activations],
+    [
+        norms,
+        gradients_of_norms,
+        pools,
+        gradients_of_pools,
+        joins,
+        losses,
+        compositions,
+        activations,
+    ],
     ids=lambda calls: calls.__name__,
 )
-@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad])
+@modes
 def test_calls_that_differ_in_one_argument(calls, mode):
     gradients = calls in (gradients_of_norms, gradients_of_pools, losses, activations)
     with torch.enable_grad() if gradients else mode():

@@ -35,20 +35,21 @@ static std::shared_ptr<DeviceData> makeZeros(const at::Tensor &like,
 
 void registerOptimizerState(torch::Library &library) {
   c10::OperatorHandle op = atenOp("zeros_like");
-  auto recorded =
-      op.getComputedKernelForDispatchKey(c10::DispatchKey::Functionalize);
+  c10::KernelFunction recorded = kernelOf(op, c10::DispatchKey::Functionalize);
+  using MaybeType = std::optional<at::ScalarType>;
+  using MaybeLayout = std::optional<at::Layout>;
+  using MaybeDevice = std::optional<at::Device>;
+  using MaybeBool = std::optional<bool>;
+  using MaybeFormat = std::optional<at::MemoryFormat>;
   auto kernel = [op, recorded](c10::DispatchKeySet keys, const at::Tensor &self,
-                               std::optional<at::ScalarType> dtype,
-                               std::optional<at::Layout> layout,
-                               std::optional<at::Device> device,
-                               std::optional<bool> pinned,
-                               std::optional<at::MemoryFormat> format) {
+                               MaybeType dtype, MaybeLayout layout,
+                               MaybeDevice device, MaybeBool pinned,
+                               MaybeFormat format) {
     if (dtype || layout || device || pinned.value_or(false) ||
-        !beginsState(self)) {
-      torch::jit::Stack stack{self, dtype, layout, device, pinned, format};
-      recorded.callBoxed(op, keys, &stack);
-      return std::move(stack[0]).toTensor();
-    }
+        !beginsState(self))
+      return recorded.call<at::Tensor, const at::Tensor &, MaybeType, MaybeLayout,
+                MaybeDevice, MaybeBool, MaybeFormat>(
+              op, keys, self, dtype, layout, device, pinned, format);
     int64_t ordinal = deviceOf(*tensorData(self));
     return wrap(makeTensor(makeZeros(self, ordinal), ordinal,
                            layoutOfCopy(self, format)));

@@ -95,8 +95,8 @@ at::Tensor takeDirectly(const ViewOp &op, const at::Tensor &self,
                         const std::optional<Known> &...known) {
   if (!(known.has_value() && ...))
     return {};
-  const Geometry from = geometryOf(self);
-  Geometry to = from;
+  const Shown from = shownBy(self);
+  Geometry to(from);
   if (!show(to, *known...))
     return {};
   auto meta = makeMeta(op, *known...);
@@ -188,9 +188,9 @@ using Views = std::vector<at::Tensor>;
 Views takeSlices(const at::Tensor &self, at::IntArrayRef lengths, int64_t dim) {
   Views views;
   int64_t start = 0;
-  const Geometry whole = geometryOf(self);
+  const Shown whole = shownBy(self);
   for (int64_t length : lengths) {
-    Geometry part = whole;
+    Geometry part(whole);
     if (length < 0 || !part.slice(dim, start, start + length, 1))
       return {};
     views.push_back(viewOf(self, part, sliceOp(), dim, std::optional(start),
@@ -216,9 +216,9 @@ Views takeEach(const at::Tensor &self, int64_t dim) {
   if (dim < -self.dim() || dim >= self.dim())
     return {};
   Views views;
-  const Geometry whole = geometryOf(self);
+  const Shown whole = shownBy(self);
   for (int64_t i = 0; i < self.size(dim); ++i) {
-    Geometry part = whole;
+    Geometry part(whole);
     part.select(dim, i);
     views.push_back(viewOf(self, part, selectOp(), dim, i));
     if (!views.back().defined())

@@ -27,7 +27,7 @@ public:
   Replay(std::unique_ptr<ViewFunc> op, const at::Tensor &base,
          const at::Tensor &view)
       : op(std::move(op)), base(base), view(view) {}
-  Replay(std::shared_ptr<OwnViewMeta> meta, const Geometry &base,
+  Replay(std::shared_ptr<OwnViewMeta> meta, const Shown &base,
          const Geometry &view)
       : base(base), view(view) {
     metas.push_back(std::move(meta));
@@ -104,7 +104,7 @@ static const Replay *ownReplay(const DifferentiableViewMeta &meta) {
   return replay.metas.empty() ? nullptr : &replay;
 }
 
-void showToAutograd(const at::Tensor &self, const Geometry &from,
+void showToAutograd(const at::Tensor &self, const Shown &from,
                     const at::Tensor &view, const Geometry &to,
                     std::shared_ptr<OwnViewMeta> meta) {
   auto creation = at::GradMode::is_enabled() ? CreationMeta::DEFAULT

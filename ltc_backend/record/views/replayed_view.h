@@ -26,7 +26,7 @@ namespace ltc::backend {
 
 /// Makes `view`, which has just been taken of `self`, one of autograd's, as the
 /// kernel on ADInplaceOrView would. `from` and `to` are what both show now.
-void showToAutograd(const at::Tensor &self, const Geometry &from,
+void showToAutograd(const at::Tensor &self, const Shown &from,
                     const at::Tensor &view, const Geometry &to,
                     std::shared_ptr<OwnViewMeta> meta);
 

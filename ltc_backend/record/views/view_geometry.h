@@ -20,17 +20,26 @@
 
 namespace ltc::backend {
 
+/// Where a tensor keeps it: good while the tensor lives and stays as it is.
+struct Shown {
+  at::IntArrayRef sizes, strides;
+  int64_t offset;
+};
+
 struct Geometry {
   explicit Geometry(const at::Tensor &tensor)
-      : sizes(tensor.sizes()), strides(tensor.strides()),
-        offset(tensor.storage_offset()) {}
-  Geometry(const c10::impl::SizesAndStrides &own, int64_t offset)
-      : sizes(own.sizes_arrayref()), strides(own.strides_arrayref()),
-        offset(offset) {}
+      : Geometry(
+            Shown{tensor.sizes(), tensor.strides(), tensor.storage_offset()}) {}
+  explicit Geometry(const Shown &shown)
+      : sizes(shown.sizes), strides(shown.strides), offset(shown.offset) {}
   c10::DimVector sizes, strides;
   int64_t offset;
 
   bool operator==(const Geometry &) const = default;
+  bool operator==(const Shown &other) const {
+    return other.sizes == sizes && other.strides == strides &&
+           other.offset == offset;
+  }
 
   bool slice(int64_t dim, std::optional<int64_t> start,
              std::optional<int64_t> end, int64_t step);

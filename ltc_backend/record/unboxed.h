@@ -33,6 +33,7 @@ template <typename T>
 using Parameter =
     std::conditional_t<std::is_same_v<T, at::Tensor> ||
                            std::is_same_v<T, at::Scalar> ||
+                           std::is_same_v<T, std::optional<at::Scalar>> ||
                            std::is_same_v<T, at::ITensorListRef> ||
                            std::is_same_v<T, std::optional<at::Tensor>>,
                        const T &, T>;
@@ -93,6 +94,7 @@ bool visitArguments(const c10::FunctionSchema &schema, Visit visit) {
   using S = at::Scalar;
   using Dims = at::IntArrayRef;
   using MaybeDims = at::OptionalIntArrayRef;
+  using MaybeS = std::optional<at::Scalar>;
   using detail::MakesLike;
   using detail::MaybeGenerator;
   using detail::MaybeType;
@@ -102,9 +104,10 @@ bool visitArguments(const c10::FunctionSchema &schema, Visit visit) {
     return (detail::visitIf(schema, lists, visit) || ...);
   };
   return any(Takes<T>(), Takes<T, T>(), Takes<T, T, T>(), Takes<T, S>(),
-             Takes<T, S, S>(), Takes<T, T, S>(), Takes<T, S, T>(),
-             Takes<T, T, S, S>(), Takes<T, T, T, S>(), Takes<T, T, T, S, S>(),
-             Takes<T, bool>(), Takes<T, int64_t>(), Takes<T, int64_t, bool>(),
+             Takes<T, S, S>(), Takes<T, S, S, S>(), Takes<T, MaybeS, MaybeS>(),
+             Takes<T, T, S>(), Takes<T, S, T>(), Takes<T, T, S, S>(),
+             Takes<T, T, T, S>(), Takes<T, T, T, S, S>(), Takes<T, bool>(),
+             Takes<T, int64_t>(), Takes<T, int64_t, bool>(),
              Takes<T, T, int64_t, at::ScalarType>(), Takes<T, Dims, bool>(),
              Takes<T, MaybeDims, bool, MaybeType>(), Takes<T, MaybeType>(),
              Takes<T, double, MaybeGenerator>(),
@@ -136,6 +139,10 @@ bool visitCall(const c10::FunctionSchema &schema, Visit visit) {
   using Is = c10::SymIntArrayRef;
   using Dims = at::IntArrayRef;
   using MaybeInt = std::optional<int64_t>;
+  using MaybeDims = at::OptionalIntArrayRef;
+  using S = at::Scalar;
+  using MaybeS = std::optional<at::Scalar>;
+  using detail::MaybeType;
   using Mask = std::array<bool, 3>;
   auto any = [&]<size_t Count>(Returns<Count> count, auto... lists) {
     auto visitOne = [&](auto list) { visit(count, list); };
@@ -156,12 +163,24 @@ bool visitCall(const c10::FunctionSchema &schema, Visit visit) {
              Takes<T, T, Dims, Dims, Dims, bool, bool, MaybeInt>(),
              Takes<T, T, Dims, Dims, Dims, Dims, bool, T>(),
              Takes<T, T, std::string_view>(), Takes<T, T, double>(),
-             Takes<T, T, at::Scalar, bool>(), Takes<T, T, I, I, bool>(),
+             Takes<T, T, S, bool>(), Takes<T, T, I, I, bool>(),
              Takes<T, T, T, int64_t>(), Takes<T, T, T, MaybeT, int64_t, I, T>(),
-             Takes<T, Is, int64_t, I>(), Takes<T, Is, int64_t, I, I, I>()) ||
-         // nll_loss_forward, max_pool2d_with_indices
+             Takes<T, Is, int64_t, I>(), Takes<T, Is, int64_t, I, I, I>(),
+             // gelu, argmax, cumsum, var, linalg_vector_norm, convolution
+             Takes<T, std::string_view>(), Takes<T, MaybeInt, bool>(),
+             Takes<T, int64_t, MaybeType>(),
+             Takes<T, MaybeDims, MaybeS, bool>(),
+             Takes<T, S, MaybeDims, bool, MaybeType>(),
+             Takes<T, T, MaybeT, Is, Is, Is, bool, Is, I>(),
+             // gather, index_select, repeat, flip, roll, constant_pad_nd
+             Takes<T, int64_t, T, bool>(), Takes<T, int64_t, T>(),
+             Takes<T, Is>(), Takes<T, Dims>(), Takes<T, Is, Dims>(),
+             Takes<T, Is, S>()) ||
+         // nll_loss_forward, max_pool2d_with_indices, max, sort, topk
          any(Returns<2>(), Takes<T, T, MaybeT, int64_t, I>(),
-             Takes<T, Dims, Dims, Dims, Dims, bool>()) ||
+             Takes<T, Dims, Dims, Dims, Dims, bool>(),
+             Takes<T, int64_t, bool>(), Takes<T, I, int64_t, bool, bool>(),
+             Takes<T, std::optional<bool>, int64_t, bool>()) ||
          // layer_norm, group_norm, batch_norm
          any(Returns<3>(), Takes<T, Is, MaybeT, MaybeT, double>(),
              Takes<T, T, Is, T, T, MaybeT, MaybeT, Mask>(),
@@ -198,10 +217,11 @@ bool visitComposite(const c10::FunctionSchema &schema, Visit visit) {
              Takes<T, MaybeT, MaybeT, MaybeT, MaybeT, bool, double, double,
                    bool>(),
              Takes<T, Is, MaybeT, MaybeReal>(),
-             // softmax, dropout, pooling, tile, pad
-             Takes<T, int64_t, std::optional<at::ScalarType>>(),
-             Takes<T, double, bool>(), Takes<T, Dims, Dims, Dims, Dims, bool>(),
-             Takes<T, Is>(), Takes<T, Is, std::string_view, MaybeReal>(),
+             // var, softmax, dropout, pooling, tile, pad
+             Takes<T, at::OptionalIntArrayRef, bool, bool>(),
+             Takes<T, int64_t, detail::MaybeType>(), Takes<T, double, bool>(),
+             Takes<T, Dims, Dims, Dims, Dims, bool>(), Takes<T, Is>(),
+             Takes<T, Is, std::string_view, MaybeReal>(),
              // cross_entropy_loss, nll_loss_nd, l1_loss
              Takes<T, T, MaybeT, int64_t, I, double>(),
              Takes<T, T, MaybeT, int64_t, I>(), Takes<T, T, int64_t>());

@@ -98,6 +98,32 @@ def compositions(device):
         yield F.cross_entropy(x, classes, **given)
 
 
+def arguments_of_a_kind(device):
+    x = numbers(device, 3, 4) / 5 - 1
+    for limits in (0, 1), (0.5, None), (None, 0.5), (-0.5, 0.5):
+        yield from (x.clamp(*limits), x.clone().clamp_(*limits))
+    yield from (F.elu(x), F.elu(x, 0.5), F.elu_(x.clone(), 2), F.celu(x), F.selu(x))
+    yield from (F.gelu(x), F.gelu(x, approximate="tanh"), torch.cumsum(x, 0))
+    yield from (x.argmax(), x.argmax(1), x.argmax(1, True), x.argmin(0), x.cumsum(1))
+    yield from (x.cumsum(1, dtype=torch.double), x.cumprod(1), x.var(), x.var(0))
+    yield from (x.var(1, correction=0, keepdim=True), x.std(0))
+    yield from (x.norm(), x.norm(1, 0), x.norm(2, 0, True), torch.linalg.norm(x, 3, 1))
+    index = torch.tensor([2, 0]).to(device)
+    yield from (x.gather(0, index[None]), x.gather(1, index[:, None]))
+    yield from (x.index_select(0, index), x.index_select(1, index), x.repeat(2, 1))
+    yield from (x.repeat(1, 2), x.repeat(2, 1, 1), x.flip(0), x.flip(1), x.flip(0, 1))
+    yield from (x.roll(1, 0), x.roll(1, 1), x.roll((1, 2), (0, 1)), x.roll(2))
+    yield from (F.pad(x, (1, 2)), F.pad(x, (1, 2), value=3), F.pad(x, (0, 0, 1, 1)))
+    for f in torch.max, torch.min, torch.sort, torch.cummax, torch.median:
+        yield from (*f(x, 0), *f(x, 1))
+    yield from (*x.max(1, True), *x.sort(0, True), *x.sort(dim=1, stable=True))
+    yield from (*x.topk(2), *x.topk(3), *x.topk(2, 0), *x.topk(2, 1, False))
+    y, filters = numbers(device, 1, 2, 3, 4), numbers(device, 2, 2, 2, 2) / 9
+    turned = F.conv_transpose2d
+    yield from (turned(y, filters), turned(y, filters, stride=2))
+    yield from (F.conv2d(y, filters), F.conv2d(y, filters[:, :1], groups=2))
+
+
 def activations(device):
     x = numbers(device, 2, 3) / 3 - 1
     for f in F.silu, F.mish, F.gelu, F.leaky_relu, F.softplus, torch.tril, torch.triu:
@@ -117,6 +143,7 @@ def activations(device):
         joins,
         losses,
         compositions,
+        arguments_of_a_kind,
         activations,
     ],
     ids=lambda calls: calls.__name__,

@@ -52,12 +52,6 @@ template <auto Generation> struct StorageMember {
     return storage.*Generation;
   }
 };
-template <auto Kernel> struct SafeKernelMember {
-  friend const c10::KernelFunction &
-  kernelInside(const c10::SafeKernelFunction &safe) {
-    return safe.*Kernel;
-  }
-};
 template <auto Definition> struct OperatorMember {
   friend const c10::impl::OperatorEntry &
   entryOf(const c10::OperatorHandle &op) {
@@ -106,10 +100,8 @@ at::Tensor &insideOf(at::FunctionalTensorWrapper &wrapper);
 /// The views that lead to it from its storage's base.
 std::vector<std::shared_ptr<at::functionalization::ViewMeta>> &
 metasOf(at::FunctionalTensorWrapper &wrapper);
-/// SafeKernelFunction calls it with boxed arguments alone.
-const c10::KernelFunction &kernelInside(const c10::SafeKernelFunction &safe);
-/// The op's table of kernels, which getComputedKernelForDispatchKey() copies
-/// of.
+/// The op's table of kernels. getComputedKernelForDispatchKey() makes a copy
+/// that is called with boxed arguments alone.
 const c10::impl::OperatorEntry &entryOf(const c10::OperatorHandle &op);
 /// All kernels that were registered for each key, the newest first; the table
 /// has that one.
@@ -129,7 +121,6 @@ template struct WrapperMembers<&at::FunctionalTensorWrapper::generation_,
                                &at::FunctionalTensorWrapper::view_metas_>;
 template struct StorageMember<
     &at::functionalization::FunctionalStorageImpl::generation_>;
-template struct SafeKernelMember<&c10::SafeKernelFunction::kernel_>;
 template struct OperatorMember<&c10::OperatorHandle::operatorDef_>;
 template struct EntryMember<&c10::impl::OperatorEntry::kernels_>;
 template struct DispatcherMember<&c10::Dispatcher::backendFallbackKernels_>;

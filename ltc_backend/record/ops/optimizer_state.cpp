@@ -47,9 +47,9 @@ void registerOptimizerState(torch::Library &library) {
                                MaybeFormat format) {
     if (dtype || layout || device || pinned.value_or(false) ||
         !beginsState(self))
-      return recorded.call<at::Tensor, const at::Tensor &, MaybeType, MaybeLayout,
-                MaybeDevice, MaybeBool, MaybeFormat>(
-              op, keys, self, dtype, layout, device, pinned, format);
+      return recorded.call<at::Tensor, const at::Tensor &, MaybeType,
+                           MaybeLayout, MaybeDevice, MaybeBool, MaybeFormat>(
+          op, keys, self, dtype, layout, device, pinned, format);
     int64_t ordinal = deviceOf(*tensorData(self));
     return wrap(makeTensor(makeZeros(self, ordinal), ordinal,
                            layoutOfCopy(self, format)));

@@ -20,8 +20,14 @@ static llvm::SmallVector<int64_t> reducedDims(const OpCall &op) {
   return op.has("dim") ? op.dims("dim") : allDims(op["self"]);
 }
 
-static Value sum(Emit &e, const OpCall &op) {
+/// What is added up or multiplied: for a bool, whether each is zero.
+static Value terms(Emit &e, const OpCall &op) {
   Value x = op["self"];
+  return op.result().dtype == DType::Bool ? e.cast(x, DType::Bool) : x;
+}
+
+static Value sum(Emit &e, const OpCall &op) {
+  Value x = terms(e, op);
   // sum(x, dtype=float64): the terms are converted first.
   if (sumDType(x.dtype()) != sumDType(op.result().dtype))
     x = e.cast(x, op.result().dtype);
@@ -34,7 +40,7 @@ static Value countNonzero(Emit &e, const OpCall &op) {
 }
 
 static Value nanSum(Emit &e, const OpCall &op) {
-  Value x = e.map(e.cast(op["self"], sumDType(op.result().dtype)),
+  Value x = e.map(e.cast(terms(e, op), sumDType(op.result().dtype)),
                   [](Scalar s, Value v) {
                     return s.select(s.isNan(v), s.number(0, v.dtype()), v);
                   });
@@ -49,7 +55,7 @@ static Value mean(Emit &e, const OpCall &op) {
 }
 
 static Value prod(Emit &e, const OpCall &op) {
-  Value x = e.cast(op["self"], sumDType(op.result().dtype));
+  Value x = e.cast(terms(e, op), sumDType(op.result().dtype));
   return e.narrow(e.reduceProd(x, reducedDims(op), op.flag("keepdim")),
                   op.result());
 }

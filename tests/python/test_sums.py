@@ -1,6 +1,6 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Long sums keep the digits that eager's keep, whichever way they run."""
+"""Long sums keep the digits that eager's keep, and sums are of the dtype that eager's are."""
 
 import pytest
 import torch
@@ -188,3 +188,28 @@ def test_running_sums_are_eagers_bit_for_bit(shape, dtype):
             found, wanted = found.nan_to_num(), wanted.nan_to_num()
             assert torch.equal(found, wanted)
             assert torch.equal(found.double().signbit(), wanted.double().signbit())
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "nansum"])
+@pytest.mark.parametrize("of", [torch.float32, torch.int8, torch.int64])
+def test_bools_are_made_before_they_are_counted(name, of):
+    if name == "nansum" and of == torch.float32:
+        return  # eager's has no kernel for it
+    x = torch.tensor([[-1.0, 1.0, 0.0], [0.5, -2.5, 0.3]]).to(of)
+    counted = getattr(torch, name)
+    for arguments in ((x[:, :2],), (x[:, :2], 1), (x, 1)):
+        found = counted(arguments[0].to("lazy"), *arguments[1:], dtype=torch.bool)
+        assert torch.equal(found.cpu(), counted(*arguments, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "nansum", "mean"])
+@pytest.mark.parametrize("into", [torch.float64, torch.int64, torch.uint8])
+def test_a_sum_is_of_the_dtype_of_its_out(name, into):
+    def computed(device):
+        x = torch.tensor([[1.7, -2.6, 0.3], [0.6, 0.7, 100.1]], device=device)
+        out = torch.empty(0, dtype=into, device=device)
+        return getattr(torch, name)(x, 1, out=out).tolist()
+
+    if into != torch.float64 and name in ("nansum", "mean"):
+        return  # refused
+    assert computed("lazy") == pytest.approx(computed("cpu"), rel=1e-15)

@@ -107,7 +107,9 @@ Row::Lowering OpTable::pointwiseLowering(Elementwise f, Operands taken) {
             bool convert = element && !element.isLiteral() &&
                            element.dtype() != DType::Bool;
             byArgument.push_back(convert ? s.cast(element, compute) : element);
-            if (element && taken == Operands::AsStored)
+            if (element && (taken == Operands::AsStored ||
+                            (taken == Operands::FirstAsStored &&
+                             inOrder.empty() && element.dtype() != stored)))
               byArgument.back() = s.rounded(byArgument.back(), stored);
             if (isElement(argument))
               inOrder.push_back(byArgument.back());

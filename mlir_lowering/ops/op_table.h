@@ -71,8 +71,9 @@ struct Row {
 
 /// How a 16-bit float's call takes numbers, and tensors of other dtypes:
 /// as they are, or first rounded to what its own elements are stored as. Eager
-/// does the latter unless the kernel asks for the number, as mul and div do.
-enum class Operands { AsTheyAre, AsStored };
+/// does the latter unless the kernel asks for the number, as mul and div do for
+/// their second operand.
+enum class Operands { AsTheyAre, FirstAsStored, AsStored };
 
 /// One name, or several that share a row.
 struct RowNames {

@@ -244,12 +244,18 @@ static void addArithmetic(OpTable &t) {
         return addScaled(s, e, e.at(1), e.at(0), -1);
       },
       Operands::AsStored);
-  t.pointwise({"aten::mul.Tensor", "aten::mul.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.mul(x, y); });
-  t.pointwise({"aten::div.Tensor", "aten::div.Scalar"},
-              [](Scalar s, Value x, Value y) { return s.div(x, y); });
-  t.pointwise({"aten::div.Tensor_mode", "aten::div.Scalar_mode"}, divMode);
-  t.pointwise({"aten::floor_divide", "aten::floor_divide.Scalar"}, floorDivide);
+  t.pointwise(
+      {"aten::mul.Tensor", "aten::mul.Scalar"},
+      [](Scalar s, Value x, Value y) { return s.mul(x, y); },
+      Operands::FirstAsStored);
+  t.pointwise(
+      {"aten::div.Tensor", "aten::div.Scalar"},
+      [](Scalar s, Value x, Value y) { return s.div(x, y); },
+      Operands::FirstAsStored);
+  t.pointwise({"aten::div.Tensor_mode", "aten::div.Scalar_mode"}, divMode,
+              Operands::FirstAsStored);
+  t.pointwise({"aten::floor_divide", "aten::floor_divide.Scalar"}, floorDivide,
+              Operands::FirstAsStored);
   t.pointwise(
       {"aten::remainder.Tensor", "aten::remainder.Scalar",
        "aten::remainder.Scalar_Tensor"},

@@ -84,3 +84,28 @@ NUMBERS = {
 @pytest.mark.parametrize("program", NUMBERS.values(), ids=NUMBERS)
 def test_a_complex_number_beside_what_is_not_complex(program):
     assert torch.equal(program("lazy").cpu(), program("cpu"))
+
+
+FIRST = {
+    "floor": lambda a, x: a // x,
+    "truncated": lambda a, x: torch.div(a, x, rounding_mode="trunc"),
+    "quotient": lambda a, x: a / x,
+    "product": torch.mul,
+    "sum": lambda a, x: a + x,
+    "difference": lambda a, x: a - x,
+}
+
+
+@pytest.mark.parametrize("program", FIRST.values(), ids=FIRST)
+@pytest.mark.parametrize("first", [2.0**40, 70000.0, 1e-9])
+def test_a_first_number_is_of_the_dtype_of_halves(program, first):
+    """A second one is not: eager's kernels ask for its number."""
+    x = torch.tensor([1.0, -2.0, 0.5, 2.0**-14, 60000.0, 0.0, -1e-7]).half()
+
+    def computed(x):
+        number = torch.tensor(first, dtype=torch.float64).to(x.device)
+        for y in (program(number, x), program(x, number)):
+            yield y.cpu()
+
+    for found, wanted in zip(computed(x.to("lazy")), computed(x), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)

@@ -1,6 +1,6 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Long sums keep the digits that eager's keep, and sums are of the dtype that eager's are."""
+"""Long sums keep the digits that eager's keep, and are of the dtype of eager's."""
 
 import pytest
 import torch

@@ -20,10 +20,13 @@ static llvm::SmallVector<int64_t> reducedDims(const OpCall &op) {
   return op.has("dim") ? op.dims("dim") : allDims(op["self"]);
 }
 
-/// What is added up or multiplied: for a bool, whether each is zero.
+/// What is added up or multiplied: for a bool, whether each is zero; for a
+/// 16-bit float, each as one.
 static Value terms(Emit &e, const OpCall &op) {
   Value x = op["self"];
-  return op.result().dtype == DType::Bool ? e.cast(x, DType::Bool) : x;
+  DType stored = op.result().dtype;
+  bool isCoarse = stored == DType::Bool || computeDType(stored) != stored;
+  return isCoarse ? e.cast(x, stored) : x;
 }
 
 static Value sum(Emit &e, const OpCall &op) {
@@ -64,6 +67,18 @@ static Value prod(Emit &e, const OpCall &op) {
 static void addExtreme(OpTable &t, RowNames names,
                        Value (Emit::*reduce)(Value, Dims, bool)) {
   t.structured(names, [reduce](Emit &e, const OpCall &op) {
+     Value y = (e.*reduce)(op["self"], reducedDims(op), op.flag("keepdim"));
+     return e.narrow(y, op.result());
+   }).anySize();
+}
+
+/// Of no dimensions, an element for an element: any() and all() alone read an
+/// empty list so.
+static void addTruth(OpTable &t, const char *name,
+                     Value (Emit::*reduce)(Value, Dims, bool)) {
+  t.structured(name, [reduce](Emit &e, const OpCall &op) {
+     if (op.has("dim") && op.integers("dim").empty())
+       return e.cast(e.cast(op["self"], DType::Bool), op.result().dtype);
      Value y = (e.*reduce)(op["self"], reducedDims(op), op.flag("keepdim"));
      return e.narrow(y, op.result());
    }).anySize();
@@ -240,10 +255,10 @@ void addReduceOps(OpTable &t) {
   t.structured({"aten::prod", "aten::prod.dim_int"}, prod).anySize();
   addExtreme(t, {"aten::amax", "aten::max"}, &Emit::reduceMax);
   addExtreme(t, {"aten::amin", "aten::min"}, &Emit::reduceMin);
-  addExtreme(t, {"aten::any", "aten::any.dim", "aten::any.dims"},
-             &Emit::reduceAny);
-  addExtreme(t, {"aten::all", "aten::all.dim", "aten::all.dims"},
-             &Emit::reduceAll);
+  addExtreme(t, {"aten::any", "aten::any.dim"}, &Emit::reduceAny);
+  addExtreme(t, {"aten::all", "aten::all.dim"}, &Emit::reduceAll);
+  addTruth(t, "aten::any.dims", &Emit::reduceAny);
+  addTruth(t, "aten::all.dims", &Emit::reduceAll);
   addExtremeWithIndex(t, "aten::max.dim", /*max=*/true);
   addExtremeWithIndex(t, "aten::min.dim", /*max=*/false);
   addArgExtreme(t, "aten::argmax", /*max=*/true);

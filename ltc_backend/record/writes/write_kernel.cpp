@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/writes/write_kernel.h"
+#include "ltc_backend/record/writes/dtype_of_out.h"
 
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
@@ -24,8 +25,6 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/FunctionalTensorWrapper.h>
 
-#include <set>
-
 namespace ltc::backend {
 namespace functional = at::functionalization;
 using c10::IValue;
@@ -34,23 +33,6 @@ using c10::IValue;
 /// into what resize_() gives; others lay out what they resize as a result.
 static bool resizesRowMajor(const c10::OperatorHandle &op) {
   return op.hasTag(at::Tag::generated) || op.schema().name().ends_with("_copy");
-}
-
-/// Where the dtype stands that a sum or the like along dimensions is of: in
-/// eager, that of `out` unless it is given.
-static std::optional<size_t> dtypeFromOut(const c10::OperatorHandle &op) {
-  static const auto *names = new std::set<std::string>{
-      "aten::mean", "aten::nansum", "aten::prod", "aten::sum"};
-  const c10::FunctionSchema &schema = op.schema();
-  std::optional<int> dtype = schema.argumentIndexWithName("dtype");
-  if (!dtype || !schema.arguments().back().is_out() ||
-      !schema.argumentIndexWithName("dim") || !names->count(schema.name()))
-    return std::nullopt;
-  return size_t(*dtype);
-}
-
-static bool isInexact(const at::Tensor &tensor) {
-  return tensor.is_floating_point() || tensor.is_complex();
 }
 
 /// In eager, what out= resizes shows other places of its storage. Here it gets
@@ -159,9 +141,7 @@ private:
 struct WriteKernel final : OverStock {
   explicit WriteKernel(const c10::OperatorHandle &op)
       : OverStock(op), check(op), rowMajor(resizesRowMajor(op)),
-        isCopy(op.schema().name() == "aten::copy_"), dtype(dtypeFromOut(op)),
-        takesAnyDtype(op.schema().name() == "aten::sum" ||
-                      op.schema().name() == "aten::prod") {}
+        isCopy(op.schema().name() == "aten::copy_"), dtype(op) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     const auto &schema = op.schema().arguments();
@@ -169,11 +149,8 @@ struct WriteKernel final : OverStock {
       return;
     auto arguments = torch::jit::last(*stack, schema.size());
     checkDevices(op, arguments);
-    if (dtype && arguments[*dtype].isNone() &&
-        (takesAnyDtype || (isInexact(arguments[0].toTensor()) &&
-                           isInexact(arguments.back().toTensor()))))
-      torch::jit::peek(*stack, *dtype, schema.size()) =
-          arguments.back().toTensor().scalar_type();
+    if (dtype.wasCalled(*stack))
+      return;
     if (isCopy)
       checkCopy(arguments[0].toTensor(), arguments[1].toTensor());
     if (auto call = check(arguments))
@@ -200,8 +177,7 @@ struct WriteKernel final : OverStock {
   }
   WriteCheck check;
   bool rowMajor, isCopy;
-  std::optional<size_t> dtype; ///< among the arguments
-  bool takesAnyDtype;
+  DtypeOfOut dtype;
 };
 } // namespace
 

@@ -22,6 +22,7 @@
 #include "ltc_backend/record/ops/batch_norm.h"
 #include "ltc_backend/record/ops/ctc_loss.h"
 #include "ltc_backend/record/ops/custom_op.h"
+#include "ltc_backend/record/ops/det.h"
 #include "ltc_backend/record/ops/fake_quantize.h"
 #include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/ops/group_norm.h"
@@ -160,6 +161,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerLinalgValues(*aten);
   registerAttention();
   registerLstm();
+  registerDet();
   registerFakeQuantize();
   aten->impl("native_batch_norm",
              CppFunction::makeFromBoxedFunction<&batchNorm>());

@@ -17,6 +17,7 @@
 #include "ltc_backend/kernels/lstm_cell.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/watched.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/lstm_native.h>
@@ -282,14 +283,6 @@ bool isRegular(const Tensor &input, TensorList hx, TensorList params,
     return tensor.scalar_type() == type && tensor.device() == input.device();
   };
   return std::ranges::all_of(hx, fits) && std::ranges::all_of(params, fits);
-}
-
-/// Whether someone differentiates forward, transforms or watches: then by ops.
-bool isWatched(const Tensor &tensor) {
-  constexpr c10::DispatchKeySet keys{c10::DispatchKey::FuncTorchGradWrapper,
-                                     c10::DispatchKey::FuncTorchBatched,
-                                     c10::DispatchKey::Python};
-  return tensor.key_set().has_any(keys) || tensor._fw_grad(0).defined();
 }
 
 /// Whether the sizes of one layer's parameters go with each other.

@@ -104,7 +104,9 @@ static void registerRecorder(torch::Library &library,
     if (!isRecorded(op, name))
       return;
     registerRecordKernel(library, name, opInfo(op));
-    if (op.hasKernelForDispatchKey(DispatchKey::Functionalize))
+    // Copies of views are laid out in another way than their meta kernels say.
+    if (op.hasKernelForDispatchKey(DispatchKey::Functionalize) ||
+        op.schema().name().ends_with("_copy"))
       return;
     // To a device without a kernel, what is composite too is nothing else.
     bool overAutograd =

@@ -76,17 +76,21 @@ public:
          std::shared_ptr<Completion> completion,
          WaitHabit::Duration sinceLaunch);
   bool isShort() const override {
-    return bound->threads.isShort(launcher, hasPool());
+    return bound->threads.isShort(expected(), hasPool());
   }
   void queued() override {
     ++state.inFlight;
     bound->habit.add(completion, sinceLaunch);
-    launcher = {bound->habit.untilWaiting(), bound->habit.beside()};
+    launcher = expected();
   }
   void run(bool borrows) override;
 
 private:
   static bool hasPool();
+  /// By the habit so far. Under the queue's lock.
+  Launcher expected() const {
+    return {bound->habit.untilWaiting(), bound->habit.beside()};
+  }
   FailurePtr failedInput() const;
   /// Says once a loop who waits for whom, if that is logged.
   void measureLoop();

@@ -1,4 +1,4 @@
-//===- ops/det.cpp - Gradients of gradients of determinants ---------------===//
+//===- ops/det.cpp - Gradients of determinants ----------------------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -23,9 +23,11 @@ import torch
 # The libraries are built against this PyTorch's C++ interface.
 _TORCH = "2.13"
 
-# PyTorch has a kernel for these that asks no fallback, and makes other graphs than
-# ours: the first of them would be compiled again as the second.
+# PyTorch has a kernel for these that asks no fallback, and is another than ours: a
+# factory's first graph would be compiled again as its second, and the first tensor
+# that moves to the device would lose its strides.
 _FACTORIES = [
+    ("_to_copy", ""),
     ("arange", ""),
     ("arange", "start"),
     ("arange", "start_step"),

@@ -36,6 +36,22 @@ print((torch.arange(4., device="lazy") * 2).sum().item())
     assert done.stderr == ""
 
 
+def test_the_first_tensor_that_moves_keeps_its_strides(run_python):
+    done = run_python("""
+import torch
+x = torch.arange(6.).reshape(2, 3).requires_grad_()
+y = x.t().to("lazy", torch.float64)
+print(y.stride(), y.tolist())
+y.sum().backward()
+print(x.grad.tolist())
+""")
+    assert done.stdout == (
+        "(1, 3) [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]\n"
+        "[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]\n"
+    )
+    assert done.stderr == ""
+
+
 def test_import_torch_loads_a_small_library_alone(run_python):
     done = run_python(
         LOADED

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Long sums keep the digits that eager's keep, and are of the dtype of eager's."""
 
+import itertools
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -190,11 +192,17 @@ def test_running_sums_are_eagers_bit_for_bit(shape, dtype):
             assert torch.equal(found.double().signbit(), wanted.double().signbit())
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "nansum"])
-@pytest.mark.parametrize("of", [torch.float32, torch.int8, torch.int64])
+COUNTED = itertools.product(
+    ["sum", "prod", "nansum"], [torch.float32, torch.int8, torch.int64]
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    # Eager's nansum of floats has no kernel for it.
+    [pair for pair in COUNTED if pair != ("nansum", torch.float32)],
+)
 def test_bools_are_made_before_they_are_counted(name, of):
-    if name == "nansum" and of == torch.float32:
-        return  # eager's has no kernel for it
     x = torch.tensor([[-1.0, 1.0, 0.0], [0.5, -2.5, 0.3]]).to(of)
     counted = getattr(torch, name)
     for arguments in ((x[:, :2],), (x[:, :2], 1), (x, 1)):

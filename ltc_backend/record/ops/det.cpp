@@ -129,10 +129,11 @@ void registerDet() {
   autogradLibrary().impl("linalg_det", linalgDet);
   // The wrappers of torch.func's transforms, of all devices, have the last key.
   for (DispatchKey key :
-       {DispatchKey::AutogradLazy, DispatchKey::AutogradOther})
+       {DispatchKey::AutogradLazy, DispatchKey::AutogradOther}) {
+    torch::Library *library = makeLibrary("aten", key);
     for (const char *name : {"_linalg_det", "_linalg_slogdet"})
-      implementBoxed<OfDense>(*makeLibrary("aten", key), name, atenOp(name),
-                              key);
+      implementBoxed<OfDense>(*library, name, atenOp(name), key);
+  }
 }
 
 } // namespace ltc::backend

@@ -238,6 +238,7 @@ LogicalResult approximateMath(ModuleOp module) {
   patterns.add<Approximate<math::ErfOp>>(context, unary<longErf>, 64);
   addLogarithms(patterns);
   addTrigonometry(patterns);
+  addArcs(patterns);
   addPowers(patterns);
   addLongTrigonometry(patterns);
   addLongPowers(patterns);

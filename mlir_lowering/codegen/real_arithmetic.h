@@ -105,6 +105,7 @@ mlir::Value finishPower(Real &f, mlir::Value x, mlir::Value y,
 
 void addLogarithms(mlir::RewritePatternSet &patterns);
 void addTrigonometry(mlir::RewritePatternSet &patterns);
+void addArcs(mlir::RewritePatternSet &patterns);
 void addPowers(mlir::RewritePatternSet &patterns);
 /// sin, cos and tan; pow, exp2 and remainders, in f64.
 void addLongTrigonometry(mlir::RewritePatternSet &patterns);

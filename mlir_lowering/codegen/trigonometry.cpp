@@ -1,4 +1,4 @@
-//===- trigonometry.cpp - Sines, tangents and their inverses ----*- C++ -*-===//
+//===- trigonometry.cpp - Sine, cosine, tan in f32 -------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -151,92 +151,6 @@ Value tan(Real &f, ValueRange x) {
   return f.select(f.equal(x[0], 0.0), x[0], f.convert(result));
 }
 
-constexpr double kHalfPi = 0x1.921fb6p0, kHalfPiRest = -0x1.777a5cp-25;
-
-/// asin(x) for |x| <= 5/8: from there on pi/2 less the other is no larger.
-Value asinNear(Real &f, Value x, Value s) {
-  Value p =
-      f.polynomial(s, {0.16666691f, 0.0749849007f, 0.0449576601f, 0.0273092985f,
-                       0.0380330943f, -0.0243987795f, 0.0645965561f});
-  return f.add(f.mul(f.mul(x, s), p), x);
-}
-
-/// asin(x), or for a larger x the half of acos(x), asin(sqrt((1 - |x|) / 2)).
-struct Arc {
-  Value isNear, value;
-};
-Arc arcOf(Real &f, Value x) {
-  Value size = f.abs(x);
-  Value isNear = f.less(size, 0.625);
-  Value half = f.mul(f.sub(f.constant(1.0), size), f.constant(0.5));
-  Value s = f.select(isNear, f.mul(x, x), half);
-  Value from = f.select(isNear, x, f.sqrt(half));
-  return {isNear, asinNear(f, from, s)};
-}
-
-Value asin(Real &f, ValueRange x) {
-  Arc arc = arcOf(f, x[0]);
-  Value twice = f.add(arc.value, arc.value);
-  Value far = f.sub(f.constant(kHalfPi), f.sub(twice, f.constant(kHalfPiRest)));
-  Value result = f.select(arc.isNear, arc.value, f.withSign(far, x[0]));
-  return f.select(f.equal(x[0], 0.0), x[0], result);
-}
-
-Value acos(Real &f, ValueRange x) {
-  Arc arc = arcOf(f, x[0]);
-  Value twice = f.add(arc.value, arc.value);
-  Value behind =
-      f.sub(f.constant(2 * kHalfPi), f.sub(twice, f.constant(2 * kHalfPiRest)));
-  Value near =
-      f.sub(f.constant(kHalfPi), f.sub(arc.value, f.constant(kHalfPiRest)));
-  return f.select(arc.isNear, near, f.select(f.less(x[0], 0.0), behind, twice));
-}
-
-/// The angle of (x, y), both not negative, in [0, pi/2].
-Value angleOf(Real &f, Value y, Value x) {
-  Value far = f.greater(y, f.mul(x, f.constant(2.41421356)));
-  Value middle = f.greater(y, f.mul(x, f.constant(0.6)));
-  Value over = f.select(far, f.negate(x), f.select(middle, f.sub(y, x), y));
-  Value under = f.select(far, y, f.select(middle, f.add(y, x), x));
-  auto base = [&](double turn) {
-    Value none = f.constant(0.0);
-    return f.select(far, f.constant(turn),
-                    f.select(middle, f.constant(turn / 2), none));
-  };
-  Value a = f.div(over, under), s = f.mul(a, a);
-  Value p =
-      f.polynomial(s, {-0.333333284f, 0.199996531f, -0.142774656f, 0.110168703f,
-                       -0.0850004107f, 0.055451829f, -0.0207484365f});
-  Value arc = f.add(f.mul(f.mul(a, s), p), a);
-  return f.add(base(kHalfPi), f.add(arc, base(kHalfPiRest)));
-}
-
-Value atan(Real &f, ValueRange x) {
-  Value angle = angleOf(f, f.abs(x[0]), f.constant(1.0));
-  angle = f.withSign(angle, x[0]);
-  return f.select(f.equal(x[0], 0.0), x[0], angle);
-}
-
-Value atan2(Real &f, ValueRange operands) {
-  Value y = f.abs(operands[0]), x = f.abs(operands[1]);
-  // Equal infinities, and two zeros, have no quotient. Sums of large numbers
-  // overflow; of small ones the comparisons would be too coarse.
-  Value infinite = f.both(f.equal(y, kInfinity), f.equal(x, kInfinity));
-  Value zero = f.both(f.equal(y, 0.0), f.equal(x, 0.0));
-  Value large = f.either(f.greater(y, 0x1p126), f.greater(x, 0x1p126));
-  Value small = f.both(f.less(y, 0x1p-60), f.less(x, 0x1p-60));
-  Value scale = f.select(small, f.constant(0x1p60), f.constant(1.0));
-  scale = f.select(large, f.constant(0.25), scale);
-  Value one = f.constant(1.0);
-  Value height = f.select(infinite, one, f.mul(y, scale));
-  Value width = f.select(f.either(infinite, zero), one, f.mul(x, scale));
-  Value angle = angleOf(f, height, width);
-  Value behind =
-      f.sub(f.constant(2 * kHalfPi), f.sub(angle, f.constant(2 * kHalfPiRest)));
-  Value backwards = f.less(f.withSign(one, operands[1]), 0.0);
-  return f.withSign(f.select(backwards, behind, angle), operands[0]);
-}
-
 } // namespace
 
 void addTrigonometry(RewritePatternSet &patterns) {
@@ -244,10 +158,6 @@ void addTrigonometry(RewritePatternSet &patterns) {
   patterns.add<Approximate<math::SinOp>>(context, sin);
   patterns.add<Approximate<math::CosOp>>(context, cos);
   patterns.add<Approximate<math::TanOp>>(context, tan);
-  patterns.add<Approximate<math::AsinOp>>(context, asin);
-  patterns.add<Approximate<math::AcosOp>>(context, acos);
-  patterns.add<Approximate<math::AtanOp>>(context, atan);
-  patterns.add<Approximate<math::Atan2Op>>(context, atan2);
 }
 
 } // namespace ltc::compiler

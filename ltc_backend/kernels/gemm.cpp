@@ -15,18 +15,17 @@
 //   a kernel: such a block and one panel, which the processor's caches hold
 //
 // Rows of `a` are read by oneDNN's kernel where they lie. A block whose columns
-// are dense is copied, and multiplied by multiplyBlock().
+// are dense is copied, and multiplied by multiplyBlock(). Few rows times a
+// matrix by columns are few_rows.cpp's.
 //
 //===----------------------------------------------------------------------===//
 #include "gemm.h"
 
 #include "block_product.h"
+#include "few_rows.h"
 #include "for_ranges.h"
 #include "pack.h"
 #include "scratch.h"
-
-#include <ATen/native/CPUBlas.h>
-#include <fbgemm/Utils.h>
 
 namespace ltc::backend {
 namespace {
@@ -37,8 +36,6 @@ constexpr int64_t kBlockRows = 64, kPassDepth = 1024, kPassCols = 2048;
 /// Of a block of `a` that lies by columns, what the first-level cache can hold
 /// of it while a panel passes.
 constexpr int64_t kColumnDepth = 256;
-/// Of the rows of `a` that are turned over whole.
-constexpr int64_t kLongest = 16 * kPassDepth;
 
 void add(const MatrixView &addend, Rows<float> to) {
   for (int64_t r = 0; r < addend.rows; ++r) {
@@ -135,33 +132,6 @@ private:
   int64_t groups = 1; ///< of panels: so many tasks has a block
 };
 
-/// Few rows times a matrix by columns, as a layer's weight is: b' a' is made,
-/// which reads every weight once, where it lies, and turned over by blocks.
-void multiplyFewRows(const MatrixView &a, const MatrixView &b,
-                     const MatrixView &addend, Rows<float> c) {
-  static thread_local Scratch scratch;
-  float *turned = scratch.reserve(a.rows * a.cols);
-  pack(a.transposed(), turned, a.rows);
-  auto multiply = [&](int64_t begin, int64_t end) {
-    alignas(64) float block[kBlockRows * kPanelCols];
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t col = i * kBlockRows, cols = std::min(kBlockRows, b.cols - col);
-      at::native::cpublas::brgemm(cols, a.rows, a.cols, b.colStride, a.rows,
-                                  a.rows, false, b.at(0, col), turned, block);
-      Rows<float> out{c.data + col, c.stride};
-      if (addend.data == c.data) {
-        add({block, a.rows, cols, 1, a.rows}, out);
-        continue;
-      }
-      fbgemm::transpose_simd<float>(cols, a.rows, block, a.rows, out.data,
-                                    out.stride);
-      if (addend.data)
-        add(addend.block(0, col, a.rows, cols), out);
-    }
-  };
-  forRanges(at::ceil_div(b.cols, kBlockRows), multiply);
-}
-
 bool hasUnitStride(const MatrixView &m) {
   bool rowMajor = m.colStride == 1 && m.rowStride >= m.cols;
   bool columnMajor = m.rowStride == 1 && m.colStride >= m.rows;
@@ -180,17 +150,18 @@ bool blockKernelPays() {
 }
 
 bool gemmPays(const MatrixView &a, const MatrixView &b) {
-  // Of few rows the other way is faster, but for what it takes to get going.
+  // Of few rows packing takes longer than ATen, but for what that takes to get
+  // going.
   constexpr int64_t kSmall = 1 << 12;
-  bool enoughRows =
-      a.rows >= 8 || (a.rows >= 2 && a.rows * a.cols * b.cols <= kSmall);
+  bool enoughRows = isForFewRows(a, b) || a.rows >= 8 ||
+                    (a.rows >= 2 && a.rows * a.cols * b.cols <= kSmall);
   return blockKernelPays() && enoughRows && b.cols >= 4 && a.cols >= 4 &&
          hasUnitStride(a) && hasUnitStride(b);
 }
 
 void gemm(const MatrixView &a, const MatrixView &b, const MatrixView &addend,
           Rows<float> c) {
-  if (b.colStride != 1 && a.rows <= kPanelCols && a.cols <= kLongest)
+  if (isForFewRows(a, b))
     return multiplyFewRows(a, b, addend, c);
   bool inPlace = addend.data == c.data;
   for (int64_t col = 0; col < b.cols; col += kPassCols)

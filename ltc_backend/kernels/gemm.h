@@ -25,8 +25,8 @@ namespace ltc::backend {
 LTC_API bool blockKernelPays();
 
 /// Whether gemm() is the faster way to `c = a b` on this processor: one of the
-/// two strides of each operand is 1, and the sizes are no vector's, nor, where
-/// the product is not small, few rows.
+/// two strides of each operand is 1, and where `b` lies by rows, `a` has not
+/// one row, nor, where the product is not small, few.
 LTC_API bool gemmPays(const MatrixView &a, const MatrixView &b);
 
 /// c = a b + addend. The addend is c's shape (a bias has rowStride 0), or null

@@ -60,6 +60,11 @@ TEST(Gemm, MultipliesEveryLayout) {
   for (auto [m, k, n] : {std::tuple{8, 4, 4},
                          {2, 4, 5},
                          {4, 16, 16},
+                         {1, 100, 37},
+                         {3, 33, 4},
+                         {5, 15, 66},
+                         {7, 300, 131},
+                         {8, 64, 64},
                          {63, 65, 1},
                          {64, 1024, 64},
                          {65, 1025, 129},
@@ -74,15 +79,17 @@ TEST(Gemm, MultipliesEveryLayout) {
 }
 
 TEST(Gemm, AddsABiasOrAMatrix) {
-  at::Tensor a = matrix(70, 1100, false), b = matrix(1100, 90, true);
-  for (const at::Tensor &addend :
-       {at::randn({90}), at::randn({70, 1}), at::randn({70, 90}),
-        at::randn({90, 70}).t(), at::randn({1, 1})})
-    expectClose(product(a, b, addend), a, b, addend);
+  for (int64_t rows : {70, 5}) {
+    at::Tensor a = matrix(rows, 1100, false), b = matrix(1100, 90, true);
+    for (const at::Tensor &addend :
+         {at::randn({90}), at::randn({rows, 1}), at::randn({rows, 90}),
+          at::randn({90, rows}).t(), at::randn({1, 1})})
+      expectClose(product(a, b, addend), a, b, addend);
+  }
 }
 
 TEST(Gemm, AddsToWhatIsThere) {
-  for (auto [m, k] : {std::pair{200, 1300}, {20, 300}}) {
+  for (auto [m, k] : {std::pair{200, 1300}, {20, 300}, {3, 77}}) {
     at::Tensor a = matrix(m, k, true), b = matrix(k, 90, true);
     at::Tensor c = at::randn({m, 90}), before = c.clone();
     gemm(operand(a), operand(b), operand(c), {c.mutable_data_ptr<float>(), 90});
@@ -91,25 +98,29 @@ TEST(Gemm, AddsToWhatIsThere) {
 }
 
 TEST(Gemm, CarriesWhatIsNotFinite) {
-  at::Tensor a = at::ones({64, 64}), b = at::ones({64, 64});
-  a[3][5] = std::numeric_limits<float>::infinity();
-  b[7][9] = std::numeric_limits<float>::quiet_NaN();
-  at::Tensor c = product(a, b);
-  EXPECT_TRUE(at::equal(c.isnan().nonzero().select(1, 1),
-                        at::full({64}, 9, at::kLong)));
-  EXPECT_EQ(c.isinf().sum().item<int64_t>(), 63);
+  for (int64_t rows : {64, 4}) {
+    at::Tensor a = at::ones({rows, 70}), b = at::ones({64, 70}).t();
+    a[3][69] = std::numeric_limits<float>::infinity();
+    b[7][9] = std::numeric_limits<float>::quiet_NaN();
+    at::Tensor c = product(a, b);
+    EXPECT_TRUE(at::equal(c.isnan().nonzero().select(1, 1),
+                          at::full({rows}, 9, at::kLong)));
+    EXPECT_EQ(c.isinf().sum().item<int64_t>(), 63);
+  }
 }
 
 TEST(Gemm, IsTheSameOnAnyNumberOfThreads) {
-  at::Tensor a = matrix(200, 1500, true), b = matrix(1500, 200, false);
-  at::Tensor bias = at::randn({200});
-  at::set_num_threads(1);
-  noteThreadCount();
-  at::Tensor alone = product(a, b, bias);
-  at::set_num_threads(4);
-  noteThreadCount();
-  for (int round = 0; round < 20; ++round)
-    EXPECT_TRUE(at::equal(product(a, b, bias), alone));
+  for (int64_t rows : {200, 5}) {
+    at::Tensor a = matrix(rows, 1500, true), b = matrix(1500, 200, rows == 5);
+    at::Tensor bias = at::randn({200});
+    at::set_num_threads(1);
+    noteThreadCount();
+    at::Tensor alone = product(a, b, bias);
+    at::set_num_threads(4);
+    noteThreadCount();
+    for (int round = 0; round < 20; ++round)
+      EXPECT_TRUE(at::equal(product(a, b, bias), alone));
+  }
 }
 
 TEST(Gemm, LeavesVectorsAndOddStridesToATen) {

@@ -144,8 +144,6 @@ private:
     copy_tensor_metadata(&other, this, version, allowChange);
     if (isLate)
       setNotTaken(*this);
-    refresh_numel();
-    refresh_contiguous();
   }
 
   /// The value's sizes and strides, in memory of this tensor's own.

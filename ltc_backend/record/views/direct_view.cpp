@@ -99,9 +99,12 @@ at::Tensor takeDirectly(const ViewOp &op, const at::Tensor &self,
   Geometry to(from);
   if (!show(to, *known...))
     return {};
-  auto meta = makeMeta(op, *known...);
   // Of what shows all of self as it is, nothing is ever recorded.
-  at::Tensor view = to == from ? shareStorage(self) : makeView(self, to, meta);
+  const bool isAll = to == from;
+  std::shared_ptr<OwnViewMeta> meta;
+  if (!isAll || forAutograd)
+    meta = makeMeta(op, *known...);
+  at::Tensor view = isAll ? shareStorage(self) : makeView(self, to, meta);
   if (!view.defined())
     return {};
   if (forAutograd)
@@ -251,9 +254,14 @@ void addSeveral(torch::Library &library, const char *name, const char *overload,
 void addDetach(torch::Library &library) {
   const ViewOp &op = viewOp("detach", "");
   auto kernel = [&op](c10::DispatchKeySet keys, const at::Tensor &self) {
-    if (op.takesDirectly(self) && self.is_inference())
+    if (op.takesDirectly(self) && self.is_inference()) {
+      using Version = c10::VariableVersion;
+      auto version = c10::InferenceMode::is_enabled()
+                         ? Version(Version::DISABLED)
+                         : Version(/*version=*/0);
       return at::Tensor(self.unsafeGetTensorImpl()->shallow_copy_and_detach(
-          c10::VariableVersion(/*version=*/0), true));
+          std::move(version), true));
+    }
     if (op.takesDirectly(self))
       return shareStorage(self);
     return takeStock(op, keys, {IValue(self)}).toTensor();

@@ -42,6 +42,13 @@ Hash128 CallReader::readValues() {
   return hasher.finish();
 }
 
+std::shared_ptr<const CallShape> CallReader::findShape() {
+  Hash128 key = readValues();
+  if (info.random && !havePassed(info, key, operands))
+    return nullptr;
+  return info.findCall(key);
+}
+
 void CallReader::uploadHostTensors() {
   for (auto &[position, tensor] : hostTensors)
     operands[position] = {std::make_shared<DataNode>(upload(tensor, device))};

@@ -70,9 +70,8 @@ public:
   /// With the lock of `device`'s pending list.
   Hash128 readValues();
   /// readValues(), and what is known of such a call.
-  std::shared_ptr<const CallShape> findShape() {
-    return info.findCall(readValues());
-  }
+  /// Null if numbers of a random op are still to be checked.
+  std::shared_ptr<const CallShape> findShape();
   /// Fills in the operands that are on the host. Without a lock.
   void uploadHostTensors();
 

@@ -13,23 +13,21 @@
 #include "ltc_backend/record/wrapper.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
-#include <c10/core/impl/TorchDispatchModeTLS.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 namespace ltc::backend {
 using c10::DispatchKey;
 
-static bool isUnwatched(const OpInfo &info) {
-  return info.fallbackReason.empty() && !info.factors &&
-         !c10::impl::TorchDispatchModeTLS::any_modes_set() &&
-         !customOpsWait.load(std::memory_order_relaxed);
+/// Any TorchDispatchMode has the dispatcher include this key.
+static bool isWatchedByMode() {
+  return c10::impl::tls_local_dispatch_key_set().included_.has(
+      DispatchKey::Python);
 }
 
 bool isOrdinary(const OpInfo &info) {
-  return !info.random && isUnwatched(info);
-}
-
-bool isOrdinaryDraw(const OpInfo &info, c10::ArrayRef<c10::IValue> numbers) {
-  return isUnwatched(info) && drawsSeedOnly(info, numbers);
+  return info.fallbackReason.empty() && !info.factors &&
+         !(info.random && isRngEager()) && !isWatchedByMode() &&
+         !customOpsWait.load(std::memory_order_relaxed);
 }
 
 static bool isReadable(const CallReader &call) {
@@ -161,7 +159,8 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call,
   SourceId source = currentSource();
   PendingList &list = pendingList(call.device);
   // To be destroyed without the lock.
-  c10::SmallVector<torch::lazy::Value, 1> old(selves.size());
+  c10::SmallVector<torch::lazy::Value, 1> old;
+  old.reserve(selves.size());
   std::unique_lock lock(list.mutex);
   std::shared_ptr<const CallShape> shape = call.findShape();
   if (!shape || !(isOfTheirTypes || keepsTypes(*shape, call, selves.size())))
@@ -170,8 +169,7 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call,
   for (size_t i = 0; i < selves.size(); ++i) {
     if (!selves[i])
       continue;
-    old[i] = torch::lazy::Value(node, i);
-    exchange(list, *selves[i], old[i]);
+    exchange(list, *selves[i], old.emplace_back(node, i));
   }
   bool full = isFull(list);
   lock.unlock();

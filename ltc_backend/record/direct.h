@@ -26,20 +26,6 @@ namespace ltc::backend {
 /// op that record() does more for than to add a node, and none that a
 /// TorchDispatchMode is to see.
 bool isOrdinary(const OpInfo &info);
-/// The same for an op that draws random numbers, by those that it is given.
-bool isOrdinaryDraw(const OpInfo &info, c10::ArrayRef<c10::IValue> numbers);
-
-template <typename T> c10::IValue numberOf(const T &value) {
-  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, at::Scalar>)
-    return value;
-  else
-    return {};
-}
-template <typename... Args>
-bool isOrdinaryCall(const OpInfo &info, const Args &...arguments) {
-  return info.random ? isOrdinaryDraw(info, {numberOf(arguments)...})
-                     : isOrdinary(info);
-}
 
 inline bool isFunctionalLazy(const at::Tensor &tensor) {
   constexpr c10::DispatchKeySet ours{c10::DispatchKey::Functionalize,

@@ -41,7 +41,7 @@ public:
                         Parameter<Args>... arguments) {
     std::array<at::Tensor, Count> results;
     bool isLeft = autograd && (isTracked(arguments) || ...);
-    if (!isLeft && isNext(keys) && isOrdinaryCall(info, arguments...)) {
+    if (!isLeft && isNext(keys) && isOrdinary(info)) {
       CallReader call(info, arguments...);
       if (recordDirectly(call, results))
         return asResult(std::move(results));
@@ -114,7 +114,7 @@ void registerRecordKernel(torch::Library &library, const char *name,
                           const OpInfo &info) {
   auto register_ = [&]<typename... Args>(Takes<Args...>) {
     auto kernel = [&info](Parameter<Args>... arguments) {
-      if (isOrdinaryCall(info, arguments...) && !isCalledByHandler()) {
+      if (isOrdinary(info) && !isCalledByHandler()) {
         CallReader call(info, CallReader::Makes(), arguments...);
         if (at::Tensor result = recordMaker(call); result.defined())
           return isWrappedHere() ? makeNewWrapper(result) : result;

@@ -73,12 +73,15 @@ void checkSlice(const at::Tensor &slice, const at::Tensor &source);
 /// random.cpp: with rng=eager, runs a random op on the CPU with the generator
 /// that eager would use. False: the caller records it with a seed.
 bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack);
+bool isRngEager();
 /// random.cpp: throws what eager says of the numbers that a random op is given,
-/// such as a standard deviation below zero.
-void checkNumbers(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
-/// random.cpp: whether those of an op that draws have passed that before, and
-/// nothing but a seed is drawn here.
-bool drawsSeedOnly(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
+/// such as a standard deviation below zero. `key` is the call's.
+void checkNumbers(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments,
+                  Hash128 key, const OpNode::Operands &operands);
+/// random.cpp: whether the numbers that are operands have passed that before.
+/// Others are part of the key, and have if the call has been met.
+bool havePassed(const OpInfo &info, Hash128 key,
+                const OpNode::Operands &operands);
 uint64_t drawSeed(const std::optional<at::Generator> &generator);
 
 /// source_frame.cpp: the user's line for the op that is being recorded.

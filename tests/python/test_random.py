@@ -210,6 +210,30 @@ print(torch.rand(4, device="lazy:1").tolist())
     assert len(lines) == 4 and len(set(lines)) == 1
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (lambda z: z.geometric_(0.5), lambda z: z.geometric_(2.0)),
+        (lambda z: z.normal_(0.5, 2), lambda z: z.normal_(0.5, -2)),
+        (lambda z: z.uniform_(2, 3), lambda z: z.uniform_(3, 2)),
+        (lambda z: z.bernoulli_(0.5), lambda z: z.bernoulli_(2.0)),
+        (lambda z: z.random_(2, 9), lambda z: z.random_(9, 2)),
+    ],
+    ids=["geometric", "normal", "uniform", "bernoulli", "random"],
+)
+def test_numbers_are_checked_after_others_have_passed(right, wrong):
+    z = torch.zeros(6, device="lazy")
+    for _ in range(2):
+        right(z)
+        z.exponential_(2.0)  # may have the number that others may not
+    with pytest.raises(RuntimeError) as eager:
+        wrong(torch.zeros(6))
+    for _ in range(2):
+        with pytest.raises(RuntimeError) as lazy:
+            wrong(z)
+        assert str(lazy.value).splitlines()[0] == str(eager.value).splitlines()[0]
+
+
 def test_a_lazy_generator_is_a_generator():
     made = torch.Generator("lazy").manual_seed(3)
     assert isinstance(made, torch.Generator)

@@ -102,37 +102,40 @@ static KeySet &passedCalls() {
   return *passed;
 }
 
-/// None if the call has no numbers.
-static std::optional<Hash128> keyOfNumbers(const OpInfo &info,
-                                           c10::ArrayRef<IValue> arguments) {
-  Hasher hasher;
+static bool isNumber(const Operand &operand) { return !operand.node; }
+
+static Hash128 keyOfNumbers(const OpInfo &info, Hash128 call,
+                            const OpNode::Operands &operands) {
+  Hasher hasher(call);
   hasher.add(uint64_t(reinterpret_cast<uintptr_t>(&info)));
+  for (const Operand &operand : operands)
+    if (isNumber(operand))
+      hasher.add(operand.bits);
+  return hasher.finish();
+}
+
+bool havePassed(const OpInfo &info, Hash128 key,
+                const OpNode::Operands &operands) {
+  return std::ranges::none_of(operands, isNumber) ||
+         passedCalls().contains(keyOfNumbers(info, key, operands));
+}
+
+void checkNumbers(const OpInfo &info, c10::ArrayRef<IValue> arguments,
+                  Hash128 key, const OpNode::Operands &operands) {
   bool any = false, isBetween = info.name.starts_with("aten::random.") ||
                                 info.name.starts_with("aten::randint_like");
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (info.arguments[i].lifts(arguments[i]) ||
-        (isBetween && arguments[i].isInt())) {
-      addAttribute(hasher.add(i), arguments[i]);
-      any = true;
-    }
-  return any ? std::optional(hasher.finish()) : std::nullopt;
+    any |= info.arguments[i].lifts(arguments[i]) ||
+           (isBetween && arguments[i].isInt());
+  if (any)
+    callOnStandIns(info.handle, replaceAll(arguments, nothingOnCpu));
+  passedCalls().insert(keyOfNumbers(info, key, operands));
 }
 
-void checkNumbers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
-  auto key = keyOfNumbers(info, arguments);
-  if (!key || passedCalls().contains(*key))
-    return;
-  callOnStandIns(info.handle, replaceAll(arguments, nothingOnCpu));
-  passedCalls().insert(*key);
-}
-
-bool drawsSeedOnly(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
-  auto key = keyOfNumbers(info, arguments);
-  return settings().rng != "eager" && (!key || passedCalls().contains(*key));
-}
+bool isRngEager() { return settings().rng == "eager"; }
 
 bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack) {
-  if (settings().rng != "eager")
+  if (!isRngEager())
     return false;
   auto arguments = torch::jit::last(stack, info.arguments.size());
   if (info.name == "aten::native_dropout") {

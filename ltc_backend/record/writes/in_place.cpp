@@ -77,8 +77,7 @@ public:
   void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     auto values = torch::jit::last(*stack, arguments);
-    if (isOwn(values[0].toTensor()) &&
-        (info.random ? isOrdinaryDraw(info, values) : isOrdinary(info))) {
+    if (isOwn(values[0].toTensor()) && isOrdinary(info)) {
       CallReader call(info, values);
       if (updateDirectly(values[0].toTensor(), call))
         return torch::jit::drop(*stack, arguments - 1);
@@ -89,7 +88,7 @@ public:
   template <typename... Args>
   at::Tensor &unboxed(c10::DispatchKeySet keys, at::Tensor &self,
                       const Args &...rest) {
-    if (isOwn(self) && isOrdinaryCall(info, self, rest...)) {
+    if (isOwn(self) && isOrdinary(info)) {
       CallReader call(info, self, rest...);
       if (updateDirectly(self, call))
         return self;

@@ -165,3 +165,49 @@ def test_checkpoint_replays_in_the_same_dtype(reentrant):
     y.float().sum().backward()
     assert seen == [True, True]
     assert x.grad.tolist() == [[8.0] * 4] * 4
+
+
+@pytest.mark.parametrize("later", [torch.enable_grad, torch.no_grad])
+@pytest.mark.parametrize("first", [torch.no_grad, torch.inference_mode])
+def test_a_cast_without_gradients_serves_calls_with_them(first, later):
+    def gradient(device):
+        weight = torch.linspace(-1, 1, 16).view(4, 4).to(device).requires_grad_()
+        x = torch.ones(4, 4, device=device)
+        with torch.autocast(device):
+            with first():
+                teacher = x @ weight
+            with later():
+                middle = x @ weight
+            student = x @ weight
+        (student - teacher * 2).float().square().sum().backward()
+        assert middle.requires_grad == (later is torch.enable_grad)
+        return weight.grad.cpu()
+
+    assert torch.equal(gradient("lazy"), gradient("cpu"))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: torch.zeros_like(x).addmm_(x, x),
+        lambda x: torch.zeros_like(x)[:, 1:].addmm_(x, x[:, 1:]),
+        lambda x: torch.zeros_like(x)[None].baddbmm_(x[None], x[None]),
+        lambda x: torch.mm(x, x, out=torch.empty_like(x)),
+        lambda x: torch.bmm(x[None], x[None], out=torch.empty_like(x[None])),
+        lambda x: torch.prod(x, 0, out=torch.empty_like(x[0])),
+    ],
+)
+def test_what_writes_casts_nothing(write):
+    x = torch.linspace(-1, 1, 16).view(4, 4) / 3
+    with torch.autocast("cpu"):
+        expected = write(x)
+    for _ in range(3):  # the first call and its repetitions go other ways
+        with torch.autocast("lazy"):
+            actual = write(x.to("lazy")).cpu()
+        torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_what_is_not_of_the_written_dtype_is_refused_in_a_region():
+    x = torch.ones(2, 2, device="lazy")
+    with torch.autocast("lazy"), pytest.raises(RuntimeError, match="dtype"):
+        x.index_copy_(0, torch.arange(2, device="lazy"), x.bfloat16())

@@ -82,6 +82,10 @@ public:
       if (known != casts.end())
         return known->second.second;
     }
+    if (c10::InferenceMode::is_enabled())
+      return leaf.to(to);
+    // One that is made without gradients may serve calls with them.
+    at::AutoGradMode withGradients(true);
     Tensor made = leaf.to(to); // without the lock: may want the GIL
     std::lock_guard lock(mutex);
     // Holding the leaf keeps its address from being used again.
@@ -149,7 +153,7 @@ public:
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet,
                   torch::jit::Stack *stack) {
-    c10::impl::ExcludeDispatchKeyGuard noAutocast(kKey);
+    NoAutocast noAutocast;
     size_t count = op.schema().arguments().size();
     auto arguments = torch::jit::last(*stack, count);
     ScalarType to = policy == Policy::Float32  ? at::kFloat

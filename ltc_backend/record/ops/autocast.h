@@ -8,10 +8,18 @@
 
 #include "ltc/types.h"
 
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 namespace ltc::backend {
 
 /// Registers a casting kernel for each op that autocast casts on the CPU.
 void registerAutocast();
+
+/// While it lives, calls of this thread cast nothing: in kernels that do a call
+/// by others, of which eager's makes none.
+struct NoAutocast : c10::impl::ExcludeDispatchKeyGuard {
+  NoAutocast() : ExcludeDispatchKeyGuard(c10::DispatchKey::AutocastXLA) {}
+};
 
 /// Switches autocast of lazy tensors on this thread. PyTorch keeps no autocast
 /// state for lazy: ours is XLA's, its dtype and its dispatch key.

@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/unboxed.h"
 #include "ltc_backend/record/untracked.h"
@@ -112,6 +113,7 @@ private:
     if (resolvedMathBits(handle, keys, *stack)) [[unlikely]]
       return;
 
+    NoAutocast noAutocast;
     bool isView = !functional::unsafeGetFunctionalWrapper(self)->isBaseTensor();
     check(torch::jit::last(*stack, arguments), isView);
     if (isView && wroteToPlaces(handle, *stack)) [[unlikely]]

@@ -11,6 +11,7 @@
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/views/math_bits.h"
@@ -144,6 +145,7 @@ struct WriteKernel final : OverStock {
         isCopy(op.schema().name() == "aten::copy_"), dtype(op) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    NoAutocast noAutocast;
     const auto &schema = op.schema().arguments();
     if (resolvedMathBits(op, keys, *stack)) [[unlikely]]
       return;

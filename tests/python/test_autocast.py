@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """torch.autocast('lazy') casts what autocast casts on the CPU."""
 
+import re
+
 import parity
 import pytest
 import torch
@@ -211,3 +213,20 @@ def test_what_is_not_of_the_written_dtype_is_refused_in_a_region():
     x = torch.ones(2, 2, device="lazy")
     with torch.autocast("lazy"), pytest.raises(RuntimeError, match="dtype"):
         x.index_copy_(0, torch.arange(2, device="lazy"), x.bfloat16())
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 2, 1), (2, 1), (1, 1)])
+@pytest.mark.parametrize("region", HALVES)
+def test_halves_are_joined_where_eager_joins_them(order, region):
+    def run(device):
+        dtypes = torch.float32, torch.bfloat16, torch.float16
+        with torch.autocast(device, dtype=region):
+            return torch.cat([torch.ones(2, dtype=dtypes[i]).to(device) for i in order])
+
+    try:
+        expected = run("cpu")
+    except RuntimeError as error:
+        with pytest.raises(RuntimeError, match=re.escape(str(error).split("\n")[0])):
+            run("lazy")
+    else:
+        assert run("lazy").dtype == expected.dtype

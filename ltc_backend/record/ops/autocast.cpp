@@ -132,15 +132,14 @@ template <typename Visit> void forEachTensor(c10::IValue &value, Visit visit) {
 }
 
 ScalarType widestOf(c10::ArrayRef<c10::IValue> arguments) {
-  ScalarType widest = lowerPrecision();
+  ScalarType lower = lowerPrecision(), widest = lower;
   for (c10::IValue argument : arguments)
     forEachTensor(argument, [&](const Tensor &tensor) {
-      if (isEligible(tensor)) {
-        ScalarType type = tensor.scalar_type();
-        TORCH_CHECK(type == at::kFloat || type == lowerPrecision(),
-                    "autocast to ", lowerPrecision(), " cannot promote ", type);
-        if (type == at::kFloat)
-          widest = type;
+      if (isEligible(tensor) && widest != at::kFloat) {
+        widest = tensor.scalar_type();
+        TORCH_CHECK(
+            widest == at::kFloat || widest == lower,
+            "Unexpected floating ScalarType in at::autocast::prioritize");
       }
       return tensor;
     });

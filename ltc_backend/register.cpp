@@ -158,9 +158,9 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerQuestions(*aten);
   registerLinalgCheck(*aten);
   registerCtcLoss(*aten);
-  registerCheckedValues(*aten);
-  registerGroupNorm(*aten);
-  registerLinalgValues(*aten);
+  registerCheckedValues(*aten, *functionalize);
+  registerGroupNorm(*functionalize);
+  registerLinalgValues(*functionalize);
   registerAttention();
   registerLstm();
   registerDet();

@@ -1,11 +1,12 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Views in and out of inference mode are, and allow, what eager's do."""
+"""Inference mode gives what eager gives, and views are and allow what eager's do."""
 
 import itertools
 
 import pytest
 import torch
+import torch.nn.functional as F
 from repeated import MODES
 
 VIEWS = {
@@ -99,3 +100,39 @@ def test_copies_of_inference_tensors_count_where_eagers_do(copy, taken):
         yield tried(lambda: y.add_(1).tolist()), tried(lambda: y._version), x.tolist()
 
     assert list(program("lazy")) == list(program("cpu"))
+
+
+def attention(x, **arguments):
+    return F.scaled_dot_product_attention(x, x, x, **arguments)
+
+
+COMPOSED = {
+    "attention": attention,
+    "causal": lambda x: attention(x, is_causal=True),
+    "four dimensions": lambda x: attention(x[None], scale=0.3),
+    "group_norm": lambda x: F.group_norm(x, 2),
+    "svdvals": torch.linalg.svdvals,
+    "eigvalsh": torch.linalg.eigvalsh,
+    "nanquantile": lambda x: x.nanquantile(x[0, 0, :2].abs(), dim=1, keepdim=True),
+    "quantile.out": lambda x: torch.quantile(x, 0.3, dim=1, out=x.new_empty(0)),
+    "ctc_loss": lambda x: F.ctc_loss(
+        x.log_softmax(2),
+        torch.ones(4, 1, device=x.device).long(),
+        torch.full((4,), 2, device=x.device),
+        torch.ones(4, device=x.device).long(),
+    ),
+}
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("name", COMPOSED)
+def test_what_is_taken_apart_in_a_way_of_its_own(name, autocast):
+    def run(device):
+        x = torch.linspace(-1, 1, 32).sin().view(2, 4, 4).to(device)
+        with torch.autocast(device, enabled=autocast), torch.inference_mode():
+            return COMPOSED[name](x)
+
+    expected, actual = run("cpu"), run("lazy")
+    assert (actual.dtype, actual.stride()) == (expected.dtype, expected.stride())
+    rtol = 1e-5 if expected.dtype == torch.float32 else 1e-2
+    torch.testing.assert_close(actual.cpu(), expected, rtol=rtol, atol=rtol)

@@ -57,7 +57,8 @@ static Tensor &quantileInto(const Tensor &self, const Tensor &q,
   return stock(self, checkedQuantiles(q), dim, keepdim, interpolation, out);
 }
 
-void registerCheckedValues(torch::Library &library) {
+void registerCheckedValues(torch::Library &library,
+                           torch::Library &functionalize) {
   using Quantile = Tensor (*)(const Tensor &, const Tensor &,
                               std::optional<int64_t>, bool, c10::string_view);
   using Into =
@@ -66,7 +67,7 @@ void registerCheckedValues(torch::Library &library) {
   torch::Library *autograd =
       makeLibrary("aten", c10::DispatchKey::AutogradLazy);
   library.impl("one_hot", oneHot);
-  for (torch::Library *each : {&library, autograd}) {
+  for (torch::Library *each : {&functionalize, autograd}) {
     each->impl("quantile",
                quantile<static_cast<Quantile>(at::native::quantile)>);
     each->impl("nanquantile",

@@ -11,7 +11,9 @@
 namespace ltc::backend {
 
 /// Composite ops that read a value, on the CPU alone, to refuse a bad one:
-/// their check becomes part of the graph. `library` is aten's on the Lazy key.
-void registerCheckedValues(torch::Library &library);
+/// their check becomes part of the graph. `library` is aten's on the Lazy key,
+/// `functionalize` on that one.
+void registerCheckedValues(torch::Library &library,
+                           torch::Library &functionalize);
 
 } // namespace ltc::backend

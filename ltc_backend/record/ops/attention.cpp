@@ -67,12 +67,11 @@ static Tensor attention(const Tensor &query, const Tensor &key,
 
 void registerAttention() {
   using c10::DispatchKey;
-  for (DispatchKey key : {DispatchKey::Lazy, DispatchKey::AutogradLazy}) {
-    torch::Library *library = makeLibrary("aten", key);
-    library->impl("scaled_dot_product_attention", attention);
-    if (key == DispatchKey::Lazy)
-      library->impl("_fused_sdp_choice", fusedSdpChoice);
-  }
+  for (DispatchKey key :
+       {DispatchKey::Functionalize, DispatchKey::AutogradLazy})
+    makeLibrary("aten", key)->impl("scaled_dot_product_attention", attention);
+  makeLibrary("aten", DispatchKey::Lazy)
+      ->impl("_fused_sdp_choice", fusedSdpChoice);
 }
 
 } // namespace ltc::backend

@@ -171,9 +171,9 @@ void registerCtcLoss(torch::Library &library) {
            torch::dispatch(c10::DispatchKey::CPU, backward));
   own.impl("ctc_loss_backward",
            torch::dispatch(c10::DispatchKey::Meta, backwardShapes));
-  library.impl("ctc_loss.Tensor", composite);
-  makeLibrary("aten", c10::DispatchKey::AutogradLazy)
-      ->impl("ctc_loss.Tensor", composite);
+  for (c10::DispatchKey key :
+       {c10::DispatchKey::Functionalize, c10::DispatchKey::AutogradLazy})
+    makeLibrary("aten", key)->impl("ctc_loss.Tensor", composite);
   library.impl("_ctc_loss", recordForward<at::IntArrayRef>);
   library.impl("_ctc_loss.Tensor", recordForward<const Tensor &>);
   library.impl("_ctc_loss_backward", recordBackward<at::IntArrayRef>);

@@ -11,7 +11,7 @@
 namespace ltc::backend {
 
 /// The composite kernel keeps channels_last for a list of devices. `library` is
-/// aten's on the Lazy key.
+/// aten's on the Functionalize key.
 void registerGroupNorm(torch::Library &library);
 
 } // namespace ltc::backend

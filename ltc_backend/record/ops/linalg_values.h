@@ -10,7 +10,8 @@
 
 namespace ltc::backend {
 
-/// Singular values and eigenvalues. `library` is aten's on the Lazy key.
+/// Singular values and eigenvalues. `library` is aten's on the Functionalize
+/// key.
 void registerLinalgValues(torch::Library &library);
 
 } // namespace ltc::backend

@@ -418,6 +418,10 @@ def test_layout_that_meta_kernels_miss(op, layout):
     assert program("lazy") == program("cpu")
 
 
+def test_layout_of_nonzero_static():
+    same(lambda device: torch.nonzero_static(numbers(device, 2, 3), size=4).view(-1))
+
+
 def test_layout_of_gradients():
     def program(device):
         linear = torch.nn.Linear(4, 3, device=device)

@@ -47,6 +47,7 @@ static bool isListed(const OpInfo &info) {
       "aten::native_batch_norm",
       "aten::native_group_norm",
       "aten::native_layer_norm",
+      "aten::nonzero_static",
       "aten::pixel_shuffle",
       "aten::pixel_unshuffle",
       "aten::soft_margin_loss"};

@@ -7,6 +7,7 @@ import itertools
 import parity
 import pytest
 import torch
+from torch.nn.functional import binary_cross_entropy
 from torch.testing._internal.opinfo.core import BinaryUfuncInfo
 
 DTYPES = (
@@ -109,3 +110,16 @@ def test_a_first_number_is_of_the_dtype_of_halves(program, first):
 
     for found, wanted in zip(computed(x.to("lazy")), computed(x), strict=True):
         torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("weight", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_the_weight_of_a_loss_is_no_operand_of_it(weight, reduction):
+    def program(device):
+        x, y = torch.linspace(0.1, 0.9, 8).bfloat16().view(2, 4).to(device)
+        x.requires_grad_()
+        weights = torch.arange(1.0, 5).to(weight).to(device)
+        loss = binary_cross_entropy(x, y, weights, reduction=reduction)
+        return loss.detach().cpu(), torch.autograd.grad(loss.sum(), x)[0].cpu()
+
+    torch.testing.assert_close(program("lazy"), program("cpu"))

@@ -394,6 +394,10 @@ LIKE_THE_CPU = {
     "pow": lambda x: torch.pow(2.0, x),
     "hardswish": functional.hardswish,
     "hardtanh": functional.hardtanh,
+    "bce": lambda x: functional.binary_cross_entropy(
+        x.sigmoid(), x.detach().abs().contiguous(), reduction="none"
+    ),
+    "reflection_pad2d": lambda x: functional.pad(x, (1,) * 4, "reflect"),
     "reflection_pad3d": lambda x: functional.pad(x, (1,) * 6, "reflect"),
     "replication_pad3d": lambda x: functional.pad(x, (1,) * 6, "replicate"),
     "conv_transpose3d": lambda x: functional.conv_transpose3d(x[None], x[:, None]),

@@ -225,3 +225,17 @@ def test_of_equal_calls_the_one_that_failed_is_named():
     wanted = test_of_equal_calls_the_one_that_failed_is_named.__code__.co_firstlineno
     assert caught.value.line == wanted + 4
     del first
+
+
+def test_a_check_for_errors_is_of_the_matrix():
+    """Not of the zeros that the CPU's kernel is asked about shapes with."""
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    for found, wanted in zip(
+        torch.linalg.lu_factor_ex(x.to("lazy"), check_errors=True),
+        torch.linalg.lu_factor_ex(x, check_errors=True),
+        strict=True,
+    ):
+        torch.testing.assert_close(found.cpu(), wanted)
+    refused = torch.linalg.lu_factor_ex(singular("lazy"), check_errors=True)
+    with pytest.raises(RuntimeError, match="is zero and using it on lu_solve"):
+        refused.LU.cpu()

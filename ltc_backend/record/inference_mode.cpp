@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/inference_mode.h"
 
+#include "ltc_backend/library.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
@@ -106,7 +107,20 @@ static void registerComposite(torch::Library &library, const char *name,
     implementBoxed<CompositeKernel>(library, name, op);
 }
 
+/// Whether `self.data = from` can be: for dense devices, neither bits nor the
+/// keys that tensors of inference mode lack make a difference.
+static bool isOfOneKind(const at::Tensor &self, const at::Tensor &from) {
+  constexpr DispatchKeySet passing =
+      kMathBits | c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+  return self.unsafeGetTensorImpl()->has_compatible_shallow_copy_type(
+      (from.key_set() - passing) | (self.key_set() & passing));
+}
+
 void registerForInferenceMode(torch::Library &library) {
+  // A composite op.
+  const char *asked = "_has_compatible_shallow_copy_type";
+  makeLibrary("aten", DispatchKey::AutogradLazy)->impl(asked, isOfOneKind);
+  library.impl(asked, isOfOneKind);
   forEachAtenOp([&](const OperatorHandle &op, const char *name) {
     bool isFunctionalised =
         op.hasKernelForDispatchKey(DispatchKey::Functionalize);

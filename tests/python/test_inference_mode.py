@@ -136,3 +136,37 @@ def test_what_is_taken_apart_in_a_way_of_its_own(name, autocast):
     assert (actual.dtype, actual.stride()) == (expected.dtype, expected.stride())
     rtol = 1e-5 if expected.dtype == torch.float32 else 1e-2
     torch.testing.assert_close(actual.cpu(), expected, rtol=rtol, atol=rtol)
+
+
+def of(kind, device, *shape):
+    made = torch.ones(shape, device=device)
+    with torch.inference_mode(kind == "of inference mode"):
+        return torch.nn.Parameter(made) if kind == "parameter" else made * 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["ordinary", "parameter", "of inference mode"])
+@pytest.mark.parametrize("other", ["ordinary", "of inference mode"])
+def test_data_of_the_other_mode(mode, kind, other):
+    def program(device):
+        x, data = of(kind, device, 2), of(other, device, 3)
+        with MODES[mode]():
+            x.data = data
+        facts = x.is_inference(), x.requires_grad
+        with torch.inference_mode():
+            x.add_(1)
+        return facts, x.tolist(), data.tolist()
+
+    assert program("lazy") == program("cpu")
+
+
+def test_lazy_modules_get_their_parameters():
+    def program(device):
+        torch.manual_seed(0)
+        layer = torch.nn.LazyLinear(3).to(device)
+        with torch.inference_mode():
+            shape = layer(torch.ones(2, 4, device=device)).shape
+        facts = layer.weight.is_inference(), layer.weight.requires_grad
+        return shape, facts, layer.weight.shape
+
+    assert program("lazy") == program("cpu")

@@ -7,7 +7,6 @@
 #include "ltc_backend/record/views/math_bits.h"
 
 #include "ltc_backend/backend.h"
-#include "ltc_backend/library.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
@@ -165,13 +164,6 @@ private:
 };
 } // namespace
 
-/// Whether `self.data = from` can be: for dense devices, bits make no
-/// difference.
-static bool isOfOneKind(const Tensor &self, const Tensor &from) {
-  return self.unsafeGetTensorImpl()->has_compatible_shallow_copy_type(
-      (from.key_set() - kMathBits) | (self.key_set() & kMathBits));
-}
-
 /// A copy is another name for the value, and nothing below is asked for it.
 static void registerClone(torch::Library &library) {
   using Format = std::optional<at::MemoryFormat>;
@@ -217,9 +209,6 @@ void registerMathBits(torch::Library &library) {
                              DispatchKey::Negative);
   registerClone(library);
   implementBoxed<CopyKernel>(library, "copy_", atenOp("copy_"));
-  // A composite op.
-  makeLibrary("aten", DispatchKey::AutogradLazy)
-      ->impl("_has_compatible_shallow_copy_type", isOfOneKind);
 }
 
 } // namespace ltc::backend

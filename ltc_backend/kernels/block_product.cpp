@@ -34,6 +34,7 @@ struct Tile {
   int64_t depth;
   BlockLeft a;
   const float *b;
+  int64_t bStride;
   bool accumulate;
   Rows<float> c;
   const float *soon; ///< to prefetch: a line of each row, `soonStride` apart
@@ -56,7 +57,7 @@ template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Tile &at) {
           sum[r][v] += a[r * stride] *
                        *reinterpret_cast<const InMemory *>(b + v * kLineFloats);
       a += at.a.depthStride;
-      b += kPanelCols;
+      b += at.bStride;
       soon += at.soonStride;
     }
   }
@@ -128,6 +129,7 @@ void multiplyBlock(const BlockProduct &of) {
     Tile tile{of.depth,
               of.a,
               of.b,
+              of.bStride,
               of.accumulate,
               {of.c.row(row), of.c.stride},
               fetches ? of.prefetch.data + i * of.prefetch.lineStride : of.b,

@@ -39,7 +39,8 @@ struct BlockProduct {
   int64_t rows, cols; ///< of `c`; at most kPanelCols columns
   int64_t depth;      ///< columns of `a` in each piece
   BlockLeft a;
-  const float *b; ///< a panel of as many rows as `a` has columns
+  const float *b; ///< as many rows, of whole vectors, as `a` has columns
+  int64_t bStride = kPanelCols; ///< of them
   bool accumulate;
   Rows<float> c;
   Prefetch prefetch; ///< what to bring near meanwhile

@@ -1,17 +1,19 @@
-//===- few_rows.cpp - Few rows times a matrix by columns ------------------===//
+//===- few_rows.cpp - Few rows times a large matrix -----------------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A tile is the dot products of some rows with four columns, in which one load
-// of a weight serves all the rows. The next four are brought near meanwhile:
-// columns are too short for the processor to see where they go on.
+// By columns, a tile is the dot products of some rows with four columns, in
+// which one load of a weight serves all the rows. The next four are brought
+// near meanwhile: columns are too short for the processor to see where they go
+// on. By rows, the sums go to and fro.
 //
 //===----------------------------------------------------------------------===//
 #include "few_rows.h"
 
+#include "block_product.h"
 #include "for_ranges.h"
 #include "pack.h"
 #include "scratch.h"
@@ -23,7 +25,8 @@
 namespace ltc::backend {
 namespace {
 
-constexpr int64_t kMostRows = 64, kTileRows = 6, kTaskCols = 64;
+constexpr int64_t kMostByColumns = 64, kMostByRows = 16;
+constexpr int64_t kTileRows = 6, kTaskCols = 64;
 constexpr int kLanes = 16, kCols = 4;
 /// Elements of `a`, which every task reads: a second-level cache and more.
 constexpr int64_t kLargest = 1 << 19;
@@ -128,15 +131,8 @@ void multiplyCols(Rows<const float> a, int64_t rows, const MatrixView &b,
   }
 }
 
-} // namespace
-
-bool isForFewRows(const MatrixView &a, const MatrixView &b) {
-  return b.colStride != 1 && b.cols >= kCols && a.rows <= kMostRows &&
-         a.rows * a.cols <= kLargest;
-}
-
-void multiplyFewRows(const MatrixView &a, const MatrixView &b,
-                     const MatrixView &addend, Rows<float> c) {
+void multiplyByColumns(const MatrixView &a, const MatrixView &b,
+                       const MatrixView &addend, Rows<float> c) {
   static thread_local Scratch scratch;
   // Rows a power of two apart would share few lines of the cache.
   const int64_t stride = a.cols + kLanes;
@@ -145,7 +141,7 @@ void multiplyFewRows(const MatrixView &a, const MatrixView &b,
   Rows<const float> rows{copied, stride};
   forRanges(at::ceil_div(b.cols, kTaskCols), [&](int64_t begin, int64_t end) {
     // A last tile of less than kCols columns begins before the task's.
-    alignas(64) float room[kMostRows][kCols + kTaskCols];
+    alignas(64) float room[kMostByColumns][kCols + kTaskCols];
     for (int64_t i = begin; i < end; ++i) {
       Span cols{i * kTaskCols, std::min((i + 1) * kTaskCols, b.cols)};
       multiplyCols(rows, a.rows, b, cols, {&room[0][kCols], kCols + kTaskCols});
@@ -160,6 +156,69 @@ void multiplyFewRows(const MatrixView &a, const MatrixView &b,
       }
     }
   });
+}
+
+/// The product as multiplyBlock() has it, of rows of `b` that are read where
+/// they lie, a few at a time: so many streams the processor follows.
+void multiplyByRows(const MatrixView &a, const MatrixView &b, Span cols,
+                    bool accumulate, Rows<float> c) {
+  constexpr int64_t kDeep = 16;
+  static thread_local Scratch scratch;
+  // A vector that would reach past the end of the rows is copied.
+  const int64_t whole = cols.end - cols.size() % kLanes;
+  float *rest = nullptr;
+  if (whole < cols.end) {
+    rest = scratch.reserve(b.rows * kLanes);
+    pack(b.block(0, whole, b.rows, cols.end - whole), rest, kLanes);
+  }
+  for (int64_t k = 0; k < b.rows; k += kDeep) {
+    auto multiply = [&](Span some, const float *from, int64_t stride) {
+      multiplyBlock({.rows = a.rows,
+                     .cols = some.size(),
+                     .depth = std::min(kDeep, b.rows - k),
+                     .a = {a.at(0, k), a.rowStride, a.colStride},
+                     .b = from,
+                     .bStride = stride,
+                     .accumulate = accumulate || k > 0,
+                     .c = {c.data + some.begin, c.stride},
+                     .prefetch = {}});
+    };
+    for (int64_t col = cols.begin; col < whole; col += kPanelCols)
+      multiply({col, std::min(col + kPanelCols, whole)}, b.at(k, col),
+               b.rowStride);
+    if (rest)
+      multiply({whole, cols.end}, rest + k * kLanes, kLanes);
+  }
+}
+
+void multiplyByRows(const MatrixView &a, const MatrixView &b,
+                    const MatrixView &addend, Rows<float> c) {
+  constexpr int64_t kWide = 256;
+  const bool inPlace = addend.data == c.data;
+  forRanges(at::ceil_div(b.cols, kWide), [&](int64_t begin, int64_t end) {
+    Span cols{begin * kWide, std::min(end * kWide, b.cols)};
+    multiplyByRows(a, b, cols, inPlace, c);
+    for (int64_t r = 0; addend.data && !inPlace && r < a.rows; ++r)
+      for (int64_t j = cols.begin; j < cols.end; ++j)
+        c.row(r)[j] += *addend.at(r, j);
+  });
+}
+
+} // namespace
+
+bool isForFewRows(const MatrixView &a, const MatrixView &b) {
+  if (b.colStride == 1)
+    return a.rows >= 2 && a.rows <= kMostByRows;
+  return b.cols >= kCols && a.rows <= kMostByColumns &&
+         a.rows * a.cols <= kLargest;
+}
+
+void multiplyFewRows(const MatrixView &a, const MatrixView &b,
+                     const MatrixView &addend, Rows<float> c) {
+  if (b.colStride == 1)
+    multiplyByRows(a, b, addend, c);
+  else
+    multiplyByColumns(a, b, addend, c);
 }
 
 } // namespace ltc::backend

@@ -1,4 +1,4 @@
-//===- few_rows.h - Few rows times a matrix by columns ----------*- C++ -*-===//
+//===- few_rows.h - Few rows times a large matrix ---------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,14 +10,14 @@
 
 namespace ltc::backend {
 
-/// Whether `b` lies by columns, as a layer's weight does, and `a` has so few
-/// rows that memory decides how long the product takes, or nearly so; `b` has 4
-/// columns or more.
+/// Whether `a` has so few rows that memory decides how long the product takes,
+/// or nearly so, and packing `b` would take longer. One row times rows is left
+/// to ATen.
 bool isForFewRows(const MatrixView &a, const MatrixView &b);
 
 /// gemm() of these. Every weight is read once, where it lies. Scratch stays
-/// with the thread that calls: as much as `a` needs. For processors with
-/// hasBlockProduct().
+/// with the threads: as much as `a` needs, or 16 columns of `b`. For processors
+/// with hasBlockProduct().
 void multiplyFewRows(const MatrixView &a, const MatrixView &b,
                      const MatrixView &addend, Rows<float> c);
 

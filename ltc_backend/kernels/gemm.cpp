@@ -15,8 +15,8 @@
 //   a kernel: such a block and one panel, which the processor's caches hold
 //
 // Rows of `a` are read by oneDNN's kernel where they lie. A block whose columns
-// are dense is copied, and multiplied by multiplyBlock(). Few rows times a
-// matrix by columns are few_rows.cpp's.
+// are dense is copied, and multiplied by multiplyBlock(). Products of few rows
+// are few_rows.cpp's.
 //
 //===----------------------------------------------------------------------===//
 #include "gemm.h"
@@ -150,13 +150,8 @@ bool blockKernelPays() {
 }
 
 bool gemmPays(const MatrixView &a, const MatrixView &b) {
-  // Of few rows packing takes longer than ATen, but for what that takes to get
-  // going.
-  constexpr int64_t kSmall = 1 << 12;
-  bool enoughRows = isForFewRows(a, b) || a.rows >= 8 ||
-                    (a.rows >= 2 && a.rows * a.cols * b.cols <= kSmall);
-  return blockKernelPays() && enoughRows && b.cols >= 4 && a.cols >= 4 &&
-         hasUnitStride(a) && hasUnitStride(b);
+  return blockKernelPays() && (a.rows >= 8 || isForFewRows(a, b)) &&
+         b.cols >= 4 && a.cols >= 4 && hasUnitStride(a) && hasUnitStride(b);
 }
 
 void gemm(const MatrixView &a, const MatrixView &b, const MatrixView &addend,

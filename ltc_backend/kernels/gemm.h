@@ -25,8 +25,8 @@ namespace ltc::backend {
 LTC_API bool blockKernelPays();
 
 /// Whether gemm() is the faster way to `c = a b` on this processor: one of the
-/// two strides of each operand is 1, and where `b` lies by rows, `a` has not
-/// one row, nor, where the product is not small, few.
+/// two strides of each operand is 1, `b` is no vector, and `a` is none where
+/// `b` lies by rows.
 LTC_API bool gemmPays(const MatrixView &a, const MatrixView &b);
 
 /// c = a b + addend. The addend is c's shape (a bias has rowStride 0), or null

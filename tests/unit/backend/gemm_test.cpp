@@ -110,9 +110,10 @@ TEST(Gemm, CarriesWhatIsNotFinite) {
 }
 
 TEST(Gemm, IsTheSameOnAnyNumberOfThreads) {
-  for (int64_t rows : {200, 5}) {
-    at::Tensor a = matrix(rows, 1500, true), b = matrix(1500, 200, rows == 5);
-    at::Tensor bias = at::randn({200});
+  for (auto [rows, right] :
+       {std::pair{200, false}, {200, true}, {5, false}, {5, true}}) {
+    at::Tensor a = matrix(rows, 1500, true), b = matrix(1500, 700, right);
+    at::Tensor bias = at::randn({700});
     at::set_num_threads(1);
     noteThreadCount();
     at::Tensor alone = product(a, b, bias);

@@ -78,7 +78,8 @@ static Value mseSlope(Scalar s, const OpCall &op, Value x, Value y) {
 
 static Value smoothL1(Scalar s, const OpCall &op, Value x, Value y) {
   Steps kept = stepsIf(s, op, DType::F16);
-  Value z = s.abs(kept(s.sub(x, y))), beta = s.cast(op["beta"], z.dtype());
+  Value z = s.abs(kept(s.sub(x, y)));
+  Value beta = kept(s.cast(op["beta"], z.dtype()));
   Value inner = s.div(kept(s.mul(kept(s.mul(0.5, z)), z)), beta);
   return s.select(s.lt(z, beta), inner, s.sub(z, s.mul(0.5, beta)));
 }
@@ -89,7 +90,8 @@ static Value smoothL1Slope(Scalar s, const OpCall &op, Value x, Value y) {
 
 static Value huber(Scalar s, const OpCall &op, Value x, Value y) {
   Steps kept = stepsIf(s, op, DType::BF16);
-  Value z = s.abs(kept(s.sub(x, y))), delta = s.cast(op["delta"], z.dtype());
+  Value z = s.abs(kept(s.sub(x, y)));
+  Value delta = kept(s.cast(op["delta"], z.dtype()));
   Value outer = kept(s.sub(z, kept(s.mul(0.5, delta))));
   return s.select(s.le(z, delta), s.mul(kept(s.mul(0.5, z)), z),
                   s.mul(delta, outer));

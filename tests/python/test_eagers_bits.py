@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 
 def random(*shape):
@@ -39,3 +40,21 @@ def test_a_power_of_float16_is_no_root(exponent):
 def test_a_product_and_a_sum_round_once(dtype, value):
     x, y = random(2, 1000).to(dtype)
     check(lambda x, y: torch.addcmul(x, y, x, value=value), x, y)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("border", [1.3, 0.37])
+@pytest.mark.parametrize("kind", ["huber", "smooth_l1"])
+def test_the_border_of_a_loss_is_rounded_where_eager_rounds_it(dtype, border, kind):
+    def loss(x, y):
+        if kind == "huber":
+            return F.huber_loss(x, y, reduction="none", delta=border)
+        return F.smooth_l1_loss(x, y, reduction="none", beta=border)
+
+    def slope(x, y):
+        x = x.requires_grad_()
+        return torch.autograd.grad(loss(x, y).sum(), x)[0]
+
+    x, y = random(2, 1000).to(dtype)
+    check(loss, x, y)
+    check(slope, x.clone(), y)

@@ -144,16 +144,14 @@ void multiplyByColumns(const MatrixView &a, const MatrixView &b,
     alignas(64) float room[kMostByColumns][kCols + kTaskCols];
     for (int64_t i = begin; i < end; ++i) {
       Span cols{i * kTaskCols, std::min((i + 1) * kTaskCols, b.cols)};
-      multiplyCols(rows, a.rows, b, cols, {&room[0][kCols], kCols + kTaskCols});
-      for (int64_t r = 0; r < a.rows; ++r) {
-        const float *from = &room[r][kCols];
-        float *to = c.row(r) + cols.begin;
-        if (!addend.data)
-          std::memcpy(to, from, size_t(cols.size()) * sizeof(float));
-        else
-          for (int64_t j = 0; j < cols.size(); ++j)
-            to[j] = from[j] + *addend.at(r, cols.begin + j);
-      }
+      Rows<float> sums{&room[0][kCols], kCols + kTaskCols};
+      multiplyCols(rows, a.rows, b, cols, sums);
+      // It may be `c`.
+      if (addend.data)
+        add(addend.block(0, cols.begin, a.rows, cols.size()), sums);
+      for (int64_t r = 0; r < a.rows; ++r)
+        std::memcpy(c.row(r) + cols.begin, sums.row(r),
+                    size_t(cols.size()) * sizeof(float));
     }
   });
 }
@@ -198,9 +196,9 @@ void multiplyByRows(const MatrixView &a, const MatrixView &b,
   forRanges(at::ceil_div(b.cols, kWide), [&](int64_t begin, int64_t end) {
     Span cols{begin * kWide, std::min(end * kWide, b.cols)};
     multiplyByRows(a, b, cols, inPlace, c);
-    for (int64_t r = 0; addend.data && !inPlace && r < a.rows; ++r)
-      for (int64_t j = cols.begin; j < cols.end; ++j)
-        c.row(r)[j] += *addend.at(r, j);
+    if (addend.data && !inPlace)
+      add(addend.block(0, cols.begin, a.rows, cols.size()),
+          {c.data + cols.begin, c.stride});
   });
 }
 

@@ -37,19 +37,6 @@ constexpr int64_t kBlockRows = 64, kPassDepth = 1024, kPassCols = 2048;
 /// of it while a panel passes.
 constexpr int64_t kColumnDepth = 256;
 
-void add(const MatrixView &addend, Rows<float> to) {
-  for (int64_t r = 0; r < addend.rows; ++r) {
-    const float *from = addend.at(r, 0);
-    float *row = to.row(r);
-    if (addend.colStride == 1)
-      for (int64_t i = 0; i < addend.cols; ++i)
-        row[i] += from[i];
-    else
-      for (int64_t i = 0; i < addend.cols; ++i)
-        row[i] += from[i * addend.colStride];
-  }
-}
-
 /// One pass, of which `a` and `b` have only the inner dimension's part.
 class Pass {
 public:

@@ -21,6 +21,19 @@ void pack(const MatrixView &from, float *to, int64_t stride) {
     std::memcpy(to + r * stride, from.at(r, 0), from.cols * sizeof(float));
 }
 
+void add(const MatrixView &addend, Rows<float> to) {
+  for (int64_t r = 0; r < addend.rows; ++r) {
+    const float *from = addend.at(r, 0);
+    float *row = to.row(r);
+    if (addend.colStride == 1)
+      for (int64_t i = 0; i < addend.cols; ++i)
+        row[i] += from[i];
+    else
+      for (int64_t i = 0; i < addend.cols; ++i)
+        row[i] += from[i * addend.colStride];
+  }
+}
+
 void Panels::pack(const MatrixView &from, int64_t panel) const {
   backend::pack(from.block(0, panel * kPanelCols, rows, width(panel)),
                 at(panel, 0), kPanelCols);

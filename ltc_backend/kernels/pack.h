@@ -19,6 +19,9 @@ namespace ltc::backend {
 /// `to`.
 void pack(const MatrixView &from, float *to, int64_t stride);
 
+/// to += addend, of any strides.
+void add(const MatrixView &addend, Rows<float> to);
+
 /// [begin, end) of a dimension.
 struct Span {
   int64_t begin, end;

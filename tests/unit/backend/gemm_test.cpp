@@ -79,34 +79,38 @@ TEST(Gemm, MultipliesEveryLayout) {
 }
 
 TEST(Gemm, AddsABiasOrAMatrix) {
-  for (int64_t rows : {70, 5}) {
-    at::Tensor a = matrix(rows, 1100, false), b = matrix(1100, 90, true);
-    for (const at::Tensor &addend :
-         {at::randn({90}), at::randn({rows, 1}), at::randn({rows, 90}),
-          at::randn({90, rows}).t(), at::randn({1, 1})})
-      expectClose(product(a, b, addend), a, b, addend);
-  }
+  for (int64_t rows : {70, 5})
+    for (bool right : {false, true}) {
+      at::Tensor a = matrix(rows, 1100, false), b = matrix(1100, 90, right);
+      for (const at::Tensor &addend :
+           {at::randn({90}), at::randn({rows, 1}), at::randn({rows, 90}),
+            at::randn({90, rows}).t(), at::randn({1, 1})})
+        expectClose(product(a, b, addend), a, b, addend);
+    }
 }
 
 TEST(Gemm, AddsToWhatIsThere) {
-  for (auto [m, k] : {std::pair{200, 1300}, {20, 300}, {3, 77}}) {
-    at::Tensor a = matrix(m, k, true), b = matrix(k, 90, true);
-    at::Tensor c = at::randn({m, 90}), before = c.clone();
-    gemm(operand(a), operand(b), operand(c), {c.mutable_data_ptr<float>(), 90});
-    expectClose(c, a, b, before);
-  }
+  for (auto [m, k] : {std::pair{200, 1300}, {20, 300}, {3, 77}})
+    for (bool right : {false, true}) {
+      at::Tensor a = matrix(m, k, true), b = matrix(k, 90, right);
+      at::Tensor c = at::randn({m, 90}), before = c.clone();
+      gemm(operand(a), operand(b), operand(c),
+           {c.mutable_data_ptr<float>(), 90});
+      expectClose(c, a, b, before);
+    }
 }
 
 TEST(Gemm, CarriesWhatIsNotFinite) {
-  for (int64_t rows : {64, 4}) {
-    at::Tensor a = at::ones({rows, 70}), b = at::ones({64, 70}).t();
-    a[3][69] = std::numeric_limits<float>::infinity();
-    b[7][9] = std::numeric_limits<float>::quiet_NaN();
-    at::Tensor c = product(a, b);
-    EXPECT_TRUE(at::equal(c.isnan().nonzero().select(1, 1),
-                          at::full({rows}, 9, at::kLong)));
-    EXPECT_EQ(c.isinf().sum().item<int64_t>(), 63);
-  }
+  for (int64_t rows : {70, 64, 4})
+    for (bool right : {false, true}) {
+      at::Tensor a = at::ones({rows, 70}), b = matrix(70, 64, right).fill_(1);
+      a[3][69] = std::numeric_limits<float>::infinity();
+      b[7][9] = std::numeric_limits<float>::quiet_NaN();
+      at::Tensor c = product(a, b);
+      EXPECT_TRUE(at::equal(c.isnan().nonzero().select(1, 1),
+                            at::full({rows}, 9, at::kLong)));
+      EXPECT_EQ(c.isinf().sum().item<int64_t>(), 63);
+    }
 }
 
 TEST(Gemm, IsTheSameOnAnyNumberOfThreads) {

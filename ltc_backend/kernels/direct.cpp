@@ -8,6 +8,7 @@
 
 #include "../parallel.h"
 #include "attention.h"
+#include "concatenate.h"
 #include "convolution.h"
 #include "gemm.h"
 #include "running_sums.h"
@@ -125,6 +126,10 @@ bool indexPut(const Stack &a, Results r, const at::Generator &) {
   return true;
 }
 
+bool cat(const Stack &a, Results r, const at::Generator &) {
+  return tryConcatenate(a[0].toTensorList(), a[1].toInt(), r[0]);
+}
+
 bool cumsum(const Stack &a, Results r, const at::Generator &) {
   return tryRunningSums(a[0].toTensor(), a[1].toInt(), r[0]);
 }
@@ -205,6 +210,7 @@ DirectCall callOf(std::string_view name) {
       {"aten::bmm", bmm},
       {"aten::addmm", addmm},
       {"aten::baddbmm", baddbmm},
+      {"aten::cat", cat},
       {"aten::cumsum", cumsum},
       {"aten::index_copy", indexCopy},
       {"aten::index_put", indexPut},

@@ -11,6 +11,8 @@
 // x * cos + concat(-x_2, x_1) * sin, are of this form.
 //
 //===----------------------------------------------------------------------===//
+#include "mlir_lowering/optimize/concat.h"
+
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/optimize.h"
 
@@ -25,14 +27,7 @@ using linalg::GenericOp;
 namespace ltc::compiler {
 namespace {
 
-constexpr size_t kMostParts = 4;     // each is a kernel
 constexpr int64_t kShortestRow = 16; // elements that fill a vector
-
-/// Inserts, in order, that fill a new tensor along one dimension.
-struct Concat {
-  SmallVector<tensor::InsertSliceOp> parts;
-  int64_t dim = 0;
-};
 
 /// The only dimension in which a part is smaller than the whole.
 std::optional<int64_t> partialDim(tensor::InsertSliceOp part) {
@@ -55,28 +50,33 @@ std::optional<int64_t> partialDim(tensor::InsertSliceOp part) {
   return found;
 }
 
-std::optional<Concat> concatOf(Value value) {
+} // namespace
+
+std::optional<Concat> concatOf(tensor::InsertSliceOp last) {
   Concat concat;
-  auto part = value.getDefiningOp<tensor::InsertSliceOp>();
-  std::optional<int64_t> dim = part ? partialDim(part) : std::nullopt;
+  std::optional<int64_t> dim = partialDim(last);
   if (!dim)
     return std::nullopt;
   concat.dim = *dim;
-  int64_t end = part.getDestType().getDimSize(*dim);
+  int64_t end = last.getDestType().getDimSize(*dim);
+  Value rest = last.getResult();
   while (end > 0) {
-    if (!part || !part->hasOneUse() || partialDim(part) != dim ||
+    auto part = rest.getDefiningOp<tensor::InsertSliceOp>();
+    if (!part || (part != last && !part->hasOneUse()) ||
+        partialDim(part) != dim ||
         part.getStaticOffset(*dim) + part.getStaticSize(*dim) != end)
       return std::nullopt;
     end = part.getStaticOffset(*dim);
-    concat.parts.insert(concat.parts.begin(), part);
-    value = part.getDest();
-    part = value.getDefiningOp<tensor::InsertSliceOp>();
+    concat.parts.push_back(part);
+    rest = part.getDest();
   }
-  if (!value.getDefiningOp<tensor::EmptyOp>() ||
-      concat.parts.size() > kMostParts)
+  if (!rest.getDefiningOp<tensor::EmptyOp>())
     return std::nullopt;
+  std::reverse(concat.parts.begin(), concat.parts.end());
   return concat;
 }
+
+namespace {
 
 /// Whether the parts are as good to loop over as the whole.
 bool hasLongRows(Concat &concat) {
@@ -152,8 +152,12 @@ bool distributeOverParts(func::FuncOp main) {
     if (!isElementwise(op))
       continue;
     for (OpOperand *operand : op.getDpsInputOperands()) {
-      auto concat = concatOf(operand->get());
-      if (!concat || !hasLongRows(*concat) ||
+      auto last = operand->get().getDefiningOp<tensor::InsertSliceOp>();
+      if (!last || !last->hasOneUse())
+        continue;
+      auto concat = concatOf(last);
+      if (!concat || concat->parts.size() > kMostParts ||
+          !hasLongRows(*concat) ||
           !op.getMatchingIndexingMap(operand).isIdentity())
         continue;
       distribute(op, *operand, *concat);

@@ -76,6 +76,7 @@ LogicalResult optimize(ModuleOp module, const Machine &machine,
   if (failed(tidyTensors(module, main)) ||
       failed(fuseElementwise(main, optimizations)))
     return failure();
+  joinParts(main);
   splitReductions(main);
   if (failed(outlineKernels(module, optimizations)) ||
       failed(scheduleKernels(module)) ||

@@ -55,6 +55,8 @@ mlir::LogicalResult fuseElementwise(mlir::func::FuncOp main,
                                     const Optimizations &optimizations);
 /// Moves elementwise ops on concatenations to the parts; whether there was one.
 bool distributeOverParts(mlir::func::FuncOp main);
+/// Makes library calls of concatenations of many parts that are only copied.
+void joinParts(mlir::func::FuncOp main);
 /// Cuts reductions that are long, and few, into parts that run in parallel.
 void splitReductions(mlir::func::FuncOp main);
 /// Moves every computation on tensors out of @main into kernel functions;

@@ -1,0 +1,26 @@
+//===- concat.h - Concatenations, as inserts spell them ---------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace ltc::compiler {
+
+/// Inserts, in order, that fill a new tensor along one dimension.
+struct Concat {
+  llvm::SmallVector<mlir::tensor::InsertSliceOp> parts;
+  int64_t dim = 0;
+};
+
+/// Each part of a concatenation that is taken apart is a kernel.
+inline constexpr size_t kMostParts = 4;
+
+/// The concatenation whose last part `last` writes, if every other insert is
+/// read by the next one alone.
+std::optional<Concat> concatOf(mlir::tensor::InsertSliceOp last);
+
+} // namespace ltc::compiler

@@ -10,6 +10,7 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -76,6 +77,13 @@ void setAttributes(llvm::Module &module, const llvm::TargetMachine &machine,
   }
 }
 
+/// Whether a pass that LLVM's pipeline may do without is run. To look for loads
+/// of what an earlier turn of a loop stored took up to half of the pipeline's
+/// time, and changed no byte of the code of 41 graphs of models.
+bool isWorthwhile(llvm::StringRef pass, const llvm::Any &) {
+  return pass != "LoopLoadEliminationPass";
+}
+
 void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -84,7 +92,10 @@ void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = false; // vectors are there already
   tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback(isWorthwhile);
+  llvm::PassBuilder builder(&machine, tuning, /*PGOOpt=*/std::nullopt,
+                            &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(callGraph);
   builder.registerFunctionAnalyses(functions);

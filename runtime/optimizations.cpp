@@ -42,4 +42,12 @@ Result<Optimizations> Optimizations::without(std::string_view names) {
   return all;
 }
 
+Optimizations Optimizations::none() {
+  Optimizations all;
+#define LTC_OPTIMIZATION(name, doc) all.name = false;
+#include "ltc/optimizations.def"
+#undef LTC_OPTIMIZATION
+  return all;
+}
+
 } // namespace ltc

@@ -19,6 +19,8 @@ struct Optimizations {
   /// All but those named, with commas between; a name that is none is an
   /// InvalidArgument error that lists them.
   LTC_API static Result<Optimizations> without(std::string_view names);
+  /// None of them: the library is called for one op after the other.
+  LTC_API static Optimizations none();
 };
 
 } // namespace ltc

@@ -72,6 +72,10 @@ IValue AtenKernel::bound(const Binding &binding, Views operands) {
             return std::nullopt;
           return tensor(operand);
         });
+  case Binding::NumberList:
+    return listOf<at::Tensor>(list, [&](ValueId operand) {
+      return wrappedNumber(scalarOf(operands[operand]));
+    });
   case Binding::Scalar:
     return scalarOf(operands[list[0]]);
   case Binding::Float:

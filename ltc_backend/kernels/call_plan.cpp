@@ -174,7 +174,19 @@ private:
     auto kind = listKind(schema[i]);
     if (!kind)
       return doesNotFit(i, "list of operands");
+    if (kind == Binding::TensorList && !operands.empty() &&
+        call.inputs[operands[0]].isScalar)
+      return bindNumbers(i, operands);
     plan.bindings.push_back({*kind, i, operands});
+    return {};
+  }
+
+  /// The steps that an optimizer has made: one for each parameter, of which
+  /// `self` is the list, or one for all.
+  Status bindNumbers(uint32_t i, std::vector<ValueId> operands) {
+    if (operands.size() == 1)
+      operands.resize(plan.bindings.front().operands.size(), operands[0]);
+    plan.bindings.push_back({Binding::NumberList, i, std::move(operands)});
     return {};
   }
 

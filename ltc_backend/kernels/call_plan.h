@@ -28,6 +28,7 @@ struct Binding {
     WrappedNumber,      ///< a scalar operand for a Tensor argument
     TensorList,         ///< Tensor[]
     OptionalTensorList, ///< Tensor?[]
+    NumberList,         ///< scalar operands for a Tensor[]
     Scalar,             ///< a scalar operand, keeps its type
     Float,              ///< a scalar operand for a float
     Int,                ///< a scalar operand for an int

@@ -104,10 +104,12 @@ static FailureOr<mlir::Value> fitResult(ImplicitLocOpBuilder &b, OpOp op,
   return mlir::Value(tensor::CastOp::create(b, wanted.type, value.ir()));
 }
 
-static FailureOr<SmallVector<mlir::Value>> lowerOp(ImplicitLocOpBuilder &b,
-                                                   OpOp op) {
+static FailureOr<SmallVector<mlir::Value>>
+lowerOp(ImplicitLocOpBuilder &b, OpOp op, const Optimizations &optimizations) {
   if (!userLowering(op).empty())
     return inlineUserLowering(b, op);
+  if (!optimizations.loops)
+    return lowerToCall(b, op);
   const OpTable &table = OpTable::get();
   OpCall call(op);
   Emit emit(b, call.site);
@@ -159,7 +161,7 @@ LogicalResult lowerOps(Operation *root, const Optimizations &optimizations) {
   root->walk([&](OpOp op) { ops.push_back(op); });
   for (OpOp op : ops) {
     ImplicitLocOpBuilder b(op.getLoc(), op);
-    auto results = lowerOp(b, op);
+    auto results = lowerOp(b, op, optimizations);
     if (failed(results))
       return failure();
     op->replaceAllUsesWith(*results);

@@ -110,6 +110,34 @@ Status checkArtifact(const Artifact &artifact, const Graph &graph) {
   return {};
 }
 
+/// Whether a graph that the compiler fails at is to run all the same. One for
+/// sizes that vary has others to take its place.
+bool mayFallBack(const Graph &graph, const CompileOptions &options,
+                 const Error &error) {
+  return error.code == ErrorCode::CompileFailed &&
+         settings().fallback != "error" && options.optimizations.loops &&
+         !graph.isDynamic() && !options.stop;
+}
+
+/// What went wrong is in code that the compiler made, and here it makes none.
+Result<Artifact> compileToCalls(Compiler &compiler, const Graph &graph,
+                                CompileOptions options) {
+  options.optimizations = Optimizations::none();
+  options.dumpName += ".calls"; // the dumps of what failed stay
+  return compiler.compile(graph, options);
+}
+
+void tellFallback(const Graph &graph, const Error &error) {
+  static Counter &fallbacks = counter("codegen.fallback");
+  fallbacks.add();
+  log(LogLevel::Warn, error.stage,
+      "the compiler failed at a graph of " +
+          std::to_string(graph.nodes.size()) +
+          " ops, which run as calls of the library, one after the other, and "
+          "slower (LTC_FALLBACK=error stops here instead): " +
+          error.str());
+}
+
 } // namespace
 
 ExecutablePtr DeviceEngine::lookup(Hash128 graphHash) {
@@ -247,7 +275,8 @@ DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
   misses.add();
   if (entry)
     entry->reportFault();
-  Result<Artifact> artifact = runCompiler(graph, key, device->target());
+  Result<Artifact> artifact =
+      runCompiler(graph, key, device->target(), outcome);
   if (!artifact)
     return artifact.takeError();
   if (Status status = checkArtifact(*artifact, graph); !status)
@@ -260,13 +289,14 @@ DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
   outcome.compiled = true;
   if (entry)
     outcome.fault = entry->whatIsWrong();
-  if (entry)
+  if (entry && !outcome.isLibraryOnly)
     entry->store((*program)->artifact(), bytes);
   return program;
 }
 
 Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
-                                           const std::string &target) {
+                                           const std::string &target,
+                                           Outcome &outcome) {
   static Counter &graphs = counter("codegen.graphs");
   CompileOptions options;
   options.target = parseTarget(target);
@@ -298,6 +328,12 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
   }
   auto start = std::chrono::steady_clock::now();
   Result<Artifact> artifact = (*compiler)->compile(graph, options);
+  if (!artifact && mayFallBack(graph, options, artifact.error()))
+    if (auto calls = compileToCalls(**compiler, graph, options)) {
+      tellFallback(graph, artifact.error());
+      outcome.isLibraryOnly = true;
+      artifact = std::move(calls);
+    }
   progress.reset();
   release();
   if (!artifact) {

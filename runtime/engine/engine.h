@@ -59,7 +59,8 @@ private:
   /// What a build came to, for the history.
   struct Outcome {
     bool fromDisk = false, compiled = false;
-    std::string fault; ///< of the entry on disk, or empty
+    bool isLibraryOnly = false; ///< what the compiler fails at
+    std::string fault;          ///< of the entry on disk, or empty
   };
 
   /// What is not in memory: from disk if it is there, else compiled.
@@ -122,7 +123,7 @@ private:
   std::unique_ptr<DiskEntry>
   familyEntry(const Request &request, const std::vector<GraphOutput> &outputs);
   Result<Artifact> runCompiler(const Graph &graph, Hash128 key,
-                               const std::string &target);
+                               const std::string &target, Outcome &outcome);
   /// Checks a buffer from outside and sees through it.
   Result<DeviceBufferPtr> own(const BufferPtr &buffer) const;
   Result<std::vector<ScalarOrBuffer>>

@@ -25,6 +25,14 @@ for folder in ("examples", "benchmarks"):
     sys.path.append(str(Path(__file__).resolve().parents[2] / folder))
 
 
+@pytest.fixture(autouse=True)
+def the_compiler_fails_at_nothing():
+    """What runs as library calls instead has right values, and hides a mistake."""
+    before = torch_ltc.metrics.snapshot().get("codegen.fallback", 0)
+    yield
+    assert torch_ltc.metrics.snapshot().get("codegen.fallback", 0) == before
+
+
 @pytest.fixture
 def run_python(tmp_path):
     """Run a program in a fresh interpreter: run_python(code, NAME=value, ...)."""

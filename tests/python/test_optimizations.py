@@ -38,6 +38,31 @@ def test_values_do_not_depend_on_it(place, without):
     torch.testing.assert_close(found, gradients("cpu", 32 + place))
 
 
+def trained(device, optimizer):
+    torch.manual_seed(0)
+    model = nn.Linear(5, 3).to(device)
+    optimizer = optimizer(model.parameters())
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.linspace(-1, 1, 10).view(2, 5).to(device)).square().sum().backward()
+        optimizer.step()
+    return [p.detach().cpu() for p in model.parameters()]
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        torch.optim.AdamW,
+        lambda p: torch.optim.Adam(p, amsgrad=True, weight_decay=0.1),
+        lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    ],
+)
+def test_without_loops_a_step_is_one_call_of_the_library(optimizer):
+    with torch_ltc.settings.scope(without="loops"):
+        found = trained("lazy", optimizer)
+    torch.testing.assert_close(found, trained("cpu", optimizer))
+
+
 @pytest.mark.parametrize("place, without", list(enumerate(["group", "fuse,group"])))
 def test_more_kernels_without(place, without):
     _, fewer = kernels_of(64 + place, "")

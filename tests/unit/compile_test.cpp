@@ -99,6 +99,33 @@ TEST_F(EngineTest, AFailedCompileIsReportedAndNotRemembered) {
   EXPECT_TRUE(engine->compile(graphOf("inc")));
 }
 
+TEST_F(EngineTest, AGraphThatTheCompilerFailsAtRunsAsLibraryCalls) {
+  compiler.failsAtLoops = true;
+  int64_t before = counter("codegen.fallback").get();
+  ::testing::internal::CaptureStderr();
+  ExecutablePtr inc = program("inc");
+  std::string told = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("[ltc warn lower] the compiler failed at a graph of 1 "
+                      "ops, which run as calls of the library"),
+            std::string::npos)
+      << told;
+  EXPECT_NE(told.find("no such row"), std::string::npos) << told;
+  EXPECT_EQ(read(launch(inc, {upload(1)})), 2);
+  EXPECT_EQ(program("inc"), inc); // it is not tried again
+  EXPECT_EQ(compiler.compiles, 2);
+  EXPECT_EQ(counter("codegen.fallback").get(), before + 1);
+}
+
+TEST_F(EngineTest, AFallbackMayBeForbidden) {
+  compiler.failsAtLoops = true;
+  ASSERT_TRUE(set("fallback", "error"));
+  auto failed = engine->compile(graphOf("inc"));
+  ASSERT_TRUE(set("fallback", "cpu"));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "no such row");
+  EXPECT_EQ(compiler.compiles, 1);
+}
+
 TEST_F(EngineTest, RefusesAnInvalidGraphBeforeTheCompiler) {
   Graph graph = graphOf("inc");
   graph.outputs[0].value = 99;

@@ -66,6 +66,15 @@ TEST_F(DiskCacheTest, ErrorsOfALoadedGraphNameTheLinesOfThisProcess) {
   EXPECT_EQ(status.error().message, "test::site(f32[4]): index out of range");
 }
 
+TEST_F(DiskCacheTest, WhatTheCompilerFailsAtIsNotKept) {
+  compiler.failsAtLoops = true;
+  EXPECT_EQ(incOnce(), 2);
+  EXPECT_TRUE(cache::list(directory).empty());
+  compiler.failsAtLoops = false;
+  EXPECT_EQ(incOnce(), 2);
+  EXPECT_EQ(cache::list(directory).size(), 1u);
+}
+
 TEST_F(DiskCacheTest, OtherFeaturesAndOtherCompilersHaveEntriesOfTheirOwn) {
   incOnce();
   state().target = "cpu:a-triple:a-cpu:+a,+b";

@@ -178,7 +178,7 @@ Result<Artifact> FakeCompiler::compile(const Graph &graph,
                  "test::op",
                  {},
                  ""};
-  if (failing)
+  if (failing || (failsAtLoops && options.optimizations.loops))
     return Error{
         ErrorCode::CompileFailed, Stage::Lower, "no such row", "", {}, ""};
   Artifact artifact;

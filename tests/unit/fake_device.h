@@ -63,6 +63,7 @@ public:
   std::function<void()> during; ///< called in each compile
   ltc::CompileOptions lastOptions;
   bool failing = false;
+  bool failsAtLoops = false;
   bool refusesSymbols = false;
   std::string name = "fake";
 };

@@ -9,7 +9,7 @@
 // PLAIN-NOT:     vector.load
 // PLAIN:         @kernel_1
 // NONE:          'fusion' is no optimization
-// NONE:          the optimizations are accumulate fuse group im2col in_place reuse vectorize winograd
+// NONE:          the optimizations are accumulate fuse group im2col in_place loops reuse vectorize winograd
 #id = affine_map<(i) -> (i)>
 func.func @main(%x: tensor<1024xf32>) -> tensor<1024xf32> {
   %e = tensor.empty() : tensor<1024xf32>

@@ -111,6 +111,8 @@ std::string_view name(CompileCause cause) { return causeNames[size_t(cause)]; }
 std::string CompileRecord::remedy() const {
   if (difference.cause == CompileCause::Shape)
     return remedyOfShape(open);
+  if (difference.cause == CompileCause::Constant && open)
+    return "nothing need be done: other values run the same program";
   return remedyOf(difference.cause, !difference.subject.starts_with("input"));
 }
 

@@ -234,7 +234,7 @@ private:
           Expression(*column, symbols).find())
         continue;
       // A symbol that is a multiple of a later size: that one is the symbol.
-      if (column->kind != IntegerKind::Data)
+      if (column->kind < IntegerKind::Data)
         for (const Column *symbol : symbols)
           if (Expression(*symbol, std::array{column}).isMultiple()) {
             preferred.push_back(column);

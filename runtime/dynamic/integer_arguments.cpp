@@ -19,7 +19,8 @@ struct Row {
   std::string_view op = "*"; ///< a prefix, and a star
 };
 
-constexpr IntegerKind Size = IntegerKind::ResultSize, Data = IntegerKind::Data;
+constexpr IntegerKind Size = IntegerKind::ResultSize, Data = IntegerKind::Data,
+                      Position = IntegerKind::Position;
 
 // ATen's schemas call most of these SymInt. What they call so and is not here
 // (strides, paddings and dilations of windows, groups) picks other code.
@@ -50,9 +51,9 @@ constexpr std::array rows = {
     Row{"col", Size, "aten::tri*"},
     Row{"stride", Size, "aten::as_strided*"},
     Row{"storage_offset", Data},
-    Row{"start", Data},
-    Row{"end", Data},
-    Row{"index", Data},
+    Row{"start", Position},
+    Row{"end", Position},
+    Row{"index", Position},
     Row{"offset", Data},
     Row{"diagonal", Data},
     Row{"shifts", Data},

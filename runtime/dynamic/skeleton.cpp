@@ -28,8 +28,9 @@ constexpr int64_t kNoSize = int64_t(1) << 40;
 /// In place of an integer that varies: no other is one of these.
 constexpr uint64_t kAnySize = kNoSize - 1;
 
-bool varies(int64_t value) {
-  return isSymbolic(value) || (value >= 2 && value < kNoSize);
+bool varies(int64_t value, IntegerKind kind) {
+  int64_t least = kind == IntegerKind::Position ? 0 : 2;
+  return isSymbolic(value) || (value >= least && value < kNoSize);
 }
 
 /// Hands every word of structure to visitor.structure(), and every integer that
@@ -65,7 +66,7 @@ private:
   }
 
   template <typename Integer> void integer(Integer &value, IntegerKind kind) {
-    if (!varies(value)) {
+    if (!varies(value, kind)) {
       visitor.structure(uint64_t(value));
       return;
     }

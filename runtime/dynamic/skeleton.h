@@ -7,9 +7,10 @@
 //
 // Two graphs of one structure differ in sizes only: in dimensions of their
 // types, and in integers of attributes that are sizes or data. What chooses an
-// axis or a window is structure, and so are 0 and 1, which mean an empty and a
-// broadcast dimension, and every negative integer. Donations are not: that two
-// types are equal, and memory may change hands, can be a matter of sizes.
+// axis or a window is structure, and so are the sizes 0 and 1, which mean an
+// empty and a broadcast dimension, and every negative integer. Donations are
+// not: that two types are equal, and memory may change hands, can be a matter
+// of sizes.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,7 +25,8 @@ namespace ltc::runtime {
 enum class IntegerKind : uint8_t {
   InputSize,  ///< a dimension of an input
   ResultSize, ///< a dimension of a node's result, or an attribute that is one
-  Data,       ///< where a slice starts, the index of a select, …
+  Data,       ///< a diagonal, a number of shifts, …
+  Position,   ///< where a slice starts, the index of a select: also 0 and 1
 };
 
 /// The integers of one graph that may vary, in the order of its text: the

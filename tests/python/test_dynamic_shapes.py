@@ -174,6 +174,41 @@ def test_slices_with_starts_that_vary():
         both(window, start, length)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda data, i: data[i : i + 4].cos(),
+        lambda data, i: data[i].cos(),
+        lambda data, i: data[:, i + 1].cos(),
+        lambda data, i: data.index_put((torch.tensor(0),), data[0] * 2)[i],
+    ],
+)
+def test_positions_from_zero_on_compile_twice(part):
+    data = torch.arange(70.0).view(10, 7)
+    on_lazy = data.to("lazy")
+    torch.lazy.synchronize()
+
+    def run(i):
+        found = (part(on_lazy, i) * 2).cpu()
+        torch.testing.assert_close(found, part(data, i) * 2)
+
+    assert compiles(run, range(6)) == (1, 1)
+
+
+def test_written_positions_from_zero_on_compile_twice():
+    data = {device: torch.zeros(8, 3).to(device) for device in ("cpu", "lazy")}
+
+    def run(i):
+        for device, rows in data.items():
+            rows[i] = i + 1.0
+            rows[:, 1:2] += 1
+            assert rows.device.type == device
+        torch.lazy.synchronize()
+
+    assert compiles(run, range(8)) == (1, 1)
+    torch.testing.assert_close(data["lazy"].cpu(), data["cpu"])
+
+
 def test_a_cache_that_grows_by_one_each_step():
     torch.manual_seed(0)
     steps = torch.randn(14, 2, 1, 8)

@@ -73,9 +73,14 @@ TEST(Skeleton, KnowsSizesFromDataFromStructure) {
   };
   using Kinds = std::vector<IntegerKind>;
   EXPECT_EQ(kinds("select.int(self=%0, dim=2, index=5)"),
-            Kinds{IntegerKind::Data});
+            Kinds{IntegerKind::Position});
   EXPECT_EQ(kinds("slice.Tensor(self=%0, dim=2, start=3, end=7, step=2)"),
-            (Kinds{IntegerKind::Data, IntegerKind::Data}));
+            (Kinds{IntegerKind::Position, IntegerKind::Position}));
+  EXPECT_EQ(kinds("select.int(self=%0, dim=2, index=0)"),
+            Kinds{IntegerKind::Position});
+  EXPECT_EQ(kinds("select.int(self=%0, dim=2, index=-1)"), Kinds{});
+  EXPECT_EQ(kinds("triu(self=%0, diagonal=3)"), Kinds{IntegerKind::Data});
+  EXPECT_EQ(kinds("triu(self=%0, diagonal=1)"), Kinds{});
   EXPECT_EQ(kinds("transpose.int(self=%0, dim0=2, dim1=3)"), Kinds{});
   EXPECT_EQ(kinds("topk(self=%0, k=3, dim=2)"), Kinds{IntegerKind::ResultSize});
   EXPECT_EQ(kinds("rot90(self=%0, k=3, dims=[2, 3])"), Kinds{});

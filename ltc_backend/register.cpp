@@ -26,6 +26,7 @@
 #include "ltc_backend/record/ops/fake_quantize.h"
 #include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/ops/group_norm.h"
+#include "ltc_backend/record/ops/gru.h"
 #include "ltc_backend/record/ops/linalg_values.h"
 #include "ltc_backend/record/ops/lstm.h"
 #include "ltc_backend/record/ops/mixed_list.h"
@@ -163,6 +164,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerLinalgValues(*functionalize);
   registerAttention();
   registerLstm();
+  registerGru();
   registerDet();
   registerFakeQuantize();
   aten->impl("native_batch_norm",

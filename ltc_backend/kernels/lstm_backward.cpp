@@ -51,15 +51,15 @@ public:
   /// `gradCell` holds the gradient of the last state of the cell.
   void run() {
     for (int64_t i = layer.times; i-- > 0;)
-      forLstmTiles(layer, weight,
-                   [&](const LstmTile &tile) { apply(i, tile); });
+      forTiles(layer, weight,
+               [&](const RecurrentTile &tile) { apply(i, tile); });
   }
 
 private:
-  void apply(int64_t i, const LstmTile &at) {
+  void apply(int64_t i, const RecurrentTile &at) {
     int64_t h = layer.hidden, places = layer.times * layer.batch;
     // Of the state after this time, by the next one.
-    alignas(64) float gradState[kLstmTileRows * kPanelCols];
+    alignas(64) float gradState[kTileRows * kPanelCols];
     if (i + 1 < layer.times)
       weight.multiply(
           at.panel,

@@ -12,21 +12,6 @@
 
 namespace ltc::backend {
 
-/// Compares so that a NaN stays one.
-static inline float clamp(float x, float bound) {
-  x = x > bound ? bound : x;
-  return x < -bound ? -bound : x;
-}
-
-static inline float sigmoid(float x) {
-  return 1 / (2 + expMinusOne(-clamp(x, 80.0f)));
-}
-
-static inline float hyperbolicTangent(float x) {
-  float e = expMinusOne(2 * clamp(x, 20.0f));
-  return e / (e + 2);
-}
-
 /// One batch entry; inlined with a constant, `units` makes the loop a vector.
 __attribute__((always_inline)) static inline void
 apply(int64_t units, const float *__restrict before,

@@ -34,7 +34,7 @@ public:
   Forward(const LstmSteps &layer, const LstmInputs &from, Tensor &output,
           Tensor &cells, Tensor &gates)
       : layer(layer), features(from.input.size(2)),
-        block(std::clamp<int64_t>(kLstmTileRows / layer.batch, 1, layer.times)),
+        block(std::clamp<int64_t>(kTileRows / layer.batch, 1, layer.times)),
         input(from.input.const_data_ptr<float>()),
         hx(from.hx.const_data_ptr<float>()),
         cx(from.cx.const_data_ptr<float>()),
@@ -55,21 +55,22 @@ public:
 
   void run() {
     for (int64_t i = 0; i < layer.times; ++i)
-      forLstmTiles(layer, weight,
-                   [&](const LstmTile &tile) { apply(i, tile); });
+      forTiles(layer, weight,
+               [&](const RecurrentTile &tile) { apply(i, tile); });
   }
 
 private:
   /// With the inputs of several times at once where batches are small: a weight
   /// is read as often as this is called.
-  void multiplyInput(int64_t i, int64_t times, const LstmTile &at, float *to) {
+  void multiplyInput(int64_t i, int64_t times, const RecurrentTile &at,
+                     float *to) {
     int64_t first = layer.reverse ? i + times - 1 : i;
     inputWeight.multiply(
         at.panel, {layer.row(input, first, at.row, features), features, 1},
         (times - 1) * layer.batch + at.rows, false, {to, kLstmGates});
   }
 
-  void apply(int64_t i, const LstmTile &at) {
+  void apply(int64_t i, const RecurrentTile &at) {
     int64_t h = layer.hidden, place = i % block;
     int64_t times = std::min(block, layer.times - (i - place));
     float *made = products.data() +

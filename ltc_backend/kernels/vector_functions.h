@@ -61,4 +61,19 @@ static inline float exponential(float x) {
   return x < kLeast ? 0 : value;
 }
 
+/// Compares so that a NaN stays one.
+static inline float clampNumber(float x, float bound) {
+  x = x > bound ? bound : x;
+  return x < -bound ? -bound : x;
+}
+
+static inline float sigmoid(float x) {
+  return 1 / (2 + expMinusOne(-clampNumber(x, 80.0f)));
+}
+
+static inline float hyperbolicTangent(float x) {
+  float e = expMinusOne(2 * clampNumber(x, 20.0f));
+  return e / (e + 2);
+}
+
 } // namespace ltc::backend

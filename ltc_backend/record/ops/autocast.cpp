@@ -186,6 +186,8 @@ void setAutocastEnabled(bool enabled) {
   c10::impl::tls_set_dispatch_key_included(kKey, enabled);
 }
 
+bool isAutocastEnabled() { return at::autocast::is_autocast_enabled(kState); }
+
 void clearAutocastCache() { cache().clear(); }
 
 } // namespace ltc::backend

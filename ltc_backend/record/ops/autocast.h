@@ -24,6 +24,7 @@ struct NoAutocast : c10::impl::ExcludeDispatchKeyGuard {
 /// Switches autocast of lazy tensors on this thread. PyTorch keeps no autocast
 /// state for lazy: ours is XLA's, its dtype and its dispatch key.
 LTC_API void setAutocastEnabled(bool enabled);
+bool isAutocastEnabled();
 /// Forgets the casts of parameters, at the end of the outermost region.
 LTC_API void clearAutocastCache();
 

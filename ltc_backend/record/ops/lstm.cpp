@@ -15,14 +15,12 @@
 
 #include "ltc_backend/kernels/lstm.h"
 #include "ltc_backend/kernels/lstm_cell.h"
-#include "ltc_backend/library.h"
 #include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/ops/layer_op.h"
 #include "ltc_backend/record/watched.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/lstm_native.h>
-#include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 namespace ltc::backend {
 using at::Tensor;
@@ -33,34 +31,6 @@ using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
 namespace {
-
-using Names = std::initializer_list<const char *>;
-
-/// `name(Tensor <each>..., bool <flag>...) -> (Tensor <result>...)`, or with
-/// `isOut` its variant that writes the results. Not from text: PyTorch's parser
-/// of schemas is TorchScript's.
-c10::FunctionSchema schemaOf(const char *name, Names tensors, Names flags,
-                             Names results, bool isOut) {
-  auto tensor = c10::TensorType::get();
-  std::vector<c10::Argument> arguments, returns;
-  for (const char *one : tensors)
-    arguments.emplace_back(one, tensor);
-  for (const char *one : flags)
-    arguments.emplace_back(one, c10::BoolType::get());
-  for (const char *one : results) {
-    std::optional<c10::AliasInfo> written;
-    std::set<std::string> set{std::string("alias::") + one};
-    if (isOut)
-      written.emplace(true, set, set);
-    if (isOut)
-      arguments.emplace_back(one, tensor, std::nullopt, std::nullopt,
-                             /*kwarg_only=*/true, written);
-    returns.emplace_back(isOut ? "" : one, tensor, std::nullopt, std::nullopt,
-                         /*kwarg_only=*/false, written);
-  }
-  return {std::string("ltc::") + name, isOut ? "out" : "", std::move(arguments),
-          std::move(returns)};
-}
 
 Three emptyForward(const Tensor &input, const Tensor &hx, const Tensor &cx,
                    const Tensor &inputWeight, const Tensor &weight,
@@ -121,41 +91,6 @@ Tensor &inputOut(const Tensor &gradGates, const Tensor &weight,
                  Tensor &gradInput) {
   lstmLayerInput(gradGates, weight, gradInput);
   return gradInput;
-}
-
-/// The op whose results `empty` allocates and `out` writes.
-template <auto empty, auto out> struct OnCpu;
-template <typename Results, typename... Arguments,
-          Results (*empty)(Arguments...), auto out>
-struct OnCpu<empty, out> {
-  static Results run(Arguments... arguments) {
-    Results results = empty(arguments...);
-    if constexpr (std::is_same_v<Results, Tensor>)
-      out(arguments..., results);
-    else
-      std::apply([&](auto &...each) { out(arguments..., each...); }, results);
-    return results;
-  }
-};
-
-template <auto empty, auto out>
-void define(const std::string &name, Names tensors, Names flags,
-            Names results) {
-  static auto *schemas = new torch::Library(torch::Library::FRAGMENT, "ltc",
-                                            std::nullopt, __FILE__, __LINE__);
-  static torch::Library *cpu = makeLibrary("ltc", c10::DispatchKey::CPU),
-                        *meta = makeLibrary("ltc", c10::DispatchKey::Meta);
-  for (bool isOut : {false, true})
-    schemas->def(schemaOf(name.c_str(), tensors, flags, results, isOut));
-  cpu->impl(name.c_str(), OnCpu<empty, out>::run);
-  cpu->impl((name + ".out").c_str(), out);
-  meta->impl(name.c_str(), empty);
-}
-
-template <typename Signature> auto handleOf(const char *name) {
-  return c10::Dispatcher::singleton()
-      .findSchemaOrThrow(name, "")
-      .typed<Signature>();
 }
 
 /// One direction of one layer in ops that all differentiate and batch, none in
@@ -244,18 +179,9 @@ private:
     variable_list made =
         recurrence(saved[0], saved[1], saved[2], saved[3], saved[4], bias,
                    context->saved_data["reverse"].toBool());
-    variable_list wanted, result(7);
-    std::vector<size_t> places;
-    for (size_t i = 0; i < 6; ++i)
-      if (saved[i].defined() && saved[i].requires_grad()) {
-        wanted.push_back(saved[i]);
-        places.push_back(i);
-      }
-    auto found = torch::autograd::grad(
-        made, wanted, grads,
-        /*retain_graph=*/true, /*create_graph=*/true, /*allow_unused=*/true);
-    for (size_t i = 0; i < places.size(); ++i)
-      result[places[i]] = found[i];
+    variable_list inputs(saved.begin(), saved.begin() + 6);
+    variable_list result = gradientsOf(made, inputs, grads);
+    result.emplace_back(); // reverse
     return result;
   }
 };
@@ -266,75 +192,45 @@ variable_list layerOf(const Tensor &input, const Tensor &hx, const Tensor &cx,
   return LstmLayer::apply(input, hx, cx, inputWeight, weight, bias, reverse);
 }
 
-/// What a layer of ours is for: tensors of one dtype, which but for ops is
-/// float32, and of one device, no projection, no error to report.
+/// What a layer of ours is for: float32, or where it is ops any floating dtype,
+/// no projection, no error to report.
 bool isRegular(const Tensor &input, TensorList hx, TensorList params,
-               bool hasBiases, int64_t layers, int64_t directions, bool byOps) {
-  int64_t each = hasBiases ? 4 : 2;
+               const Layers &layers, bool byOps) {
   at::ScalarType type = input.scalar_type();
   bool isTyped =
       byOps ? at::isFloatingType(type) : type == at::kFloat && hasLstmLayer();
-  if (!isTyped || input.dim() != 3 || input.numel() == 0 || layers < 1 ||
-      hx.size() != 2 || hx[0].sizes() != hx[1].sizes() || hx[0].dim() != 3 ||
-      hx[0].size(0) != layers * directions ||
-      int64_t(params.size()) != layers * directions * each)
-    return false;
-  auto fits = [&](const Tensor &tensor) {
-    return tensor.scalar_type() == type && tensor.device() == input.device();
-  };
-  return std::ranges::all_of(hx, fits) && std::ranges::all_of(params, fits);
-}
-
-/// Whether the sizes of one layer's parameters go with each other.
-bool sizesAgree(const Tensor &input, const Tensor &hx, TensorList own) {
-  int64_t hidden = hx.size(-1), gates = kGatesPerUnit * hidden;
-  return hx.size(-2) == input.size(1) && hidden > 0 &&
-         own[0].sizes() == at::IntArrayRef{gates, input.size(2)} &&
-         own[1].sizes() == at::IntArrayRef{gates, hidden} &&
-         std::ranges::all_of(own.slice(2), [&](const Tensor &bias) {
-           return bias.sizes() == at::IntArrayRef{gates};
-         });
+  return isTyped && hx.size() == 2 && hx[0].sizes() == hx[1].sizes() &&
+         layers.fit(input, hx, params, kGatesPerUnit);
 }
 
 Three lstm(const Tensor &input, TensorList hx, TensorList params,
-           bool hasBiases, int64_t layers, double dropout, bool train,
+           bool hasBiases, int64_t count, double dropout, bool train,
            bool bidirectional, bool batchFirst) {
-  int64_t directions = bidirectional ? 2 : 1, each = hasBiases ? 4 : 2;
   auto composite = [&] {
-    return at::native::lstm(input, hx, params, hasBiases, layers, dropout,
-                            train, bidirectional, batchFirst);
+    return at::native::lstm(input, hx, params, hasBiases, count, dropout, train,
+                            bidirectional, batchFirst);
   };
   if (!input.device().is_lazy())
     return composite();
   bool byOps = isWatched(input) || std::ranges::any_of(hx, isWatched) ||
                std::ranges::any_of(params, isWatched);
-  if (!isRegular(input, hx, params, hasBiases, layers, directions, byOps))
+  Layers layers{count, bidirectional, hasBiases, dropout, train};
+  if (!isRegular(input, hx, params, layers, byOps))
     return composite();
   // Of dense rows, a product with a weight is one for all times.
   Tensor x = (batchFirst ? input.transpose(0, 1) : input).contiguous();
   std::vector<Tensor> hy, cy;
-  for (int64_t layer = 0; layer < layers; ++layer) {
-    std::vector<Tensor> outputs;
-    for (int64_t direction = 0; direction < directions; ++direction) {
-      int64_t number = layer * directions + direction;
-      TensorList own = params.slice(number * each, each);
-      if (!sizesAgree(x, hx[0], own))
-        return composite(); // which says what is wrong
-      std::optional<Tensor> bias;
-      if (hasBiases)
-        bias = own[2] + own[3];
-      bool reverse = direction == 1;
-      auto run = byOps ? recurrence : layerOf;
-      variable_list made =
-          run(x, hx[0][number], hx[1][number], own[0], own[1], bias, reverse);
-      outputs.push_back(made[0]);
-      hy.push_back(made[0].select(0, reverse ? 0 : -1));
-      cy.push_back(made[1]);
-    }
-    x = bidirectional ? at::cat(outputs, 2) : outputs[0];
-    if (dropout != 0 && train && layer + 1 < layers)
-      x = at::dropout(x, dropout, train);
-  }
+  x = layers.run(x, [&](const Tensor &input, int64_t number, bool reverse) {
+    TensorList own = layers.parametersOf(params, number);
+    std::optional<Tensor> bias;
+    if (hasBiases)
+      bias = own[2] + own[3];
+    variable_list made = (byOps ? recurrence : layerOf)(
+        input, hx[0][number], hx[1][number], own[0], own[1], bias, reverse);
+    hy.push_back(made[0].select(0, reverse ? 0 : -1));
+    cy.push_back(made[1]);
+    return made[0];
+  });
   return {batchFirst ? x.transpose(0, 1) : x, at::stack(hy), at::stack(cy)};
 }
 
@@ -342,18 +238,18 @@ Three lstm(const Tensor &input, TensorList hx, TensorList params,
 
 void registerLstm() {
   using c10::DispatchKey;
-  define<emptyForward, forwardOut>(
+  defineLayerOp<emptyForward, forwardOut>(
       "lstm_layer", {"input", "hx", "cx", "input_weight", "weight", "bias"},
       {"reverse"}, {"output", "cells", "gates"});
-  define<emptyBackward, backwardOut>(
+  defineLayerOp<emptyBackward, backwardOut>(
       "lstm_layer_backward",
       {"gates", "cells", "cx", "weight", "grad_output", "grad_cy"}, {"reverse"},
       {"grad_gates", "grad_cx"});
-  define<emptyWeights, weightsOut>(
+  defineLayerOp<emptyWeights, weightsOut>(
       "lstm_layer_weights", {"grad_gates", "input", "hx", "output"},
       {"reverse"}, {"grad_input_weight", "grad_weight", "grad_bias"});
-  define<emptyInput, inputOut>("lstm_layer_input", {"grad_gates", "weight"}, {},
-                               {"grad_input"});
+  defineLayerOp<emptyInput, inputOut>(
+      "lstm_layer_input", {"grad_gates", "weight"}, {}, {"grad_input"});
   // Not below functionalisation: the composite kernel writes in place. The
   // wrappers of torch.func's transforms, of all devices, have the last key.
   for (DispatchKey key : {DispatchKey::Functionalize, DispatchKey::AutogradLazy,

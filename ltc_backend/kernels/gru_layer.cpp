@@ -1,0 +1,157 @@
+//===- gru_layer.cpp - A layer of a GRU over all its times ----------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each time, a tile of hidden units is made by one thread: its share of the
+// product with the state before, and then the gates, while it is in the cache.
+// The weight is packed once, the three gates of a unit in one panel; for the
+// backward as it is.
+//
+//===----------------------------------------------------------------------===//
+#include "gru.h"
+#include "gru_cell.h"
+#include "recurrent_steps.h"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+
+namespace ltc::backend {
+using at::Tensor;
+
+namespace {
+
+PackedMatrix packedByUnits(const Tensor &weight) {
+  int64_t rows = weight.size(0), cols = weight.size(1);
+  return {{weight.const_data_ptr<float>(), cols, rows, 1, cols},
+          {.cols = kGruGates}};
+}
+
+PackedMatrix packed(const Tensor &weight) {
+  int64_t rows = weight.size(0), cols = weight.size(1);
+  return {{weight.const_data_ptr<float>(), rows, cols, cols, 1}, {}};
+}
+
+class Forward {
+public:
+  Forward(const RecurrentSteps &layer, const GruInputs &from, Tensor &output,
+          Tensor &gates)
+      : layer(layer), projected(from.projected.const_data_ptr<float>()),
+        hx(from.hx.const_data_ptr<float>()),
+        bias(from.bias.const_data_ptr<float>()),
+        output(output.mutable_data_ptr<float>()),
+        gates(gates.mutable_data_ptr<float>()),
+        weight(packedByUnits(from.weight)) {}
+
+  void run() {
+    for (int64_t i = 0; i < layer.times; ++i)
+      forTiles(layer, weight,
+               [&](const RecurrentTile &tile) { apply(i, tile); });
+  }
+
+private:
+  void apply(int64_t i, const RecurrentTile &at) {
+    int64_t h = layer.hidden;
+    alignas(64) float products[kTileRows * kPanelCols];
+    const float *before = layer.before(hx, output, i, at.row);
+    weight.multiply(at.panel, {before, h, 1}, at.rows, false,
+                    {products, kPanelCols});
+    gruCell({at.rows, at.units, h, before + at.col},
+            layer.row(projected, i, at.row, kGruGates * h) + at.col,
+            {products, kPanelCols, weight.groupCols()}, bias + at.col,
+            layer.row(gates, i, at.row, (kGruGates + 1) * h) + at.col,
+            layer.row(output, i, at.row, h) + at.col);
+  }
+
+  const RecurrentSteps &layer;
+  const float *projected, *hx, *bias;
+  float *output, *gates;
+  PackedMatrix weight;
+};
+
+class Backward {
+public:
+  Backward(const RecurrentSteps &layer, const Tensor &gates,
+           const Tensor &output, const Tensor &hx, const Tensor &weight,
+           const Tensor &gradOutput, Tensor &gradProjected,
+           Tensor &gradProducts, Tensor &gradState)
+      : layer(layer), gates(gates.const_data_ptr<float>()),
+        output(output.const_data_ptr<float>()), hx(hx.const_data_ptr<float>()),
+        gradOutput(gradOutput.const_data_ptr<float>()),
+        gradProjected(gradProjected.mutable_data_ptr<float>()),
+        gradProducts(gradProducts.mutable_data_ptr<float>()),
+        gradState(gradState.mutable_data_ptr<float>()), weight(packed(weight)) {
+  }
+
+  /// `gradState` is zero, and becomes the gradient of the first state.
+  void run() {
+    for (int64_t i = layer.times; i-- > 0;)
+      forTiles(layer, weight,
+               [&](const RecurrentTile &tile) { apply(i, tile); });
+    forTiles(layer, weight, [&](const RecurrentTile &at) {
+      multiply(0, at, true,
+               {gradState + at.row * layer.hidden + at.col, layer.hidden});
+    });
+  }
+
+private:
+  /// What the i-th time's products pass on to the state before.
+  void multiply(int64_t i, const RecurrentTile &at, bool accumulate,
+                Rows<float> to) const {
+    int64_t width = kGruGates * layer.hidden;
+    weight.multiply(at.panel,
+                    {layer.row(gradProducts, i, at.row, width), width, 1},
+                    at.rows, accumulate, to);
+  }
+
+  void apply(int64_t i, const RecurrentTile &at) {
+    int64_t h = layer.hidden, width = kGruGates * h;
+    alignas(64) float later[kTileRows * kPanelCols];
+    if (i + 1 < layer.times)
+      multiply(i + 1, at, false, {later, kPanelCols});
+    else
+      std::memset(later, 0, sizeof(later));
+    gruCellBackward(
+        {at.rows, at.units, h, layer.before(hx, output, i, at.row) + at.col},
+        layer.row(gates, i, at.row, (kGruGates + 1) * h) + at.col,
+        {layer.row(gradOutput, i, at.row, h) + at.col, later, kPanelCols,
+         gradState + at.row * h + at.col,
+         layer.row(gradProjected, i, at.row, width) + at.col,
+         layer.row(gradProducts, i, at.row, width) + at.col});
+  }
+
+  const RecurrentSteps &layer;
+  const float *gates, *output, *hx, *gradOutput;
+  float *gradProjected, *gradProducts, *gradState;
+  PackedMatrix weight;
+};
+
+} // namespace
+
+bool hasGruLayer() { return hasBlockProduct(); }
+
+void gruLayer(const GruInputs &from, bool reverse, Tensor &output,
+              Tensor &gates) {
+  GruInputs dense{from.projected.contiguous(), from.hx.contiguous(),
+                  from.weight.contiguous(), from.bias.contiguous()};
+  RecurrentSteps layer(output, reverse);
+  Forward(layer, dense, output, gates).run();
+}
+
+void gruLayerBackward(const Tensor &gates, const Tensor &output,
+                      const Tensor &hx, const Tensor &weight,
+                      const Tensor &gradOutput, bool reverse,
+                      Tensor &gradProjected, Tensor &gradProducts,
+                      Tensor &gradHx) {
+  RecurrentSteps layer(output, reverse);
+  gradHx.zero_();
+  Backward(layer, gates.contiguous(), output.contiguous(), hx.contiguous(),
+           weight.contiguous(), gradOutput.contiguous(), gradProjected,
+           gradProducts, gradHx)
+      .run();
+}
+
+} // namespace ltc::backend

@@ -1,0 +1,107 @@
+//===- ops/layer_op.cpp - Ops of our own for layers -----------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/ops/layer_op.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+
+namespace ltc::backend {
+using at::Tensor;
+using torch::autograd::variable_list;
+
+c10::FunctionSchema schemaOf(const char *name, Names tensors, Names flags,
+                             Names results, bool isOut) {
+  auto tensor = c10::TensorType::get();
+  std::vector<c10::Argument> arguments, returns;
+  for (const char *one : tensors)
+    arguments.emplace_back(one, tensor);
+  for (const char *one : flags)
+    arguments.emplace_back(one, c10::BoolType::get());
+  for (const char *one : results) {
+    std::optional<c10::AliasInfo> written;
+    std::set<std::string> set{std::string("alias::") + one};
+    if (isOut)
+      written.emplace(true, set, set);
+    if (isOut)
+      arguments.emplace_back(one, tensor, std::nullopt, std::nullopt,
+                             /*kwarg_only=*/true, written);
+    returns.emplace_back(isOut ? "" : one, tensor, std::nullopt, std::nullopt,
+                         /*kwarg_only=*/false, written);
+  }
+  return {std::string("ltc::") + name, isOut ? "out" : "", std::move(arguments),
+          std::move(returns)};
+}
+
+torch::Library &layerOps() {
+  static auto *library = new torch::Library(torch::Library::FRAGMENT, "ltc",
+                                            std::nullopt, __FILE__, __LINE__);
+  return *library;
+}
+
+variable_list gradientsOf(const variable_list &outputs,
+                          const variable_list &inputs,
+                          const variable_list &grads) {
+  variable_list wanted, result(inputs.size());
+  std::vector<size_t> places;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].defined() && inputs[i].requires_grad()) {
+      wanted.push_back(inputs[i]);
+      places.push_back(i);
+    }
+  variable_list found = torch::autograd::grad(
+      outputs, wanted, grads,
+      /*retain_graph=*/true, /*create_graph=*/true, /*allow_unused=*/true);
+  for (size_t i = 0; i < places.size(); ++i)
+    result[places[i]] = found[i];
+  return result;
+}
+
+bool Layers::fit(const Tensor &input, at::TensorList states,
+                 at::TensorList parameters, int64_t gates) const {
+  int64_t all = count * directions(), each = hasBiases ? 4 : 2;
+  if (input.dim() != 3 || input.numel() == 0 || count < 1 ||
+      int64_t(parameters.size()) != all * each)
+    return false;
+  auto isAlike = [&](const Tensor &tensor) {
+    return tensor.scalar_type() == input.scalar_type() &&
+           tensor.device() == input.device();
+  };
+  int64_t hidden = states[0].size(-1), rows = gates * hidden;
+  for (const Tensor &state : states)
+    if (!isAlike(state) || hidden == 0 ||
+        state.sizes() != at::IntArrayRef{all, input.size(1), hidden})
+      return false;
+  for (int64_t number = 0; number < all; ++number) {
+    at::TensorList own = parametersOf(parameters, number);
+    int64_t features =
+        number < directions() ? input.size(2) : hidden * directions();
+    if (own[0].sizes() != at::IntArrayRef{rows, features} ||
+        own[1].sizes() != at::IntArrayRef{rows, hidden} ||
+        !std::ranges::all_of(own.slice(2), [&](const Tensor &bias) {
+          return bias.sizes() == at::IntArrayRef{rows};
+        }))
+      return false;
+  }
+  return std::ranges::all_of(parameters, isAlike);
+}
+
+Tensor Layers::run(Tensor input, const Direction &direction) const {
+  for (int64_t layer = 0; layer < count; ++layer) {
+    std::vector<Tensor> outputs;
+    for (int64_t way = 0; way < directions(); ++way)
+      outputs.push_back(
+          direction(input, layer * directions() + way, /*reverse=*/way == 1));
+    input = isBidirectional ? at::cat(outputs, 2) : outputs[0];
+    if (dropout != 0 && train && layer + 1 < count)
+      input = at::dropout(input, dropout, train);
+  }
+  return input;
+}
+
+} // namespace ltc::backend

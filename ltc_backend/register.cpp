@@ -31,6 +31,7 @@
 #include "ltc_backend/record/ops/lstm.h"
 #include "ltc_backend/record/ops/mixed_list.h"
 #include "ltc_backend/record/ops/optimizer_state.h"
+#include "ltc_backend/record/ops/rnn.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/questions.h"
 #include "ltc_backend/record/recorder.h"
@@ -165,6 +166,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerAttention();
   registerLstm();
   registerGru();
+  registerRnn();
   registerDet();
   registerFakeQuantize();
   aten->impl("native_batch_norm",

@@ -17,7 +17,6 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/ops/layer_op.h"
-#include "ltc_backend/record/watched.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/gru_native.h>
@@ -129,15 +128,6 @@ struct GruLayer : torch::autograd::Function<GruLayer> {
       result[3] = gradProducts.sum({0, 1});
     return result;
   }
-
-private:
-  static Tensor statesBefore(const Tensor &output, const Tensor &hx,
-                             bool reverse) {
-    int64_t others = output.size(0) - 1;
-    Tensor first = hx.unsqueeze(0);
-    return reverse ? at::cat({output.narrow(0, 1, others), first})
-                   : at::cat({first, output.narrow(0, 0, others)});
-  }
 };
 
 Tensor layerOf(const Tensor &projected, const Tensor &hx, const Tensor &weight,
@@ -159,28 +149,13 @@ bool isRegular(const Tensor &input, const Tensor &hx, TensorList params,
 Two gru(const Tensor &input, const Tensor &hx, TensorList params,
         bool hasBiases, int64_t count, double dropout, bool train,
         bool bidirectional, bool batchFirst) {
-  bool byOps = isWatched(input) || isWatched(hx) ||
-               std::ranges::any_of(params, isWatched);
+  bool byOps = Layers::areWatched(input, {hx}, params);
   Layers layers{count, bidirectional, hasBiases, dropout, train};
   if (!input.device().is_lazy() || !isRegular(input, hx, params, layers, byOps))
     return at::native::gru(input, hx, params, hasBiases, count, dropout, train,
                            bidirectional, batchFirst);
-  Tensor x = (batchFirst ? input.transpose(0, 1) : input).contiguous();
-  std::vector<Tensor> hy;
-  x = layers.run(x, [&](const Tensor &input, int64_t number, bool reverse) {
-    TensorList own = layers.parametersOf(params, number);
-    std::optional<Tensor> ofInput, ofState;
-    if (hasBiases) {
-      ofInput = own[2];
-      ofState = own[3];
-    }
-    Tensor output =
-        (byOps ? recurrence : layerOf)(at::linear(input, own[0], ofInput),
-                                       hx[number], own[1], ofState, reverse);
-    hy.push_back(output.select(0, reverse ? 0 : -1));
-    return output;
-  });
-  return {batchFirst ? x.transpose(0, 1) : x, at::stack(hy)};
+  return layers.runProjected(input, hx, params, batchFirst,
+                             byOps ? recurrence : layerOf);
 }
 
 } // namespace

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/layer_op.h"
 
+#include "ltc_backend/record/watched.h"
+
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -62,6 +64,19 @@ variable_list gradientsOf(const variable_list &outputs,
   return result;
 }
 
+Tensor statesBefore(const Tensor &output, const Tensor &hx, bool reverse) {
+  int64_t others = output.size(0) - 1;
+  Tensor first = hx.unsqueeze(0);
+  return reverse ? at::cat({output.narrow(0, 1, others), first})
+                 : at::cat({first, output.narrow(0, 0, others)});
+}
+
+bool Layers::areWatched(const Tensor &input, at::TensorList states,
+                        at::TensorList parameters) {
+  return isWatched(input) || std::ranges::any_of(states, isWatched) ||
+         std::ranges::any_of(parameters, isWatched);
+}
+
 bool Layers::fit(const Tensor &input, at::TensorList states,
                  at::TensorList parameters, int64_t gates) const {
   int64_t all = count * directions(), each = hasBiases ? 4 : 2;
@@ -102,6 +117,28 @@ Tensor Layers::run(Tensor input, const Direction &direction) const {
       input = at::dropout(input, dropout, train);
   }
   return input;
+}
+
+std::tuple<Tensor, Tensor>
+Layers::runProjected(const Tensor &input, const Tensor &hx,
+                     at::TensorList parameters, bool batchFirst,
+                     const Recurrence &recurrence) const {
+  // Of dense rows, a product with a weight is one for all times.
+  Tensor x = (batchFirst ? input.transpose(0, 1) : input).contiguous();
+  std::vector<Tensor> last;
+  x = run(x, [&](const Tensor &from, int64_t number, bool reverse) {
+    at::TensorList own = parametersOf(parameters, number);
+    std::optional<Tensor> ofInput, ofState;
+    if (hasBiases) {
+      ofInput = own[2];
+      ofState = own[3];
+    }
+    Tensor output = recurrence(at::linear(from, own[0], ofInput), hx[number],
+                               own[1], ofState, reverse);
+    last.push_back(output.select(0, reverse ? 0 : -1));
+    return output;
+  });
+  return {batchFirst ? x.transpose(0, 1) : x, at::stack(last)};
 }
 
 } // namespace ltc::backend

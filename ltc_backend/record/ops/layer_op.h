@@ -75,6 +75,11 @@ gradientsOf(const torch::autograd::variable_list &outputs,
             const torch::autograd::variable_list &inputs,
             const torch::autograd::variable_list &grads);
 
+/// The states that the times of a layer (T, B, H) begin with: `hx` (B, H) and
+/// outputs.
+at::Tensor statesBefore(const at::Tensor &output, const at::Tensor &hx,
+                        bool reverse);
+
 /// The layers of a recurrent module.
 struct Layers {
   int64_t count;
@@ -82,6 +87,9 @@ struct Layers {
   double dropout;
   bool train;
 
+  /// Whether somebody watches the tensors, so that ops are to be seen.
+  static bool areWatched(const at::Tensor &input, at::TensorList states,
+                         at::TensorList parameters);
   /// Whether there are as many parameters, and states (N, B, H), as there are
   /// layers and directions, with sizes that go with each other, where a unit
   /// has so many `gates`; all of the input's dtype and device.
@@ -99,6 +107,18 @@ struct Layers {
                                              int64_t number, bool reverse)>;
   /// All of them, of which each reads what those before put out.
   at::Tensor run(at::Tensor input, const Direction &direction) const;
+
+  /// One direction of one layer: its output (T, B, H) of its inputs' products
+  /// with their weight, for all times, and of what the state takes.
+  using Recurrence = std::function<at::Tensor(
+      const at::Tensor &projected, const at::Tensor &hx,
+      const at::Tensor &weight, const std::optional<at::Tensor> &bias,
+      bool reverse)>;
+  /// The output and the last states of a module of one state a layer.
+  std::tuple<at::Tensor, at::Tensor>
+  runProjected(const at::Tensor &input, const at::Tensor &hx,
+               at::TensorList parameters, bool batchFirst,
+               const Recurrence &recurrence) const;
 
 private:
   int64_t directions() const { return isBidirectional ? 2 : 1; }

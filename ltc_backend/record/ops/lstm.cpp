@@ -17,7 +17,6 @@
 #include "ltc_backend/kernels/lstm_cell.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/ops/layer_op.h"
-#include "ltc_backend/record/watched.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/lstm_native.h>
@@ -212,8 +211,7 @@ Three lstm(const Tensor &input, TensorList hx, TensorList params,
   };
   if (!input.device().is_lazy())
     return composite();
-  bool byOps = isWatched(input) || std::ranges::any_of(hx, isWatched) ||
-               std::ranges::any_of(params, isWatched);
+  bool byOps = Layers::areWatched(input, hx, params);
   Layers layers{count, bidirectional, hasBiases, dropout, train};
   if (!isRegular(input, hx, params, layers, byOps))
     return composite();

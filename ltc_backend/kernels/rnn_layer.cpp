@@ -1,0 +1,127 @@
+//===- rnn_layer.cpp - A layer of an RNN over all its times ---------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// As of a GRU: each time, a tile of hidden units is made by one thread.
+//
+//===----------------------------------------------------------------------===//
+#include "recurrent_steps.h"
+#include "rnn.h"
+#include "vector_functions.h"
+
+#include <ATen/ATen.h>
+
+namespace ltc::backend {
+using at::Tensor;
+
+namespace {
+
+/// output = f(projected + output + bias), row by row.
+LTC_FOR_EACH_CPU
+void activate(const RecurrentTile &at, int64_t hidden, bool relu,
+              const float *__restrict projected, const float *__restrict bias,
+              float *__restrict output) {
+  for (int64_t r = 0; r < at.rows; ++r) {
+    const float *__restrict from = projected + r * hidden;
+    float *__restrict to = output + r * hidden;
+    LTC_NO_OVERLAP
+    for (int64_t i = 0; i < at.units; ++i)
+      to[i] = from[i] + (to[i] + bias[i]);
+    if (relu) {
+      LTC_NO_OVERLAP
+      for (int64_t i = 0; i < at.units; ++i)
+        to[i] = to[i] < 0 ? 0 : to[i]; // a NaN stays one
+    } else {
+      LTC_NO_OVERLAP
+      for (int64_t i = 0; i < at.units; ++i)
+        to[i] = hyperbolicTangent(to[i]);
+    }
+  }
+}
+
+/// sums = (sums + gradOutput) f', row by row.
+LTC_FOR_EACH_CPU
+void differentiate(const RecurrentTile &at, int64_t hidden, bool relu,
+                   const float *__restrict output,
+                   const float *__restrict gradOutput, float *__restrict sums) {
+  for (int64_t r = 0; r < at.rows; ++r) {
+    const float *__restrict from = output + r * hidden;
+    const float *__restrict grad = gradOutput + r * hidden;
+    float *__restrict to = sums + r * hidden;
+    LTC_NO_OVERLAP
+    for (int64_t i = 0; i < at.units; ++i) {
+      float slope = relu ? (from[i] <= 0 ? 0.0f : 1.0f) : 1 - from[i] * from[i];
+      to[i] = slope == 0 ? 0 : (to[i] + grad[i]) * slope;
+    }
+  }
+}
+
+PackedMatrix byColumns(const Tensor &weight) {
+  int64_t rows = weight.size(0), cols = weight.size(1);
+  return {{weight.const_data_ptr<float>(), cols, rows, 1, cols}, {}};
+}
+
+PackedMatrix byRows(const Tensor &weight) {
+  int64_t rows = weight.size(0), cols = weight.size(1);
+  return {{weight.const_data_ptr<float>(), rows, cols, cols, 1}, {}};
+}
+
+} // namespace
+
+bool hasRnnLayer() { return hasBlockProduct(); }
+
+void rnnLayer(const RnnInputs &from, bool relu, bool reverse, Tensor &output) {
+  Tensor projected = from.projected.contiguous(), hx = from.hx.contiguous(),
+         bias = from.bias.contiguous();
+  PackedMatrix weight = byColumns(from.weight.contiguous());
+  RecurrentSteps layer(output, reverse);
+  int64_t h = layer.hidden;
+  float *out = output.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < layer.times; ++i)
+    forTiles(layer, weight, [&](const RecurrentTile &at) {
+      const float *before =
+          layer.before(hx.const_data_ptr<float>(), out, i, at.row);
+      float *to = layer.row(out, i, at.row, h) + at.col;
+      weight.multiply(at.panel, {before, h, 1}, at.rows, false, {to, h});
+      activate(at, h, relu,
+               layer.row(projected.const_data_ptr<float>(), i, at.row, h) +
+                   at.col,
+               bias.const_data_ptr<float>() + at.col, to);
+    });
+}
+
+void rnnLayerBackward(const Tensor &output, const Tensor &weight,
+                      const Tensor &gradOutput, bool relu, bool reverse,
+                      Tensor &gradSums, Tensor &gradHx) {
+  Tensor states = output.contiguous(), grads = gradOutput.contiguous();
+  PackedMatrix packed = byRows(weight.contiguous());
+  RecurrentSteps layer(output, reverse);
+  int64_t h = layer.hidden;
+  float *sums = gradSums.mutable_data_ptr<float>();
+  // What the sums of the i-th time pass on to the state before.
+  auto multiply = [&](int64_t i, const RecurrentTile &at, float *to) {
+    packed.multiply(at.panel, {layer.row(sums, i, at.row, h), h, 1}, at.rows,
+                    false, {to, h});
+  };
+  for (int64_t i = layer.times; i-- > 0;)
+    forTiles(layer, packed, [&](const RecurrentTile &at) {
+      float *to = layer.row(sums, i, at.row, h) + at.col;
+      if (i + 1 < layer.times)
+        multiply(i + 1, at, to);
+      else
+        for (int64_t r = 0; r < at.rows; ++r)
+          std::fill_n(to + r * h, at.units, 0.0f);
+      differentiate(
+          at, h, relu,
+          layer.row(states.const_data_ptr<float>(), i, at.row, h) + at.col,
+          layer.row(grads.const_data_ptr<float>(), i, at.row, h) + at.col, to);
+    });
+  forTiles(layer, packed, [&](const RecurrentTile &at) {
+    multiply(0, at, gradHx.mutable_data_ptr<float>() + at.row * h + at.col);
+  });
+}
+
+} // namespace ltc::backend

@@ -176,7 +176,9 @@ def test_rows_whose_elements_are_not_next_to_each_other(order, grad):
         y = F.scaled_dot_product_attention(y, y[..., 1:, :], y[..., 1:, :])
         if grad:
             (y.square().sum() + y.permute(order).cumsum(3).sum()).backward()
-        return [y.detach().cpu(), *([x.grad.cpu()] if grad else [])]
+        return y.stride(), [y.detach().cpu(), *([x.grad.cpu()] if grad else [])]
 
-    found, wanted = attend_to_itself("lazy"), attend_to_itself("cpu")
+    strides, found = attend_to_itself("lazy")
+    wanted_strides, wanted = attend_to_itself("cpu")
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+    assert strides == wanted_strides

@@ -43,6 +43,10 @@ static Mask summand(const Mask &mask, at::ScalarType dtype) {
       .masked_fill(mask->logical_not(), -HUGE_VAL);
 }
 
+/// Of others eager takes two products, whose result is dense; the fused
+/// kernel's is laid out as the query.
+static bool isByRows(const Tensor &tensor) { return tensor.stride(3) == 1; }
+
 static Tensor attention(const Tensor &query, const Tensor &key,
                         const Tensor &value, const Mask &mask, double dropout,
                         bool causal, std::optional<double> scale,
@@ -59,7 +63,10 @@ static Tensor attention(const Tensor &query, const Tensor &key,
       fusedSdpChoice(query, key, value, mask, dropout, causal, scale,
                      enableGqa) == int64_t(sdp::SDPBackend::flash_attention))
     return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
-        query, key, value, dropout, causal, summand(mask, query.scalar_type()),
+        isByRows(query) && isByRows(key) && isByRows(value)
+            ? query
+            : query.contiguous(),
+        key, value, dropout, causal, summand(mask, query.scalar_type()),
         scale));
   return at::native::scaled_dot_product_attention(
       query, key, value, mask, dropout, causal, scale, enableGqa);

@@ -53,8 +53,10 @@ void differentiate(const RecurrentTile &at, int64_t hidden, bool relu,
     float *__restrict to = sums + r * hidden;
     LTC_NO_OVERLAP
     for (int64_t i = 0; i < at.units; ++i) {
-      float slope = relu ? (from[i] <= 0 ? 0.0f : 1.0f) : 1 - from[i] * from[i];
-      to[i] = slope == 0 ? 0 : (to[i] + grad[i]) * slope;
+      float sum = to[i] + grad[i];
+      float ofTanh = sum * (1 - from[i] * from[i]);
+      float ofRelu = from[i] <= 0 ? 0 : sum;
+      to[i] = relu ? ofRelu : ofTanh;
     }
   }
 }

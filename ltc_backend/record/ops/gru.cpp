@@ -135,23 +135,15 @@ Tensor layerOf(const Tensor &projected, const Tensor &hx, const Tensor &weight,
   return GruLayer::apply(projected, hx, weight, bias, reverse);
 }
 
-/// What a layer of ours is for: float32, or where it is ops any floating dtype,
-/// no error to report. Under autocast only eager's products have fewer digits.
-bool isRegular(const Tensor &input, const Tensor &hx, TensorList params,
-               const Layers &layers, bool byOps) {
-  at::ScalarType type = input.scalar_type();
-  bool isTyped =
-      byOps ? at::isFloatingType(type) : type == at::kFloat && hasGruLayer();
-  return isTyped && !isAutocastEnabled() &&
-         layers.fit(input, {hx}, params, kGruGates);
-}
-
 Two gru(const Tensor &input, const Tensor &hx, TensorList params,
         bool hasBiases, int64_t count, double dropout, bool train,
         bool bidirectional, bool batchFirst) {
   bool byOps = Layers::areWatched(input, {hx}, params);
   Layers layers{count, bidirectional, hasBiases, dropout, train};
-  if (!input.device().is_lazy() || !isRegular(input, hx, params, layers, byOps))
+  // Under autocast only eager's products have fewer digits.
+  bool isOurs = (byOps || hasGruLayer()) && !isAutocastEnabled() &&
+                layers.fit(input, {hx}, params, kGruGates, !byOps);
+  if (!input.device().is_lazy() || !isOurs)
     return at::native::gru(input, hx, params, hasBiases, count, dropout, train,
                            bidirectional, batchFirst);
   return layers.runProjected(input, hx, params, batchFirst,

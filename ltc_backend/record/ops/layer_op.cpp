@@ -78,14 +78,17 @@ bool Layers::areWatched(const Tensor &input, at::TensorList states,
 }
 
 bool Layers::fit(const Tensor &input, at::TensorList states,
-                 at::TensorList parameters, int64_t gates) const {
+                 at::TensorList parameters, int64_t gates,
+                 bool byKernels) const {
+  at::ScalarType type = input.scalar_type();
   int64_t all = count * directions(), each = hasBiases ? 4 : 2;
+  if (byKernels ? type != at::kFloat : !at::isFloatingType(type))
+    return false;
   if (input.dim() != 3 || input.numel() == 0 || count < 1 ||
       int64_t(parameters.size()) != all * each)
     return false;
   auto isAlike = [&](const Tensor &tensor) {
-    return tensor.scalar_type() == input.scalar_type() &&
-           tensor.device() == input.device();
+    return tensor.scalar_type() == type && tensor.device() == input.device();
   };
   int64_t hidden = states[0].size(-1), rows = gates * hidden;
   for (const Tensor &state : states)

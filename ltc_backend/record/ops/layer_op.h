@@ -92,9 +92,10 @@ struct Layers {
                          at::TensorList parameters);
   /// Whether there are as many parameters, and states (N, B, H), as there are
   /// layers and directions, with sizes that go with each other, where a unit
-  /// has so many `gates`; all of the input's dtype and device.
+  /// has so many `gates`; all of the input's device and dtype, which is float32
+  /// for kernels, and any of floating point for ops.
   bool fit(const at::Tensor &input, at::TensorList states,
-           at::TensorList parameters, int64_t gates) const;
+           at::TensorList parameters, int64_t gates, bool byKernels) const;
 
   /// Weights of the input and of the state, and their biases if there are any.
   at::TensorList parametersOf(at::TensorList all, int64_t number) const {

@@ -191,17 +191,6 @@ variable_list layerOf(const Tensor &input, const Tensor &hx, const Tensor &cx,
   return LstmLayer::apply(input, hx, cx, inputWeight, weight, bias, reverse);
 }
 
-/// What a layer of ours is for: float32, or where it is ops any floating dtype,
-/// no projection, no error to report.
-bool isRegular(const Tensor &input, TensorList hx, TensorList params,
-               const Layers &layers, bool byOps) {
-  at::ScalarType type = input.scalar_type();
-  bool isTyped =
-      byOps ? at::isFloatingType(type) : type == at::kFloat && hasLstmLayer();
-  return isTyped && hx.size() == 2 && hx[0].sizes() == hx[1].sizes() &&
-         layers.fit(input, hx, params, kGatesPerUnit);
-}
-
 Three lstm(const Tensor &input, TensorList hx, TensorList params,
            bool hasBiases, int64_t count, double dropout, bool train,
            bool bidirectional, bool batchFirst) {
@@ -213,7 +202,11 @@ Three lstm(const Tensor &input, TensorList hx, TensorList params,
     return composite();
   bool byOps = Layers::areWatched(input, hx, params);
   Layers layers{count, bidirectional, hasBiases, dropout, train};
-  if (!isRegular(input, hx, params, layers, byOps))
+  // No projection, and no error to report.
+  bool isOurs = (byOps || hasLstmLayer()) && hx.size() == 2 &&
+                hx[0].sizes() == hx[1].sizes() &&
+                layers.fit(input, hx, params, kGatesPerUnit, !byOps);
+  if (!isOurs)
     return composite();
   // Of dense rows, a product with a weight is one for all times.
   Tensor x = (batchFirst ? input.transpose(0, 1) : input).contiguous();

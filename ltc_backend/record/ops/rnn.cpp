@@ -126,25 +126,16 @@ Tensor layerOf(const Tensor &projected, const Tensor &hx, const Tensor &weight,
   return RnnLayer::apply(projected, hx, weight, bias, relu, reverse);
 }
 
-/// What a layer of ours is for: float32, or where it is ops any floating dtype,
-/// no error to report. Under autocast only eager's products have fewer digits.
-bool isRegular(const Tensor &input, const Tensor &hx, TensorList params,
-               const Layers &layers, bool byOps) {
-  at::ScalarType type = input.scalar_type();
-  bool isTyped =
-      byOps ? at::isFloatingType(type) : type == at::kFloat && hasRnnLayer();
-  return isTyped && !isAutocastEnabled() &&
-         layers.fit(input, {hx}, params, /*gates=*/1);
-}
-
 template <bool relu>
 Two rnn(const Tensor &input, const Tensor &hx, TensorList params,
         bool hasBiases, int64_t count, double dropout, bool train,
         bool bidirectional, bool batchFirst) {
   bool byOps = Layers::areWatched(input, {hx}, params);
   Layers layers{count, bidirectional, hasBiases, dropout, train};
-  if (!input.device().is_lazy() ||
-      !isRegular(input, hx, params, layers, byOps)) {
+  // Under autocast only eager's products have fewer digits.
+  bool isOurs = (byOps || hasRnnLayer()) && !isAutocastEnabled() &&
+                layers.fit(input, {hx}, params, /*gates=*/1, !byOps);
+  if (!input.device().is_lazy() || !isOurs) {
     if constexpr (relu)
       return at::native::rnn_relu(input, hx, params, hasBiases, count, dropout,
                                   train, bidirectional, batchFirst);

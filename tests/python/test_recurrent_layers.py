@@ -76,11 +76,13 @@ def test_extreme_and_missing_numbers(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_layer_is_one_call_however_many_times(kind):
-    model = build("lazy", kind, hidden_size=32)
+@pytest.mark.parametrize("form", [name for name in FORMS if name != "float64"])
+def test_a_layer_is_one_call_however_many_times(form, kind):
+    model = build("lazy", kind, **FORMS[form])
 
     def calls(times):
-        x = inputs("lazy", times, 2, 7)
+        sizes = (3, times) if model.batch_first else (times, 3)
+        x = inputs("lazy", *sizes, 7)
         model.zero_grad()
         torch.lazy.synchronize()
         before = torch.lazy.metrics()["execute.kernels"]

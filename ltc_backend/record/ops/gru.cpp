@@ -139,15 +139,14 @@ Two gru(const Tensor &input, const Tensor &hx, TensorList params,
         bool hasBiases, int64_t count, double dropout, bool train,
         bool bidirectional, bool batchFirst) {
   bool byOps = Layers::areWatched(input, {hx}, params);
-  Layers layers{count, bidirectional, hasBiases, dropout, train};
+  Layers layers{count, bidirectional, hasBiases, batchFirst, dropout, train};
   // Under autocast only eager's products have fewer digits.
   bool isOurs = (byOps || hasGruLayer()) && !isAutocastEnabled() &&
                 layers.fit(input, {hx}, params, kGruGates, !byOps);
   if (!input.device().is_lazy() || !isOurs)
     return at::native::gru(input, hx, params, hasBiases, count, dropout, train,
                            bidirectional, batchFirst);
-  return layers.runProjected(input, hx, params, batchFirst,
-                             byOps ? recurrence : layerOf);
+  return layers.runProjected(input, hx, params, byOps ? recurrence : layerOf);
 }
 
 } // namespace

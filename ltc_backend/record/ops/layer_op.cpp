@@ -91,9 +91,10 @@ bool Layers::fit(const Tensor &input, at::TensorList states,
     return tensor.scalar_type() == type && tensor.device() == input.device();
   };
   int64_t hidden = states[0].size(-1), rows = gates * hidden;
+  int64_t batch = input.size(isBatchFirst ? 0 : 1);
   for (const Tensor &state : states)
     if (!isAlike(state) || hidden == 0 ||
-        state.sizes() != at::IntArrayRef{all, input.size(1), hidden})
+        state.sizes() != at::IntArrayRef{all, batch, hidden})
       return false;
   for (int64_t number = 0; number < all; ++number) {
     at::TensorList own = parametersOf(parameters, number);
@@ -107,6 +108,15 @@ bool Layers::fit(const Tensor &input, at::TensorList states,
       return false;
   }
   return std::ranges::all_of(parameters, isAlike);
+}
+
+Tensor Layers::timesFirst(const Tensor &input) const {
+  // Of dense rows, a product with a weight is one for all times.
+  return (isBatchFirst ? input.transpose(0, 1) : input).contiguous();
+}
+
+Tensor Layers::asAsked(const Tensor &output) const {
+  return isBatchFirst ? output.transpose(0, 1) : output;
 }
 
 Tensor Layers::run(Tensor input, const Direction &direction) const {
@@ -124,24 +134,23 @@ Tensor Layers::run(Tensor input, const Direction &direction) const {
 
 std::tuple<Tensor, Tensor>
 Layers::runProjected(const Tensor &input, const Tensor &hx,
-                     at::TensorList parameters, bool batchFirst,
+                     at::TensorList parameters,
                      const Recurrence &recurrence) const {
-  // Of dense rows, a product with a weight is one for all times.
-  Tensor x = (batchFirst ? input.transpose(0, 1) : input).contiguous();
   std::vector<Tensor> last;
-  x = run(x, [&](const Tensor &from, int64_t number, bool reverse) {
-    at::TensorList own = parametersOf(parameters, number);
-    std::optional<Tensor> ofInput, ofState;
-    if (hasBiases) {
-      ofInput = own[2];
-      ofState = own[3];
-    }
-    Tensor output = recurrence(at::linear(from, own[0], ofInput), hx[number],
-                               own[1], ofState, reverse);
-    last.push_back(output.select(0, reverse ? 0 : -1));
-    return output;
-  });
-  return {batchFirst ? x.transpose(0, 1) : x, at::stack(last)};
+  Tensor x = run(
+      timesFirst(input), [&](const Tensor &from, int64_t number, bool reverse) {
+        at::TensorList own = parametersOf(parameters, number);
+        std::optional<Tensor> ofInput, ofState;
+        if (hasBiases) {
+          ofInput = own[2];
+          ofState = own[3];
+        }
+        Tensor output = recurrence(at::linear(from, own[0], ofInput),
+                                   hx[number], own[1], ofState, reverse);
+        last.push_back(output.select(0, reverse ? 0 : -1));
+        return output;
+      });
+  return {asAsked(x), at::stack(last)};
 }
 
 } // namespace ltc::backend

@@ -83,7 +83,7 @@ at::Tensor statesBefore(const at::Tensor &output, const at::Tensor &hx,
 /// The layers of a recurrent module.
 struct Layers {
   int64_t count;
-  bool isBidirectional, hasBiases;
+  bool isBidirectional, hasBiases, isBatchFirst;
   double dropout;
   bool train;
 
@@ -103,6 +103,10 @@ struct Layers {
     return all.slice(number * each, each);
   }
 
+  /// The input (T, B, N) of the first, and what the module gives of (T, B, N).
+  at::Tensor timesFirst(const at::Tensor &input) const;
+  at::Tensor asAsked(const at::Tensor &output) const;
+
   /// One direction of one layer, numbered: its output (T, B, H) of its inputs.
   using Direction = std::function<at::Tensor(const at::Tensor &input,
                                              int64_t number, bool reverse)>;
@@ -118,8 +122,7 @@ struct Layers {
   /// The output and the last states of a module of one state a layer.
   std::tuple<at::Tensor, at::Tensor>
   runProjected(const at::Tensor &input, const at::Tensor &hx,
-               at::TensorList parameters, bool batchFirst,
-               const Recurrence &recurrence) const;
+               at::TensorList parameters, const Recurrence &recurrence) const;
 
 private:
   int64_t directions() const { return isBidirectional ? 2 : 1; }

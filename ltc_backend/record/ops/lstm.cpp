@@ -201,28 +201,28 @@ Three lstm(const Tensor &input, TensorList hx, TensorList params,
   if (!input.device().is_lazy())
     return composite();
   bool byOps = Layers::areWatched(input, hx, params);
-  Layers layers{count, bidirectional, hasBiases, dropout, train};
+  Layers layers{count, bidirectional, hasBiases, batchFirst, dropout, train};
   // No projection, and no error to report.
   bool isOurs = (byOps || hasLstmLayer()) && hx.size() == 2 &&
                 hx[0].sizes() == hx[1].sizes() &&
                 layers.fit(input, hx, params, kGatesPerUnit, !byOps);
   if (!isOurs)
     return composite();
-  // Of dense rows, a product with a weight is one for all times.
-  Tensor x = (batchFirst ? input.transpose(0, 1) : input).contiguous();
   std::vector<Tensor> hy, cy;
-  x = layers.run(x, [&](const Tensor &input, int64_t number, bool reverse) {
-    TensorList own = layers.parametersOf(params, number);
-    std::optional<Tensor> bias;
-    if (hasBiases)
-      bias = own[2] + own[3];
-    variable_list made = (byOps ? recurrence : layerOf)(
-        input, hx[0][number], hx[1][number], own[0], own[1], bias, reverse);
-    hy.push_back(made[0].select(0, reverse ? 0 : -1));
-    cy.push_back(made[1]);
-    return made[0];
-  });
-  return {batchFirst ? x.transpose(0, 1) : x, at::stack(hy), at::stack(cy)};
+  Tensor x = layers.run(layers.timesFirst(input),
+                        [&](const Tensor &input, int64_t number, bool reverse) {
+                          TensorList own = layers.parametersOf(params, number);
+                          std::optional<Tensor> bias;
+                          if (hasBiases)
+                            bias = own[2] + own[3];
+                          variable_list made = (byOps ? recurrence : layerOf)(
+                              input, hx[0][number], hx[1][number], own[0],
+                              own[1], bias, reverse);
+                          hy.push_back(made[0].select(0, reverse ? 0 : -1));
+                          cy.push_back(made[1]);
+                          return made[0];
+                        });
+  return {layers.asAsked(x), at::stack(hy), at::stack(cy)};
 }
 
 } // namespace

@@ -131,7 +131,7 @@ Two rnn(const Tensor &input, const Tensor &hx, TensorList params,
         bool hasBiases, int64_t count, double dropout, bool train,
         bool bidirectional, bool batchFirst) {
   bool byOps = Layers::areWatched(input, {hx}, params);
-  Layers layers{count, bidirectional, hasBiases, dropout, train};
+  Layers layers{count, bidirectional, hasBiases, batchFirst, dropout, train};
   // Under autocast only eager's products have fewer digits.
   bool isOurs = (byOps || hasRnnLayer()) && !isAutocastEnabled() &&
                 layers.fit(input, {hx}, params, /*gates=*/1, !byOps);
@@ -143,7 +143,7 @@ Two rnn(const Tensor &input, const Tensor &hx, TensorList params,
       return at::native::rnn_tanh(input, hx, params, hasBiases, count, dropout,
                                   train, bidirectional, batchFirst);
   }
-  return layers.runProjected(input, hx, params, batchFirst,
+  return layers.runProjected(input, hx, params,
                              byOps ? recurrence<relu> : layerOf<relu>);
 }
 

@@ -31,6 +31,7 @@
 #include "ltc_backend/record/ops/lstm.h"
 #include "ltc_backend/record/ops/mixed_list.h"
 #include "ltc_backend/record/ops/optimizer_state.h"
+#include "ltc_backend/record/ops/packed_sequence.h"
 #include "ltc_backend/record/ops/rnn.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/questions.h"
@@ -166,6 +167,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerAttention();
   registerLstm();
   registerGru();
+  registerPackedSequence();
   registerRnn();
   registerDet();
   registerFakeQuantize();
@@ -189,8 +191,6 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerInPlaceOps(*functionalize);
   registerFusedSteps(*functionalize);
   registerStridedViews(*functionalize);
-  // Its lengths and batch sizes are on the CPU, and stay there.
-  functionalize->impl("_pack_padded_sequence", CppFunction::makeFallthrough());
   registerForInferenceMode(*functionalize);
   registerForDispatchModes();
   registerDirectViews(*functionalize);

@@ -20,6 +20,7 @@ struct GruInputs {
   at::Tensor hx;        ///< (B, H), the state before the first time
   at::Tensor weight;    ///< (3H, H), for the state before
   at::Tensor bias;      ///< (3H), added to that product
+  at::Tensor batchSizes; ///< undefined, or of packed sequences (T): see lstm.h
 };
 
 /// Writes `output` (T, B, H), and for the backward `gates` (T, B, 4H): the
@@ -33,7 +34,8 @@ void gruLayer(const GruInputs &from, bool reverse, at::Tensor &output,
 /// state's products and bias `gradProducts` (T, B, 3H), and of `hx`.
 void gruLayerBackward(const at::Tensor &gates, const at::Tensor &output,
                       const at::Tensor &hx, const at::Tensor &weight,
-                      const at::Tensor &gradOutput, bool reverse,
+                      const at::Tensor &gradOutput,
+                      const at::Tensor &batchSizes, bool reverse,
                       at::Tensor &gradProjected, at::Tensor &gradProducts,
                       at::Tensor &gradHx);
 

@@ -48,7 +48,7 @@ public:
 
   void run() {
     for (int64_t i = 0; i < layer.times; ++i)
-      forTiles(layer, weight,
+      forTiles(layer, i, weight,
                [&](const RecurrentTile &tile) { apply(i, tile); });
   }
 
@@ -88,13 +88,14 @@ public:
 
   /// `gradState` is zero, and becomes the gradient of the first state.
   void run() {
-    for (int64_t i = layer.times; i-- > 0;)
-      forTiles(layer, weight,
-               [&](const RecurrentTile &tile) { apply(i, tile); });
-    forTiles(layer, weight, [&](const RecurrentTile &at) {
-      multiply(0, at, true,
-               {gradState + at.row * layer.hidden + at.col, layer.hidden});
-    });
+    for (int64_t i = layer.times; i-- > 0;) {
+      forTilesBackward(layer, i, weight,
+                       [&](const RecurrentTile &tile) { apply(i, tile); });
+      forTilesThatBegin(layer, i, weight, [&](const RecurrentTile &at) {
+        multiply(i, at, true,
+                 {gradState + at.row * layer.hidden + at.col, layer.hidden});
+      });
+    }
   }
 
 private:
@@ -110,7 +111,7 @@ private:
   void apply(int64_t i, const RecurrentTile &at) {
     int64_t h = layer.hidden, width = kGruGates * h;
     alignas(64) float later[kTileRows * kPanelCols];
-    if (i + 1 < layer.times)
+    if (at.row < layer.continued(i + 1))
       multiply(i + 1, at, false, {later, kPanelCols});
     else
       std::memset(later, 0, sizeof(later));
@@ -136,17 +137,18 @@ bool hasGruLayer() { return hasBlockProduct(); }
 void gruLayer(const GruInputs &from, bool reverse, Tensor &output,
               Tensor &gates) {
   GruInputs dense{from.projected.contiguous(), from.hx.contiguous(),
-                  from.weight.contiguous(), from.bias.contiguous()};
-  RecurrentSteps layer(output, reverse);
+                  from.weight.contiguous(), from.bias.contiguous(),
+                  from.batchSizes};
+  RecurrentSteps layer(output, from.batchSizes, reverse);
   Forward(layer, dense, output, gates).run();
 }
 
 void gruLayerBackward(const Tensor &gates, const Tensor &output,
                       const Tensor &hx, const Tensor &weight,
-                      const Tensor &gradOutput, bool reverse,
-                      Tensor &gradProjected, Tensor &gradProducts,
+                      const Tensor &gradOutput, const Tensor &batchSizes,
+                      bool reverse, Tensor &gradProjected, Tensor &gradProducts,
                       Tensor &gradHx) {
-  RecurrentSteps layer(output, reverse);
+  RecurrentSteps layer(output, batchSizes, reverse);
   gradHx.zero_();
   Backward(layer, gates.contiguous(), output.contiguous(), hx.contiguous(),
            weight.contiguous(), gradOutput.contiguous(), gradProjected,

@@ -14,13 +14,17 @@ namespace ltc::backend {
 bool hasLstmLayer();
 
 /// What one direction of one layer is made from: times T, batch B, features I,
-/// hidden units H, all float32 on the CPU.
+/// hidden units H, all float32 on the CPU. Instead of (T, B), all tensors of
+/// this header may have one dimension of rows, of packed sequences, with as
+/// many for each time as `batchSizes` says (see RecurrentSteps), which else is
+/// undefined.
 struct LstmInputs {
   at::Tensor input;       ///< (T, B, I)
   at::Tensor hx, cx;      ///< (B, H), the states before the first time
   at::Tensor inputWeight; ///< (4H, I)
   at::Tensor weight;      ///< (4H, H), for the output before
   at::Tensor bias;        ///< (4H)
+  at::Tensor batchSizes;  ///< undefined, or (T)
 };
 
 /// Writes `output` and `cells` (T, B, H), and for the backward `gates`
@@ -35,13 +39,15 @@ void lstmLayer(const LstmInputs &from, bool reverse, at::Tensor &output,
 void lstmLayerBackward(const at::Tensor &gates, const at::Tensor &cells,
                        const at::Tensor &cx, const at::Tensor &weight,
                        const at::Tensor &gradOutput, const at::Tensor &gradCy,
-                       bool reverse, at::Tensor &gradGates, at::Tensor &gradCx);
+                       const at::Tensor &batchSizes, bool reverse,
+                       at::Tensor &gradGates, at::Tensor &gradCx);
 
 /// From them, the gradients of a layer's weights and of its bias.
 void lstmLayerWeights(const at::Tensor &gradGates, const at::Tensor &input,
                       const at::Tensor &hx, const at::Tensor &output,
-                      bool reverse, at::Tensor &gradInputWeight,
-                      at::Tensor &gradWeight, at::Tensor &gradBias);
+                      const at::Tensor &batchSizes, bool reverse,
+                      at::Tensor &gradInputWeight, at::Tensor &gradWeight,
+                      at::Tensor &gradBias);
 
 /// And the gradient (T, B, N) of what was multiplied by `weight` (4H, N): of
 /// the input, or of the state before a time.

@@ -51,19 +51,19 @@ public:
   /// `gradCell` holds the gradient of the last state of the cell.
   void run() {
     for (int64_t i = layer.times; i-- > 0;)
-      forTiles(layer, weight,
-               [&](const RecurrentTile &tile) { apply(i, tile); });
+      forTilesBackward(layer, i, weight,
+                       [&](const RecurrentTile &tile) { apply(i, tile); });
   }
 
 private:
   void apply(int64_t i, const RecurrentTile &at) {
-    int64_t h = layer.hidden, places = layer.times * layer.batch;
+    int64_t h = layer.hidden;
     // Of the state after this time, by the next one.
     alignas(64) float gradState[kTileRows * kPanelCols];
-    if (i + 1 < layer.times)
+    if (at.row < layer.continued(i + 1))
       weight.multiply(
           at.panel,
-          gatesByRows(layer.gates(gradGates, i + 1, 0, at.row), h, places),
+          gatesByRows(layer.gates(gradGates, i + 1, 0, at.row), h, layer.rows),
           at.rows, false, {gradState, kPanelCols},
           layer.prefetch(layer.gates(gates, i, at.col / kLstmUnits, at.row),
                          lstmUnitBlocks(at.units), at.rows, kGatesPerUnit * h));
@@ -94,8 +94,9 @@ private:
 void lstmLayerBackward(const Tensor &gates, const Tensor &cells,
                        const Tensor &cx, const Tensor &weight,
                        const Tensor &gradOutput, const Tensor &gradCy,
-                       bool reverse, Tensor &gradGates, Tensor &gradCx) {
-  LstmSteps layer(cells, reverse);
+                       const Tensor &batchSizes, bool reverse,
+                       Tensor &gradGates, Tensor &gradCx) {
+  LstmSteps layer(cells, batchSizes, reverse);
   gradCx.copy_(gradCy);
   Backward(layer, gates.contiguous(), cells.contiguous(), cx.contiguous(),
            weight.contiguous(), gradOutput.contiguous(), gradGates, gradCx)
@@ -109,7 +110,7 @@ void lstmLayerInput(const Tensor &gradGates, const Tensor &weight,
   PackedMatrix packed = packedByUnits(dense);
   const float *from = gates.const_data_ptr<float>();
   float *to = gradInput.mutable_data_ptr<float>();
-  int64_t places = gates.size(1) * gates.size(2), width = dense.size(1);
+  int64_t places = gates[0].numel() / kLstmGates, width = dense.size(1);
   int64_t blocks = at::ceil_div(places, kBlockRows);
   forRanges(blocks * packed.panels(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

@@ -33,8 +33,10 @@ class Forward {
 public:
   Forward(const LstmSteps &layer, const LstmInputs &from, Tensor &output,
           Tensor &cells, Tensor &gates)
-      : layer(layer), features(from.input.size(2)),
-        block(std::clamp<int64_t>(kTileRows / layer.batch, 1, layer.times)),
+      : layer(layer), features(from.input.size(-1)), batch(from.hx.size(0)),
+        block(layer.isPacked
+                  ? 1
+                  : std::clamp<int64_t>(kTileRows / batch, 1, layer.times)),
         input(from.input.const_data_ptr<float>()),
         hx(from.hx.const_data_ptr<float>()),
         cx(from.cx.const_data_ptr<float>()),
@@ -44,7 +46,7 @@ public:
         inputWeight(byColumns(from.inputWeight), {.cols = kGatesPerUnit}),
         weight(byColumns(from.weight), {.cols = kGatesPerUnit}),
         bias(weight.panels() * kLstmGates),
-        products(weight.panels() * block * layer.batch * kLstmGates) {
+        products(weight.panels() * block * batch * kLstmGates) {
     const float *data = from.bias.const_data_ptr<float>();
     for (int64_t i = 0; i < kGatesPerUnit * layer.hidden; ++i) {
       int64_t gate = i / layer.hidden, unit = i % layer.hidden;
@@ -55,7 +57,7 @@ public:
 
   void run() {
     for (int64_t i = 0; i < layer.times; ++i)
-      forTiles(layer, weight,
+      forTiles(layer, i, weight,
                [&](const RecurrentTile &tile) { apply(i, tile); });
   }
 
@@ -67,18 +69,17 @@ private:
     int64_t first = layer.reverse ? i + times - 1 : i;
     inputWeight.multiply(
         at.panel, {layer.row(input, first, at.row, features), features, 1},
-        (times - 1) * layer.batch + at.rows, false, {to, kLstmGates});
+        (times - 1) * batch + at.rows, false, {to, kLstmGates});
   }
 
   void apply(int64_t i, const RecurrentTile &at) {
     int64_t h = layer.hidden, place = i % block;
     int64_t times = std::min(block, layer.times - (i - place));
-    float *made = products.data() +
-                  (at.panel * block * layer.batch + at.row) * kLstmGates;
+    float *made =
+        products.data() + (at.panel * block * batch + at.row) * kLstmGates;
     if (place == 0)
       multiplyInput(i, times, at, made);
-    made +=
-        (layer.reverse ? times - 1 - place : place) * layer.batch * kLstmGates;
+    made += (layer.reverse ? times - 1 - place : place) * batch * kLstmGates;
     float *to = layer.gates(gates, i, at.panel, at.row);
     weight.multiply(at.panel, {layer.before(hx, output, i, at.row), h, 1},
                     at.rows, true, {made, kLstmGates},
@@ -91,7 +92,8 @@ private:
   }
 
   const LstmSteps &layer;
-  const int64_t features, block; ///< times in one product with the input
+  const int64_t features, batch; ///< entries of the largest batch
+  const int64_t block;           ///< times in one product with the input
   const float *input, *hx, *cx;
   float *output, *cells, *gates;
   PackedMatrix inputWeight, weight;
@@ -107,8 +109,9 @@ void lstmLayer(const LstmInputs &from, bool reverse, Tensor &output,
                Tensor &cells, Tensor &gates) {
   LstmInputs dense{from.input.contiguous(),  from.hx.contiguous(),
                    from.cx.contiguous(),     from.inputWeight.contiguous(),
-                   from.weight.contiguous(), from.bias.contiguous()};
-  LstmSteps layer(output, reverse);
+                   from.weight.contiguous(), from.bias.contiguous(),
+                   from.batchSizes};
+  LstmSteps layer(output, from.batchSizes, reverse);
   Forward(layer, dense, output, cells, gates).run();
 }
 

@@ -19,13 +19,13 @@ struct LstmSteps : RecurrentSteps {
   /// Of the gates: those of a block of units stand together, at all times.
   template <typename T>
   T *gates(T *data, int64_t i, int64_t block, int64_t b) const {
-    return data + ((block * times + time(i)) * batch + b) * kLstmGates;
+    return data + (block * this->rows + place(i) + b) * kLstmGates;
   }
   /// What a product that is `depth` deep brings near of `blocks` of `gates`.
   Prefetch prefetch(const float *gates, int64_t blocks, int64_t rows,
                     int64_t depth) const {
     return {gates, std::max<int64_t>(1, rows * kLstmGates / depth), blocks,
-            times * batch * kLstmGates};
+            this->rows * kLstmGates};
   }
 };
 

@@ -14,6 +14,7 @@
 #include "for_ranges.h"
 #include "lstm.h"
 #include "lstm_cell.h"
+#include "recurrent_steps.h"
 #include "scratch.h"
 
 #include <ATen/ATen.h>
@@ -32,14 +33,14 @@ constexpr int64_t kDepth = 1024, kChunk = 256;
 
 class WeightGrads {
 public:
-  WeightGrads(const Tensor &gates, const Tensor &input, const Tensor &hx,
-              const Tensor &output, bool reverse, Tensor &gradInputWeight,
-              Tensor &gradWeight, Tensor &gradBias)
-      : batch(output.size(1)), places(output.size(0) * batch),
-        features(input.size(2)), hidden(output.size(2)), reverse(reverse),
+  WeightGrads(const RecurrentSteps &layer, const Tensor &gates,
+              const Tensor &input, const Tensor &hx, const Tensor &output,
+              Tensor &gradInputWeight, Tensor &gradWeight, Tensor &gradBias)
+      : places(layer.rows), features(input.size(-1)), hidden(layer.hidden),
         gates(gates.const_data_ptr<float>()),
-        input(input.const_data_ptr<float>()), hx(hx.const_data_ptr<float>()),
-        output(output.const_data_ptr<float>()),
+        input(input.const_data_ptr<float>()),
+        before(layer.allBefore(hx.const_data_ptr<float>(),
+                               output.const_data_ptr<float>())),
         gradInputWeight(gradInputWeight.mutable_data_ptr<float>()),
         gradWeight(gradWeight.mutable_data_ptr<float>()),
         gradBias(gradBias.mutable_data_ptr<float>()) {}
@@ -81,19 +82,11 @@ private:
     return {col, std::min(kPanelCols, width - col), isInput};
   }
 
-  const float *stateBefore(int64_t place) const {
-    int64_t before = reverse ? place + batch : place - batch;
-    if (before >= 0 && before < places)
-      return output + before * hidden;
-    return hx + place % batch * hidden;
-  }
-
   void pack(int64_t index) {
     Panel at = panelAt(index);
     float *to = packed + index * depth * kPanelCols;
     for (int64_t place = first; place < first + depth; ++place) {
-      const float *row =
-          at.isInput ? input + place * features : stateBefore(place);
+      const float *row = at.isInput ? input + place * features : before[place];
       std::memcpy(to, row + at.col, at.cols * sizeof(float));
       to += kPanelCols;
     }
@@ -140,9 +133,9 @@ private:
       }
   }
 
-  const int64_t batch, places, features, hidden;
-  const bool reverse;
-  const float *gates, *input, *hx, *output;
+  const int64_t places, features, hidden;
+  const float *gates, *input;
+  const std::vector<const float *> before; ///< each place's state
   float *gradInputWeight, *gradWeight, *gradBias;
   float *packed;
   int64_t first, depth; ///< the places of this pass
@@ -151,12 +144,14 @@ private:
 } // namespace
 
 void lstmLayerWeights(const Tensor &gradGates, const Tensor &input,
-                      const Tensor &hx, const Tensor &output, bool reverse,
+                      const Tensor &hx, const Tensor &output,
+                      const Tensor &batchSizes, bool reverse,
                       Tensor &gradInputWeight, Tensor &gradWeight,
                       Tensor &gradBias) {
-  WeightGrads(gradGates.contiguous(), input.contiguous(), hx.contiguous(),
-              output.contiguous(), reverse, gradInputWeight, gradWeight,
-              gradBias)
+  Tensor first = hx.contiguous(), states = output.contiguous();
+  WeightGrads(RecurrentSteps(states, batchSizes, reverse),
+              gradGates.contiguous(), input.contiguous(), first, states,
+              gradInputWeight, gradWeight, gradBias)
       .run();
 }
 

@@ -79,11 +79,11 @@ void rnnLayer(const RnnInputs &from, bool relu, bool reverse, Tensor &output) {
   Tensor projected = from.projected.contiguous(), hx = from.hx.contiguous(),
          bias = from.bias.contiguous();
   PackedMatrix weight = byColumns(from.weight.contiguous());
-  RecurrentSteps layer(output, reverse);
+  RecurrentSteps layer(output, from.batchSizes, reverse);
   int64_t h = layer.hidden;
   float *out = output.mutable_data_ptr<float>();
   for (int64_t i = 0; i < layer.times; ++i)
-    forTiles(layer, weight, [&](const RecurrentTile &at) {
+    forTiles(layer, i, weight, [&](const RecurrentTile &at) {
       const float *before =
           layer.before(hx.const_data_ptr<float>(), out, i, at.row);
       float *to = layer.row(out, i, at.row, h) + at.col;
@@ -96,22 +96,24 @@ void rnnLayer(const RnnInputs &from, bool relu, bool reverse, Tensor &output) {
 }
 
 void rnnLayerBackward(const Tensor &output, const Tensor &weight,
-                      const Tensor &gradOutput, bool relu, bool reverse,
-                      Tensor &gradSums, Tensor &gradHx) {
+                      const Tensor &gradOutput, const Tensor &batchSizes,
+                      bool relu, bool reverse, Tensor &gradSums,
+                      Tensor &gradHx) {
   Tensor states = output.contiguous(), grads = gradOutput.contiguous();
   PackedMatrix packed = byRows(weight.contiguous());
-  RecurrentSteps layer(output, reverse);
+  RecurrentSteps layer(output, batchSizes, reverse);
   int64_t h = layer.hidden;
   float *sums = gradSums.mutable_data_ptr<float>();
+  float *ofFirst = gradHx.mutable_data_ptr<float>();
   // What the sums of the i-th time pass on to the state before.
   auto multiply = [&](int64_t i, const RecurrentTile &at, float *to) {
     packed.multiply(at.panel, {layer.row(sums, i, at.row, h), h, 1}, at.rows,
                     false, {to, h});
   };
-  for (int64_t i = layer.times; i-- > 0;)
-    forTiles(layer, packed, [&](const RecurrentTile &at) {
+  for (int64_t i = layer.times; i-- > 0;) {
+    forTilesBackward(layer, i, packed, [&](const RecurrentTile &at) {
       float *to = layer.row(sums, i, at.row, h) + at.col;
-      if (i + 1 < layer.times)
+      if (at.row < layer.continued(i + 1))
         multiply(i + 1, at, to);
       else
         for (int64_t r = 0; r < at.rows; ++r)
@@ -121,9 +123,10 @@ void rnnLayerBackward(const Tensor &output, const Tensor &weight,
           layer.row(states.const_data_ptr<float>(), i, at.row, h) + at.col,
           layer.row(grads.const_data_ptr<float>(), i, at.row, h) + at.col, to);
     });
-  forTiles(layer, packed, [&](const RecurrentTile &at) {
-    multiply(0, at, gradHx.mutable_data_ptr<float>() + at.row * h + at.col);
-  });
+    forTilesThatBegin(layer, i, packed, [&](const RecurrentTile &at) {
+      multiply(i, at, ofFirst + at.row * h + at.col);
+    });
+  }
 }
 
 } // namespace ltc::backend

@@ -139,15 +139,109 @@ def test_without_gradients_and_unbatched(kind):
         torch.testing.assert_close(found, build("cpu", kind)(torch.ones(6, 7))[0])
 
 
+def packed(x, lengths, **form):
+    lengths = torch.tensor(lengths)
+    return nn.utils.rnn.pack_padded_sequence(x, lengths, enforce_sorted=False, **form)
+
+
+def trained_on_packed(device, lengths, total=None, **form):
+    """Return what a packed batch gives, and gradients that depend on all of it."""
+    model, numbers = build(device, **form), torch.Generator().manual_seed(2)
+    batch_first, dtype = model.batch_first, form.get("dtype", torch.float32)
+    sizes = (len(lengths), max(lengths) + 1)
+    x = inputs(device, *(sizes if batch_first else sizes[::-1]), 7, dtype=dtype)
+    ways = model.num_layers * (2 if model.bidirectional else 1)
+    widths = [model.proj_size or model.hidden_size, model.hidden_size]
+    states = [
+        torch.randn(ways, len(lengths), width, generator=numbers, dtype=dtype)
+        .to(device)
+        .requires_grad_()
+        for width in (widths if form["kind"] == "LSTM" else widths[1:])
+    ]
+    given = tuple(states) if form["kind"] == "LSTM" else states[0]
+    output, *last = called(model, packed(x, lengths, batch_first=batch_first), given)
+    output, counts = nn.utils.rnn.pad_packed_sequence(
+        output, batch_first=batch_first, padding_value=0.5, total_length=total
+    )
+    assert counts.tolist() == list(lengths) and counts.device.type == "cpu"
+    (output.square().sum() + sum(s.sin().sum() for s in last)).backward()
+    gradients = [t.grad for t in (x, *states, *model.parameters())]
+    return output.stride(), [t.detach().cpu() for t in (output, *last, *gradients)]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "lengths",
+    [(5, 3, 2), (4, 4), (1,), (2, 7, 7, 1, 3), tuple(range(1, 41)) + (33,) * 5],
+    ids=lambda lengths: f"{len(lengths)} of {max(lengths)}",
+)
+def test_packed_sequences(case, lengths):
+    for total in (None, max(lengths) + 3):
+        stride, wanted = trained_on_packed("cpu", lengths, total, **CASES[case])
+        found_stride, found = trained_on_packed("lazy", lengths, total, **CASES[case])
+        assert found_stride == stride
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=5e-5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_packed_sequences(kind):
+def test_packed_sequences_of_other_lengths_compile_nothing(kind):
+    model = build("lazy", kind, num_layers=2, bidirectional=True)
+    numbers = torch.Generator().manual_seed(3)
+
+    def compiles(step):
+        lengths = torch.randint(3, 20, (6,), generator=numbers)
+        x = inputs("lazy", int(lengths.max()), 6, 7)
+        before = torch.lazy.metrics().get("codegen.graphs", 0)
+        model.zero_grad()
+        output, _ = model(packed(x, lengths.tolist()))
+        output, _ = nn.utils.rnn.pad_packed_sequence(output)
+        output.square().mean().backward()
+        torch.lazy.synchronize()
+        return torch.lazy.metrics().get("codegen.graphs", 0) - before
+
+    counts = [compiles(step) for step in range(8)]
+    assert counts[2:] == [0] * 6, counts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("both", [False, True])
+def test_gradients_of_gradients_of_packed_sequences(both, kind):
     found = []
     for device in ("cpu", "lazy"):
+        model = build(device, kind, bidirectional=both)
         x = inputs(device, 5, 3, 7)
-        packed = nn.utils.rnn.pack_padded_sequence(x, [5, 3, 2])
-        output, _ = nn.utils.rnn.pad_packed_sequence(build(device, kind)(packed)[0])
-        output.sum().backward()
-        found.append([output.detach().cpu(), x.grad.cpu()])
+        output = model(packed(x, [2, 5, 3]))[0].data
+        (g,) = torch.autograd.grad(output.square().sum(), x, create_graph=True)
+        second = torch.autograd.grad(g.square().sum(), [x, *model.parameters()])
+        found.append([t.cpu() for t in second])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
+def test_packing_complains_as_eager_does():
+    pack, x = nn.utils.rnn.pack_padded_sequence, torch.ones(4, 3, 2)
+    for lengths in ([1, 2, 3], [3, 2, 0], [3, 2]):
+        said = []
+        for device in ("cpu", "lazy"):
+            with pytest.raises(RuntimeError) as info:
+                pack(x.to(device), torch.tensor(lengths))
+            said.append(str(info.value).splitlines()[0])
+        assert said[1] == said[0]
+    with pytest.raises(ValueError, match="total_length"):
+        nn.utils.rnn.pad_packed_sequence(
+            pack(x.to("lazy"), torch.tensor([3, 2, 1])), total_length=2
+        )
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.int64, torch.bool, torch.bfloat16, torch.complex64]
+)
+def test_packing_of_any_dtype(dtype):
+    x = torch.arange(24).remainder(5).reshape(4, 3, 2).to(dtype)
+    found = []
+    for device in ("cpu", "lazy"):
+        made = packed(x.to(device), [2, 4, 1])
+        padded, counts = nn.utils.rnn.pad_packed_sequence(made, padding_value=1)
+        found.append([made.data.cpu(), made.batch_sizes, padded.cpu(), counts])
     torch.testing.assert_close(found[1], found[0])
 
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/layer_op.h"
 
+#include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/watched.h"
 
 #include <ATen/ATen.h>
@@ -21,8 +22,13 @@ c10::FunctionSchema schemaOf(const char *name, Names tensors, Names flags,
                              Names results, bool isOut) {
   auto tensor = c10::TensorType::get();
   std::vector<c10::Argument> arguments, returns;
-  for (const char *one : tensors)
-    arguments.emplace_back(one, tensor);
+  for (std::string one : tensors) {
+    bool mayMiss = one.ends_with('?');
+    if (mayMiss)
+      one.pop_back();
+    arguments.emplace_back(one, mayMiss ? c10::OptionalType::create(tensor)
+                                        : c10::TypePtr(tensor));
+  }
   for (const char *one : flags)
     arguments.emplace_back(one, c10::BoolType::get());
   for (const char *one : results) {
@@ -46,6 +52,12 @@ torch::Library &layerOps() {
   return *library;
 }
 
+Tensor emptyWithLast(const Tensor &like, int64_t last) {
+  std::vector<int64_t> sizes = like.sizes().vec();
+  sizes.back() = last;
+  return like.new_empty(sizes);
+}
+
 variable_list gradientsOf(const variable_list &outputs,
                           const variable_list &inputs,
                           const variable_list &grads) {
@@ -64,13 +76,6 @@ variable_list gradientsOf(const variable_list &outputs,
   return result;
 }
 
-Tensor statesBefore(const Tensor &output, const Tensor &hx, bool reverse) {
-  int64_t others = output.size(0) - 1;
-  Tensor first = hx.unsqueeze(0);
-  return reverse ? at::cat({output.narrow(0, 1, others), first})
-                 : at::cat({first, output.narrow(0, 0, others)});
-}
-
 bool Layers::areWatched(const Tensor &input, at::TensorList states,
                         at::TensorList parameters) {
   return isWatched(input) || std::ranges::any_of(states, isWatched) ||
@@ -84,14 +89,18 @@ bool Layers::fit(const Tensor &input, at::TensorList states,
   int64_t all = count * directions(), each = hasBiases ? 4 : 2;
   if (byKernels ? type != at::kFloat : !at::isFloatingType(type))
     return false;
-  if (input.dim() != 3 || input.numel() == 0 || count < 1 ||
+  if (input.dim() != (sizes.arePacked() ? 2 : 3) || input.numel() == 0 ||
+      states[0].dim() != 3 || count < 1 ||
       int64_t(parameters.size()) != all * each)
     return false;
   auto isAlike = [&](const Tensor &tensor) {
     return tensor.scalar_type() == type && tensor.device() == input.device();
   };
   int64_t hidden = states[0].size(-1), rows = gates * hidden;
-  int64_t batch = input.size(isBatchFirst ? 0 : 1);
+  int64_t batch =
+      sizes.arePacked() ? sizes.batch() : input.size(isBatchFirst ? 0 : 1);
+  if (sizes.arePacked() && sizes.rows() != input.size(0))
+    return false;
   for (const Tensor &state : states)
     if (!isAlike(state) || hidden == 0 ||
         state.sizes() != at::IntArrayRef{all, batch, hidden})
@@ -99,7 +108,7 @@ bool Layers::fit(const Tensor &input, at::TensorList states,
   for (int64_t number = 0; number < all; ++number) {
     at::TensorList own = parametersOf(parameters, number);
     int64_t features =
-        number < directions() ? input.size(2) : hidden * directions();
+        number < directions() ? input.size(-1) : hidden * directions();
     if (own[0].sizes() != at::IntArrayRef{rows, features} ||
         own[1].sizes() != at::IntArrayRef{rows, hidden} ||
         !std::ranges::all_of(own.slice(2), [&](const Tensor &bias) {
@@ -125,17 +134,23 @@ Tensor Layers::run(Tensor input, const Direction &direction) const {
     for (int64_t way = 0; way < directions(); ++way)
       outputs.push_back(
           direction(input, layer * directions() + way, /*reverse=*/way == 1));
-    input = isBidirectional ? at::cat(outputs, 2) : outputs[0];
+    input = isBidirectional ? at::cat(outputs, -1) : outputs[0];
     if (dropout != 0 && train && layer + 1 < count)
       input = at::dropout(input, dropout, train);
   }
   return input;
 }
 
-std::tuple<Tensor, Tensor>
+std::optional<std::tuple<Tensor, Tensor>>
 Layers::runProjected(const Tensor &input, const Tensor &hx,
-                     at::TensorList parameters,
-                     const Recurrence &recurrence) const {
+                     at::TensorList parameters, const Unit &unit) const {
+  bool isByOps = areWatched(input, {hx}, parameters);
+  // Under autocast only eager's products have fewer digits.
+  if (!input.device().is_lazy() || isAutocastEnabled() ||
+      !(isByOps || unit.hasKernels()) ||
+      !fit(input, {hx}, parameters, unit.gates, !isByOps))
+    return std::nullopt;
+  const Recurrence &recurrence = isByOps ? unit.byOps : unit.byKernels;
   std::vector<Tensor> last;
   Tensor x = run(
       timesFirst(input), [&](const Tensor &from, int64_t number, bool reverse) {
@@ -146,11 +161,11 @@ Layers::runProjected(const Tensor &input, const Tensor &hx,
           ofState = own[3];
         }
         Tensor output = recurrence(at::linear(from, own[0], ofInput),
-                                   hx[number], own[1], ofState, reverse);
-        last.push_back(output.select(0, reverse ? 0 : -1));
+                                   hx[number], own[1], ofState, sizes, reverse);
+        last.push_back(sizes.last(output, reverse));
         return output;
       });
-  return {asAsked(x), at::stack(last)};
+  return std::tuple{asAsked(x), at::stack(last)};
 }
 
 } // namespace ltc::backend

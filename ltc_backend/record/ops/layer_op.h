@@ -12,6 +12,7 @@
 #pragma once
 
 #include "ltc_backend/library.h"
+#include "ltc_backend/record/ops/batch_sizes.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -25,7 +26,8 @@ namespace ltc::backend {
 using Names = std::initializer_list<const char *>;
 
 /// `name(Tensor <each>..., bool <flag>...) -> (Tensor <result>...)`, or with
-/// `isOut` its variant that writes the results. Not from text: PyTorch's parser
+/// `isOut` its variant that writes the results. A tensor whose name ends in a
+/// question mark may be missing. Not from text: PyTorch's parser
 /// of schemas is TorchScript's.
 c10::FunctionSchema schemaOf(const char *name, Names tensors, Names flags,
                              Names results, bool isOut);
@@ -68,6 +70,14 @@ template <typename Signature> auto handleOf(const char *name) {
       .typed<Signature>();
 }
 
+/// A tensor of the sizes of `like` but for the last.
+at::Tensor emptyWithLast(const at::Tensor &like, int64_t last);
+
+/// Of a saved tensor that may have been missing.
+inline std::optional<at::Tensor> given(const at::Tensor &saved) {
+  return saved.defined() ? std::optional(saved) : std::nullopt;
+}
+
 /// The gradients of `outputs` with respect to those of `inputs` that ask for
 /// one, in a place for each input; to be differentiated again.
 torch::autograd::variable_list
@@ -75,22 +85,19 @@ gradientsOf(const torch::autograd::variable_list &outputs,
             const torch::autograd::variable_list &inputs,
             const torch::autograd::variable_list &grads);
 
-/// The states that the times of a layer (T, B, H) begin with: `hx` (B, H) and
-/// outputs.
-at::Tensor statesBefore(const at::Tensor &output, const at::Tensor &hx,
-                        bool reverse);
-
 /// The layers of a recurrent module.
 struct Layers {
   int64_t count;
   bool isBidirectional, hasBiases, isBatchFirst;
   double dropout;
   bool train;
+  BatchSizes sizes{};
 
   /// Whether somebody watches the tensors, so that ops are to be seen.
   static bool areWatched(const at::Tensor &input, at::TensorList states,
                          at::TensorList parameters);
-  /// Whether there are as many parameters, and states (N, B, H), as there are
+  /// Whether the input is of as many rows as the sequences have, and there are
+  /// as many parameters, and states (N, B, H), as there are
   /// layers and directions, with sizes that go with each other, where a unit
   /// has so many `gates`; all of the input's device and dtype, which is float32
   /// for kernels, and any of floating point for ops.
@@ -103,26 +110,33 @@ struct Layers {
     return all.slice(number * each, each);
   }
 
-  /// The input (T, B, N) of the first, and what the module gives of (T, B, N).
+  /// The input (T, B, N), or packed (R, N), of the first, and what the module
+  /// gives of the like.
   at::Tensor timesFirst(const at::Tensor &input) const;
   at::Tensor asAsked(const at::Tensor &output) const;
 
-  /// One direction of one layer, numbered: its output (T, B, H) of its inputs.
+  /// One direction of one layer, numbered: its output of its inputs.
   using Direction = std::function<at::Tensor(const at::Tensor &input,
                                              int64_t number, bool reverse)>;
   /// All of them, of which each reads what those before put out.
   at::Tensor run(at::Tensor input, const Direction &direction) const;
 
-  /// One direction of one layer: its output (T, B, H) of its inputs' products
+  /// One direction of one layer: its output of its inputs' products
   /// with their weight, for all times, and of what the state takes.
   using Recurrence = std::function<at::Tensor(
       const at::Tensor &projected, const at::Tensor &hx,
       const at::Tensor &weight, const std::optional<at::Tensor> &bias,
-      bool reverse)>;
-  /// The output and the last states of a module of one state a layer.
-  std::tuple<at::Tensor, at::Tensor>
+      const BatchSizes &sizes, bool reverse)>;
+  /// What a module of one state a layer is made of.
+  struct Unit {
+    int64_t gates;
+    bool (*hasKernels)();
+    Recurrence byKernels, byOps;
+  };
+  /// Its output and last states; nothing where the layers are not ours.
+  std::optional<std::tuple<at::Tensor, at::Tensor>>
   runProjected(const at::Tensor &input, const at::Tensor &hx,
-               at::TensorList parameters, const Recurrence &recurrence) const;
+               at::TensorList parameters, const Unit &unit) const;
 
 private:
   int64_t directions() const { return isBidirectional ? 2 : 1; }

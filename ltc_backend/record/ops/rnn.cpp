@@ -8,7 +8,6 @@
 
 #include "ltc_backend/kernels/rnn.h"
 #include "ltc_backend/record/lazy_tensor.h"
-#include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/ops/layer_op.h"
 
 #include <ATen/ATen.h>
@@ -21,71 +20,72 @@ using at::TensorList;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Two = std::tuple<Tensor, Tensor>;
+using Optional = std::optional<Tensor>;
 
 namespace {
 
 Tensor emptyForward(const Tensor &projected, const Tensor &hx,
-                    const Tensor &weight, const Tensor &bias, bool relu,
-                    bool reverse) {
+                    const Tensor &weight, const Tensor &bias,
+                    const Optional &batchSizes, bool relu, bool reverse) {
   return projected.new_empty(projected.sizes());
 }
 
 Tensor &forwardOut(const Tensor &projected, const Tensor &hx,
-                   const Tensor &weight, const Tensor &bias, bool relu,
-                   bool reverse, Tensor &output) {
-  rnnLayer({projected, hx, weight, bias}, relu, reverse, output);
+                   const Tensor &weight, const Tensor &bias,
+                   const Optional &batchSizes, bool relu, bool reverse,
+                   Tensor &output) {
+  rnnLayer({projected, hx, weight, bias, batchSizes.value_or(Tensor())}, relu,
+           reverse, output);
   return output;
 }
 
-Two emptyBackward(const Tensor &output, const Tensor &weight,
-                  const Tensor &gradOutput, bool relu, bool reverse) {
-  return {output.new_empty(output.sizes()),
-          output.new_empty({output.size(1), output.size(2)})};
+Two emptyBackward(const Tensor &output, const Tensor &hx, const Tensor &weight,
+                  const Tensor &gradOutput, const Optional &batchSizes,
+                  bool relu, bool reverse) {
+  return {output.new_empty(output.sizes()), hx.new_empty(hx.sizes())};
 }
 
-std::tuple<Tensor &, Tensor &> backwardOut(const Tensor &output,
-                                           const Tensor &weight,
-                                           const Tensor &gradOutput, bool relu,
-                                           bool reverse, Tensor &gradSums,
-                                           Tensor &gradHx) {
-  rnnLayerBackward(output, weight, gradOutput, relu, reverse, gradSums, gradHx);
+std::tuple<Tensor &, Tensor &>
+backwardOut(const Tensor &output, const Tensor &hx, const Tensor &weight,
+            const Tensor &gradOutput, const Optional &batchSizes, bool relu,
+            bool reverse, Tensor &gradSums, Tensor &gradHx) {
+  rnnLayerBackward(output, weight, gradOutput, batchSizes.value_or(Tensor()),
+                   relu, reverse, gradSums, gradHx);
   return {gradSums, gradHx};
 }
 
-/// One direction of one layer in ops that all differentiate and batch, none in
-/// place.
+/// One direction of one layer by ops.
 template <bool relu>
 Tensor recurrence(const Tensor &projected, const Tensor &hx,
-                  const Tensor &weight, const std::optional<Tensor> &bias,
-                  bool reverse) {
-  Tensor state = hx;
-  int64_t times = projected.size(0);
-  std::vector<Tensor> outputs(times);
-  for (int64_t i = 0; i < times; ++i) {
-    int64_t time = reverse ? times - 1 - i : i;
-    Tensor sum = projected.select(0, time) + at::linear(state, weight, bias);
-    state = relu ? sum.relu() : sum.tanh();
-    outputs[time] = state;
-  }
-  return at::stack(outputs);
+                  const Tensor &weight, const Optional &bias,
+                  const BatchSizes &sizes, bool reverse) {
+  variable_list made = sizes.recur(
+      projected, {hx}, reverse,
+      [&](const Tensor &rows, const variable_list &before) -> variable_list {
+        Tensor sum = rows + at::linear(before[0], weight, bias);
+        return {relu ? sum.relu() : sum.tanh()};
+      });
+  return made[0];
 }
 
-/// The output of (projected, hx, w_hh, b_hh, relu, reverse).
+/// The output of (projected, hx, w_hh, b_hh, sizes, relu, reverse).
 struct RnnLayer : torch::autograd::Function<RnnLayer> {
   static Tensor forward(AutogradContext *context, const Tensor &projected,
                         const Tensor &hx, const Tensor &weight,
-                        const std::optional<Tensor> &bias, bool relu,
-                        bool reverse) {
+                        const Optional &bias, const BatchSizes &sizes,
+                        bool relu, bool reverse) {
     static auto op = handleOf<decltype(emptyForward)>("ltc::rnn_layer");
     at::AutoDispatchBelowADInplaceOrView below;
+    Optional batchSizes = sizes.tensorFor(projected);
     Tensor output =
         op.call(projected, hx, weight,
                 bias ? *bias : at::zeros({weight.size(0)}, weight.options()),
-                relu, reverse);
+                batchSizes, relu, reverse);
     context->saved_data["relu"] = relu;
     context->saved_data["reverse"] = reverse;
-    context->save_for_backward(
-        {projected, hx, weight, bias.value_or(Tensor()), output});
+    context->saved_data["sizes"] = sizes.tensor();
+    context->save_for_backward({projected, hx, weight, bias.value_or(Tensor()),
+                                output, batchSizes.value_or(Tensor())});
     return output;
   }
 
@@ -98,64 +98,86 @@ struct RnnLayer : torch::autograd::Function<RnnLayer> {
                  &output = saved[4];
     bool relu = context->saved_data["relu"].toBool();
     bool reverse = context->saved_data["reverse"].toBool();
+    BatchSizes sizes(context->saved_data["sizes"].toTensor());
     if (at::GradMode::is_enabled()) {
-      std::optional<Tensor> given;
-      if (bias.defined())
-        given = bias;
       variable_list inputs(saved.begin(), saved.begin() + 4);
       auto again = relu ? recurrence<true> : recurrence<false>;
       variable_list result = gradientsOf(
-          {again(saved[0], hx, weight, given, reverse)}, inputs, grads);
-      result.resize(6); // relu and reverse
+          {again(saved[0], hx, weight, given(bias), sizes, reverse)}, inputs,
+          grads);
+      result.resize(7); // sizes, relu and reverse
       return result;
     }
-    auto [gradSums, gradHx] = op.call(output, weight, grads[0], relu, reverse);
-    variable_list result{gradSums, gradHx, {}, {}, {}, {}};
+    auto [gradSums, gradHx] =
+        op.call(output, hx, weight, grads[0], given(saved[5]), relu, reverse);
+    variable_list result{gradSums, gradHx, {}, {}, {}, {}, {}};
+    Tensor rows = gradSums.flatten(0, -2);
     if (context->needs_input_grad(2))
-      result[2] = gradSums.flatten(0, 1).t().mm(
-          statesBefore(output, hx, reverse).flatten(0, 1));
+      result[2] = rows.t().mm(sizes.before(output, hx, reverse));
     if (bias.defined() && context->needs_input_grad(3))
-      result[3] = gradSums.sum({0, 1});
+      result[3] = rows.sum(0);
     return result;
   }
 };
 
 template <bool relu>
 Tensor layerOf(const Tensor &projected, const Tensor &hx, const Tensor &weight,
-               const std::optional<Tensor> &bias, bool reverse) {
-  return RnnLayer::apply(projected, hx, weight, bias, relu, reverse);
+               const Optional &bias, const BatchSizes &sizes, bool reverse) {
+  return RnnLayer::apply(projected, hx, weight, bias, sizes, relu, reverse);
 }
+
+template <bool relu>
+const Layers::Unit unit{/*gates=*/1, hasRnnLayer, layerOf<relu>,
+                        recurrence<relu>};
 
 template <bool relu>
 Two rnn(const Tensor &input, const Tensor &hx, TensorList params,
         bool hasBiases, int64_t count, double dropout, bool train,
         bool bidirectional, bool batchFirst) {
-  bool byOps = Layers::areWatched(input, {hx}, params);
   Layers layers{count, bidirectional, hasBiases, batchFirst, dropout, train};
-  // Under autocast only eager's products have fewer digits.
-  bool isOurs = (byOps || hasRnnLayer()) && !isAutocastEnabled() &&
-                layers.fit(input, {hx}, params, /*gates=*/1, !byOps);
-  if (!input.device().is_lazy() || !isOurs) {
-    if constexpr (relu)
-      return at::native::rnn_relu(input, hx, params, hasBiases, count, dropout,
-                                  train, bidirectional, batchFirst);
-    else
-      return at::native::rnn_tanh(input, hx, params, hasBiases, count, dropout,
-                                  train, bidirectional, batchFirst);
+  if (auto made = layers.runProjected(input, hx, params, unit<relu>))
+    return *made;
+  if constexpr (relu)
+    return at::native::rnn_relu(input, hx, params, hasBiases, count, dropout,
+                                train, bidirectional, batchFirst);
+  else
+    return at::native::rnn_tanh(input, hx, params, hasBiases, count, dropout,
+                                train, bidirectional, batchFirst);
+}
+
+template <bool relu>
+Two rnnOfPacked(const Tensor &data, const Tensor &batchSizes, const Tensor &hx,
+                TensorList params, bool hasBiases, int64_t count,
+                double dropout, bool train, bool bidirectional) {
+  if (BatchSizes::areValid(batchSizes)) {
+    Layers layers{count,
+                  bidirectional,
+                  hasBiases,
+                  /*isBatchFirst=*/false,
+                  dropout,
+                  train,
+                  BatchSizes(batchSizes)};
+    if (auto made = layers.runProjected(data, hx, params, unit<relu>))
+      return *made;
   }
-  return layers.runProjected(input, hx, params,
-                             byOps ? recurrence<relu> : layerOf<relu>);
+  if constexpr (relu)
+    return at::native::rnn_relu(data, batchSizes, hx, params, hasBiases, count,
+                                dropout, train, bidirectional);
+  else
+    return at::native::rnn_tanh(data, batchSizes, hx, params, hasBiases, count,
+                                dropout, train, bidirectional);
 }
 
 } // namespace
 
 void registerRnn() {
   using c10::DispatchKey;
-  defineLayerOp<emptyForward, forwardOut>("rnn_layer",
-                                          {"projected", "hx", "weight", "bias"},
-                                          {"relu", "reverse"}, {"output"});
+  defineLayerOp<emptyForward, forwardOut>(
+      "rnn_layer", {"projected", "hx", "weight", "bias", "batch_sizes?"},
+      {"relu", "reverse"}, {"output"});
   defineLayerOp<emptyBackward, backwardOut>(
-      "rnn_layer_backward", {"output", "weight", "grad_output"},
+      "rnn_layer_backward",
+      {"output", "hx", "weight", "grad_output", "batch_sizes?"},
       {"relu", "reverse"}, {"grad_sums", "grad_hx"});
   // Not below functionalisation: the composite kernel writes in place. The
   // wrappers of torch.func's transforms, of all devices, have the last key.
@@ -163,6 +185,8 @@ void registerRnn() {
                           DispatchKey::AutogradOther}) {
     makeLibrary("aten", key)->impl("rnn_tanh.input", rnn<false>);
     makeLibrary("aten", key)->impl("rnn_relu.input", rnn<true>);
+    makeLibrary("aten", key)->impl("rnn_tanh.data", rnnOfPacked<false>);
+    makeLibrary("aten", key)->impl("rnn_relu.data", rnnOfPacked<true>);
   }
 }
 

@@ -7,7 +7,7 @@
 #include "attention.h"
 
 #include "attention_rows.h"
-#include "gemm.h"
+#include "wide_vectors.h"
 
 #include <array>
 
@@ -45,7 +45,7 @@ bool attentionPays(const Tensor &query, const Tensor &key, const Tensor &value,
                    const Tensor &mask) {
   constexpr int64_t kWidest = 256;
   at::ScalarType type = query.scalar_type();
-  return blockKernelPays() && (type == at::kFloat || type == at::kBFloat16) &&
+  return hasHalfVectors() && (type == at::kFloat || type == at::kBFloat16) &&
          query.dim() == 4 && isRegular(query, query) && isRegular(key, query) &&
          isRegular(value, query) && key.size(2) == value.size(2) &&
          (areFew(query, key) || attentionBackwardPays(query, key)) &&

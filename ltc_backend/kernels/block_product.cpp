@@ -7,7 +7,8 @@
 //
 // A product is cut into tiles of up to kTileRows rows and all columns, whose
 // sums stay in registers: 6 x 4 of AVX-512's 32, after the register kernel of
-// gemm.h's paper. Each size of tile is a function of its own.
+// gemm.h's paper. Each size of tile is a function of its own. With AVX2 it is
+// done a cache line's columns at a time, 6 x 2 of 16 registers.
 //
 //===----------------------------------------------------------------------===//
 #include "block_product.h"
@@ -41,7 +42,9 @@ struct Tile {
   int64_t soonStride;
 };
 
-template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Tile &at) {
+/// Inlined where the processor's vectors are known.
+template <int rows, int vectors>
+__attribute__((always_inline)) inline void multiplyTile(const Tile &at) {
   Vector sum[rows][vectors] = {};
   const float *b = at.b, *soon = at.soon;
   const int64_t stride = at.a.rowStride;
@@ -76,22 +79,39 @@ template <int rows, int vectors> LTC_AVX512 void multiplyTile(const Tile &at) {
       *reinterpret_cast<InMemory *>(at.c.row(r) + v * kLineFloats) = sum[r][v];
 }
 
-template <int vectors> void multiplyTile(int64_t rows, const Tile &at) {
-  using Multiply = void (*)(const Tile &);
-  constexpr Multiply byRows[] = {
-      multiplyTile<1, vectors>, multiplyTile<2, vectors>,
-      multiplyTile<3, vectors>, multiplyTile<4, vectors>,
-      multiplyTile<5, vectors>, multiplyTile<6, vectors>};
-  static_assert(std::size(byRows) == kTileRows);
-  byRows[rows - 1](at);
+template <int rows, int vectors> LTC_AVX512 void multiplyWide(const Tile &at) {
+  multiplyTile<rows, vectors>(at);
+}
+template <int rows> LTC_AVX2 void multiplyLine(const Tile &at) {
+  multiplyTile<rows, 1>(at);
 }
 
-void multiplyTile(int64_t rows, int64_t cols, const Tile &at) {
-  using Multiply = void (*)(int64_t, const Tile &);
-  constexpr Multiply byVectors[] = {multiplyTile<1>, multiplyTile<2>,
-                                    multiplyTile<3>, multiplyTile<4>};
+using Multiply = void (*)(const Tile &);
+
+/// By rows, from one on.
+template <int vectors>
+constexpr Multiply kWide[] = {
+    multiplyWide<1, vectors>, multiplyWide<2, vectors>,
+    multiplyWide<3, vectors>, multiplyWide<4, vectors>,
+    multiplyWide<5, vectors>, multiplyWide<6, vectors>};
+constexpr Multiply kLine[] = {multiplyLine<1>, multiplyLine<2>,
+                              multiplyLine<3>, multiplyLine<4>,
+                              multiplyLine<5>, multiplyLine<6>};
+static_assert(std::size(kLine) == kTileRows);
+
+void multiplyTile(int64_t rows, int64_t cols, Tile at) {
+  constexpr const Multiply *byVectors[] = {kWide<1>, kWide<2>, kWide<3>,
+                                           kWide<4>};
   static_assert(std::size(byVectors) == kVectors);
-  byVectors[at::ceil_div(cols, kLineFloats) - 1](rows, at);
+  int64_t vectors = at::ceil_div(cols, kLineFloats);
+  if (hasWideVectors())
+    return byVectors[vectors - 1][rows - 1](at);
+  for (int64_t v = 0; v < vectors; ++v) {
+    kLine[rows - 1](at);
+    at.b += kLineFloats;
+    at.c.data += kLineFloats;
+    at.soonStride = 0; // that much is near now
+  }
 }
 
 /// A tile whose last vector would reach past the end of `c`'s rows.
@@ -106,18 +126,6 @@ void multiplyEdge(int64_t rows, int64_t cols, Tile at) {
 }
 
 } // namespace
-
-bool hasBlockProduct() {
-#if defined(__x86_64__)
-  static const bool answer = [] {
-    __builtin_cpu_init();
-    return bool(__builtin_cpu_supports("avx512f"));
-  }();
-  return answer;
-#else
-  return false;
-#endif
-}
 
 void multiplyBlock(const BlockProduct &of) {
   int64_t tiles = at::ceil_div(of.rows, kTileRows);

@@ -46,10 +46,8 @@ struct BlockProduct {
   Prefetch prefetch; ///< what to bring near meanwhile
 };
 
-/// Whether this processor can: it has AVX-512.
-LTC_API bool hasBlockProduct();
-
-/// On the calling thread.
-void multiplyBlock(const BlockProduct &product);
+/// On the calling thread, of a processor with hasHalfVectors(). Where it has
+/// hasWideVectors() the result is the same.
+LTC_API void multiplyBlock(const BlockProduct &product);
 
 } // namespace ltc::backend

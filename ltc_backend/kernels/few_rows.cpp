@@ -205,6 +205,8 @@ void multiplyByRows(const MatrixView &a, const MatrixView &b,
 } // namespace
 
 bool isForFewRows(const MatrixView &a, const MatrixView &b) {
+  if (!hasWideVectors())
+    return false;
   if (b.colStride == 1)
     return a.rows >= 2 && a.rows <= kMostByRows;
   return b.cols >= kCols && a.rows <= kMostByColumns &&

@@ -11,13 +11,12 @@
 namespace ltc::backend {
 
 /// Whether `a` has so few rows that memory decides how long the product takes,
-/// or nearly so, and packing `b` would take longer. One row times rows is left
-/// to ATen.
+/// or nearly so, and packing `b` would take longer; never without
+/// hasWideVectors(). One row times rows is left to ATen.
 bool isForFewRows(const MatrixView &a, const MatrixView &b);
 
 /// gemm() of these. Every weight is read once, where it lies. Scratch stays
-/// with the threads: as much as `a` needs, or 16 columns of `b`. For processors
-/// with hasBlockProduct().
+/// with the threads: as much as `a` needs, or 16 columns of `b`.
 void multiplyFewRows(const MatrixView &a, const MatrixView &b,
                      const MatrixView &addend, Rows<float> c);
 

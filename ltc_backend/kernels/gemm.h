@@ -9,7 +9,8 @@
 // there. oneDNN's batch-reduce kernel, which ATen exports for single blocks, is
 // made for the machine: blocked and packed around it as in K. Goto and R. van
 // de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), a
-// product takes 0.85 to 0.95 of MKL's time on such a machine.
+// product takes 0.85 to 0.95 of MKL's time on such a machine. With AVX2 alone
+// one thread takes as long as MKL's, and two take less.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -19,10 +20,6 @@
 #include "ltc/types.h"
 
 namespace ltc::backend {
-
-/// Whether oneDNN's kernel for one block is faster than MKL on this processor.
-/// Nothing else is asked: the same program gives the same values.
-LTC_API bool blockKernelPays();
 
 /// Whether gemm() is the faster way to `c = a b` on this processor: one of the
 /// two strides of each operand is 1, `b` is no vector, and `a` is none where

@@ -14,6 +14,7 @@
 #include "gru.h"
 #include "gru_cell.h"
 #include "recurrent_steps.h"
+#include "wide_vectors.h"
 
 #include <ATen/ATen.h>
 
@@ -132,7 +133,7 @@ private:
 
 } // namespace
 
-bool hasGruLayer() { return hasBlockProduct(); }
+bool hasGruLayer() { return hasHalfVectors(); }
 
 void gruLayer(const GruInputs &from, bool reverse, Tensor &output,
               Tensor &gates) {

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "lstm.h"
 #include "lstm_steps.h"
+#include "wide_vectors.h"
 
 #include <ATen/ATen.h>
 
@@ -103,7 +104,7 @@ private:
 
 } // namespace
 
-bool hasLstmLayer() { return hasBlockProduct(); }
+bool hasLstmLayer() { return hasHalfVectors(); }
 
 void lstmLayer(const LstmInputs &from, bool reverse, Tensor &output,
                Tensor &cells, Tensor &gates) {

@@ -184,7 +184,7 @@ bool patchesPay(at::IntArrayRef input, at::IntArrayRef weight,
   // oneDNN's order of the weight has paid for itself.
   constexpr int64_t kFewest = 32, kMost = 4096, kMostPlaces = 1024;
   int64_t count = c10::multiply_integers(input);
-  return hasBlockProduct() && count > 0 && weight[0] >= kFewest &&
+  return hasWideVectors() && count > 0 && weight[0] >= kFewest &&
          weight[0] <= kMost &&
          c10::multiply_integers(output) <= kMostPlaces * weight[0] &&
          std::ranges::max(window.size) <= Patches::kMostLines;

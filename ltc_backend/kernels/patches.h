@@ -42,7 +42,7 @@ public:
   Patches(const WindowedImages &of, Span some);
 
   /// Rows `depth`, kPanelCols floats each; of those past the last place whole
-  /// vectors are zero or not written. For processors with hasBlockProduct().
+  /// vectors are zero or not written. For processors with hasWideVectors().
   void read(Span depth, float *to) const;
 
 private:

@@ -11,6 +11,7 @@
 #include "recurrent_steps.h"
 #include "rnn.h"
 #include "vector_functions.h"
+#include "wide_vectors.h"
 
 #include <ATen/ATen.h>
 
@@ -73,7 +74,7 @@ PackedMatrix byRows(const Tensor &weight) {
 
 } // namespace
 
-bool hasRnnLayer() { return hasBlockProduct(); }
+bool hasRnnLayer() { return hasHalfVectors(); }
 
 void rnnLayer(const RnnInputs &from, bool relu, bool reverse, Tensor &output) {
   Tensor projected = from.projected.contiguous(), hx = from.hx.contiguous(),

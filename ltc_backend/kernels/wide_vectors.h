@@ -1,22 +1,32 @@
-//===- wide_vectors.h - AVX-512's vectors of floats -------------*- C++ -*-===//
+//===- wide_vectors.h - Vectors as long as a cache line ---------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// For kernels that run only where hasBlockProduct() says so.
+// AVX-512 has 32 registers of them. Kernels that need those run only where
+// hasWideVectors() says so.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/types.h"
+
 #if defined(__x86_64__)
 #define LTC_AVX512 __attribute__((target("avx512f")))
+#define LTC_AVX2 __attribute__((target("avx2,fma")))
 #else
 #define LTC_AVX512
+#define LTC_AVX2
 #endif
 
 namespace ltc::backend {
+
+/// Whether this processor has AVX-512, or at least AVX2 and FMA, and PyTorch's
+/// ATEN_CPU_CAPABILITY does not keep its kernels, and so ours, from them.
+LTC_API bool hasWideVectors();
+LTC_API bool hasHalfVectors();
 
 using WideVector __attribute__((vector_size(64))) = float;
 /// One that lies anywhere among floats.

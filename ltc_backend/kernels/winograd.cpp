@@ -8,6 +8,7 @@
 
 #include "for_ranges.h"
 #include "scratch.h"
+#include "wide_vectors.h"
 #include "winograd_tiles.h"
 
 #include <fbgemm/Utils.h>
@@ -130,7 +131,7 @@ private:
 
 bool winogradPays(Winograd which, at::IntArrayRef input, at::IntArrayRef weight,
                   int64_t padding) {
-  if (!hasBlockProduct() || input.size() != 4 || weight.size() != 4 ||
+  if (!hasWideVectors() || input.size() != 4 || weight.size() != 4 ||
       weight[2] != 3 || weight[3] != 3 || padding < 0 || padding > 2)
     return false;
   int64_t height = input[2] + 2 * padding - 2;

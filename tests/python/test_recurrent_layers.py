@@ -28,6 +28,12 @@ CASES = {
 } | {"LSTM, projected": {"kind": "LSTM", "proj_size": 3}}
 
 
+by_kernels = pytest.mark.skipif(
+    torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"),
+    reason="a layer is ops where there are no kernels for the processor",
+)
+
+
 def build(device, kind, hidden_size=5, input_size=7, **form):
     torch.manual_seed(0)
     return KINDS[kind](input_size, hidden_size, **form).to(device)
@@ -75,6 +81,7 @@ def test_extreme_and_missing_numbers(kind):
     torch.testing.assert_close(found, wanted, equal_nan=True)
 
 
+@by_kernels
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", [name for name in FORMS if name != "float64"])
 def test_a_layer_is_one_call_however_many_times(form, kind):
@@ -183,6 +190,7 @@ def test_packed_sequences(case, lengths):
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=5e-5)
 
 
+@by_kernels
 @pytest.mark.parametrize("kind", KINDS)
 def test_packed_sequences_of_other_lengths_compile_nothing(kind):
     model = build("lazy", kind, num_layers=2, bidirectional=True)

@@ -7,12 +7,14 @@
 #include "ltc_backend/kernels/gemm.h"
 
 #include "ltc_backend/parallel.h"
+#include "vectors_test.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 using namespace ltc::backend;
+using ltc::backend::test::HalfVectorsTest;
 
 namespace {
 
@@ -55,8 +57,9 @@ void expectClose(const at::Tensor &found, const at::Tensor &a,
       << a.sizes() << " by " << b.sizes();
 }
 
-TEST(Gemm, MultipliesEveryLayout) {
-  at::manual_seed(0);
+class Gemm : public HalfVectorsTest {};
+
+TEST_F(Gemm, MultipliesEveryLayout) {
   for (auto [m, k, n] : {std::tuple{8, 4, 4},
                          {2, 4, 5},
                          {4, 16, 16},
@@ -78,7 +81,7 @@ TEST(Gemm, MultipliesEveryLayout) {
       }
 }
 
-TEST(Gemm, AddsABiasOrAMatrix) {
+TEST_F(Gemm, AddsABiasOrAMatrix) {
   for (int64_t rows : {70, 5})
     for (bool right : {false, true}) {
       at::Tensor a = matrix(rows, 1100, false), b = matrix(1100, 90, right);
@@ -89,7 +92,7 @@ TEST(Gemm, AddsABiasOrAMatrix) {
     }
 }
 
-TEST(Gemm, AddsToWhatIsThere) {
+TEST_F(Gemm, AddsToWhatIsThere) {
   for (auto [m, k] : {std::pair{200, 1300}, {20, 300}, {3, 77}})
     for (bool right : {false, true}) {
       at::Tensor a = matrix(m, k, true), b = matrix(k, 90, right);
@@ -100,7 +103,7 @@ TEST(Gemm, AddsToWhatIsThere) {
     }
 }
 
-TEST(Gemm, CarriesWhatIsNotFinite) {
+TEST_F(Gemm, CarriesWhatIsNotFinite) {
   for (int64_t rows : {70, 64, 4})
     for (bool right : {false, true}) {
       at::Tensor a = at::ones({rows, 70}), b = matrix(70, 64, right).fill_(1);
@@ -113,7 +116,7 @@ TEST(Gemm, CarriesWhatIsNotFinite) {
     }
 }
 
-TEST(Gemm, IsTheSameOnAnyNumberOfThreads) {
+TEST_F(Gemm, IsTheSameOnAnyNumberOfThreads) {
   for (auto [rows, right] :
        {std::pair{200, false}, {200, true}, {5, false}, {5, true}}) {
     at::Tensor a = matrix(rows, 1500, true), b = matrix(1500, 700, right);
@@ -128,7 +131,7 @@ TEST(Gemm, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Gemm, LeavesVectorsAndOddStridesToATen) {
+TEST_F(Gemm, LeavesVectorsAndOddStridesToATen) {
   EXPECT_FALSE(
       gemmPays(operand(at::randn({1, 64})), operand(at::randn({64, 64}))));
   EXPECT_FALSE(

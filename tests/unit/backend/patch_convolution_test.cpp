@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/kernels/patch_convolution.h"
 
-#include "block_kernel_test.h"
 #include "kernel_call.h"
 #include "ltc_backend/parallel.h"
+#include "vectors_test.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -17,13 +17,13 @@
 #include <limits>
 
 using namespace ltc::backend;
-using ltc::backend::test::BlockKernelTest;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::WideVectorsTest;
 
 namespace {
 
-class PatchConvolution : public BlockKernelTest {};
+class PatchConvolution : public WideVectorsTest {};
 
 at::Tensor aten(const at::Tensor &input, const at::Tensor &weight,
                 const at::Tensor &bias, const Window &window) {

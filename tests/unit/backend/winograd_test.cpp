@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/kernels/winograd.h"
 
-#include "block_kernel_test.h"
 #include "kernel_call.h"
 #include "ltc_backend/parallel.h"
+#include "vectors_test.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -17,9 +17,9 @@
 #include <limits>
 
 using namespace ltc::backend;
-using ltc::backend::test::BlockKernelTest;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::WideVectorsTest;
 
 namespace {
 
@@ -55,7 +55,7 @@ std::vector<at::Tensor> exact(at::Tensor input, at::Tensor weight,
   return {output, gradInput, gradWeight};
 }
 
-class Winograd2d : public BlockKernelTest {};
+class Winograd2d : public WideVectorsTest {};
 
 at::Tensor gradFor(const at::Tensor &input, const at::Tensor &weight,
                    int64_t padding) {

@@ -1,4 +1,4 @@
-//===- block_kernel_test.h - Kernels around multiplyBlock() -----*- C++ -*-===//
+//===- vectors_test.h - Kernels that need long vectors ----------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/kernels/block_product.h"
+#include "ltc_backend/kernels/wide_vectors.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -28,10 +28,17 @@ struct Guarded {
 };
 
 /// Elsewhere nothing calls such a kernel.
-class BlockKernelTest : public testing::Test {
+class WideVectorsTest : public testing::Test {
   void SetUp() override {
-    if (!hasBlockProduct())
+    if (!hasWideVectors())
       GTEST_SKIP() << "no AVX-512";
+    at::manual_seed(0);
+  }
+};
+class HalfVectorsTest : public testing::Test {
+  void SetUp() override {
+    if (!hasHalfVectors())
+      GTEST_SKIP() << "no AVX2";
     at::manual_seed(0);
   }
 };

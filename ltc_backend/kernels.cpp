@@ -33,8 +33,8 @@ void installHostServices() {
   static std::once_flag once;
   std::call_once(once, [] {
     installPlacement();
-    setHostServices(
-        {resolveKernel, parallelFor, stayAlone, borrowThread, threadCount});
+    setHostServices({resolveKernel, parallelFor, stayAlone, borrowThread,
+                     waitingTeam, threadCount});
   });
 }
 

@@ -67,6 +67,7 @@ struct Borrowed {
     int ofOpenMP, ofMkl;
   };
   std::optional<Threads> before;
+  Team *team; ///< for its loops; null: they keep to the thread
 };
 thread_local std::optional<Borrowed> borrowed;
 
@@ -123,9 +124,13 @@ void stayAlone(bool alone) {
   runsPrograms = true;
 }
 
-void borrowThread(bool begins) {
+WaitingTeam waitingTeam() {
+  return team.isOpen() ? WaitingTeam{&team, team.size()} : WaitingTeam();
+}
+
+void borrowThread(bool begins, WaitingTeam waiting) {
   if (begins) {
-    borrowed.emplace();
+    borrowed.emplace().team = static_cast<Team *>(waiting.team);
     return;
   }
   if (auto before = borrowed->before) {
@@ -152,8 +157,10 @@ void parallelFor(int64_t n, int64_t grain,
   grain = std::max<int64_t>(grain, 1);
   bool isNested =
       Team::isInPiece() || (at::in_parallel_region() && !team.isOpen());
-  if (n <= grain || isNested || isAlone || borrowed)
+  if (n <= grain || isNested || isAlone || (borrowed && !borrowed->team))
     return body(0, n, argument);
+  if (borrowed)
+    return borrowed->team->run(n, grain, body, argument);
   followThreadCount();
   if (at::get_num_threads() < 2 || !OpenMP::get().hasTeams())
     return body(0, n, argument);

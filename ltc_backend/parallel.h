@@ -26,7 +26,11 @@ LTC_API void parallelFor(int64_t n, int64_t grain,
 LTC_API void stayAlone(bool alone);
 
 /// HostServices::borrowThread. With the floating-point modes of a new thread.
-LTC_API void borrowThread(bool begins);
+LTC_API void borrowThread(bool begins, WaitingTeam team = {});
+
+/// HostServices::waitingTeam. That of the calling thread's region, if it is
+/// open.
+LTC_API WaitingTeam waitingTeam();
 
 /// Called before any of ATen's kernels runs on the calling thread: leaves the
 /// region, so that they have the threads to themselves, and lets OpenMP and MKL

@@ -22,9 +22,11 @@
 
 namespace ltc::backend {
 
-/// Belongs to one thread, its leader, which alone may call these functions.
-/// While a region is open the leader is inside an OpenMP region: what forks by
-/// itself, as ATen's kernels do, would run serially.
+/// Belongs to one thread, its leader, which alone may call these functions; in
+/// an open region it may let another thread call run() in its place. While a
+/// region is open the leader is inside an OpenMP region: what forks by itself,
+/// as ATen's kernels do, would run serially. Who runs loops in its place is
+/// not.
 class Team {
 public:
   using Body = void (*)(int64_t begin, int64_t end, void *argument);
@@ -36,6 +38,8 @@ public:
   /// Ends the region, if one is open.
   void close();
   bool isOpen() const { return opened; }
+  /// Of an open region, its leader's with them.
+  unsigned size() const { return threads; }
 
   /// Runs `body`, which must not throw, over [0, n) in pieces of `grain` or
   /// more, each once. Needs an open region. What was written before the call

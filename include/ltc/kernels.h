@@ -51,6 +51,12 @@ using ParallelFor = void (*)(int64_t n, int64_t grain,
                              void (*body)(int64_t, int64_t, void *),
                              void *argument);
 
+/// Threads between two loops, kept by the one that runs the queue's programs.
+struct WaitingTeam {
+  void *team = nullptr; ///< null: none are waiting
+  unsigned threads = 0; ///< with that of whoever runs a loop
+};
+
 /// What the process lends to drivers. Set once, before the first launch.
 struct HostServices {
   KernelProvider kernels;
@@ -60,9 +66,13 @@ struct HostServices {
   /// may use all of the pool. May be nullptr.
   void (*stayAlone)(bool alone) = nullptr;
   /// Called around a program that runs on a thread with other work of its own,
-  /// true before and false after: in between all keeps to that thread, and
-  /// behind it the thread's settings are what they were. May be nullptr.
-  void (*borrowThread)(bool begins) = nullptr;
+  /// true before and false after: in between all keeps to that thread, but for
+  /// loops, which also use the threads of `team`, if there is one; behind it
+  /// the thread's settings are what they were. May be nullptr.
+  void (*borrowThread)(bool begins, WaitingTeam team) = nullptr;
+  /// Those that wait for the calling thread's next loop. Until it runs another
+  /// program, one thread at a time may borrow them. May be nullptr.
+  WaitingTeam (*waitingTeam)() = nullptr;
   /// How many threads the pool has. nullptr: one.
   unsigned (*threadCount)() = nullptr;
 };

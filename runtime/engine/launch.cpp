@@ -8,7 +8,6 @@
 
 #include "engine/resident.h"
 
-#include "ltc/kernels.h"
 #include "ltc/log.h"
 #include "ltc/metrics.h"
 #include "ltc/trace.h"
@@ -70,9 +69,13 @@ Launch::Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
       results(std::move(results)), completion(std::move(completion)),
       sinceLaunch(sinceLaunch) {}
 
-bool Launch::hasPool() {
+Pool Launch::pool() const {
   auto count = hostServices().threadCount;
-  return count && count() > 1;
+  unsigned threads = count ? count() : 1;
+  if (threads == 1)
+    return Pool::None;
+  bool waits = state.team.team && state.team.threads == threads;
+  return waits ? Pool::Waiting : Pool::Asleep;
 }
 
 FailurePtr Launch::failedInput() const {
@@ -184,12 +187,13 @@ Status Launch::runBorrowing(const std::vector<ltc_operand> &operands,
   borrowed.add();
   const Program &program = *bound->program;
   auto borrow = hostServices().borrowThread;
+  bool splits = bound->threads.splits(launcher, pool());
   if (borrow)
-    borrow(true);
+    borrow(true, splits ? state.team : WaitingTeam());
   Status status =
       program.home()->run(program.get(), operands, bound->symbols, arena, site);
   if (borrow)
-    borrow(false);
+    borrow(false, {});
   return status;
 }
 
@@ -200,12 +204,16 @@ Status Launch::runMeasured(const std::vector<ltc_operand> &operands,
   ThreadChoice &threads = bound->threads;
   if (hostServices().stayAlone)
     hostServices().stayAlone(threads.alone(launcher));
-  if (!threads.isMeasuring(launcher))
-    return device.run(program.get(), operands, bound->symbols, arena, site);
-  ThreadChoice::Times start = ThreadChoice::now();
+  bool isMeasuring = threads.isMeasuring(launcher);
+  ThreadChoice::Times start;
+  if (isMeasuring)
+    start = ThreadChoice::now();
   Status status =
       device.run(program.get(), operands, bound->symbols, arena, site);
-  threads.record(start, ThreadChoice::now());
+  if (isMeasuring)
+    threads.record(start, ThreadChoice::now());
+  if (auto waiting = hostServices().waitingTeam)
+    state.team = waiting();
   return status;
 }
 

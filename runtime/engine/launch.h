@@ -10,6 +10,8 @@
 #include "engine/loop_meter.h"
 #include "engine/program.h"
 
+#include "ltc/kernels.h"
+
 namespace ltc::runtime {
 
 /// Scratch memory of a queue, kept between runs and grown. For whoever runs
@@ -49,6 +51,9 @@ struct LaunchState {
   LoopMeter loop;
   /// When the last launch was handed over.
   std::atomic<Completion::Clock::time_point> handed{};
+  /// Of the queue's own thread, while it runs nothing. For whoever runs the
+  /// queue's work, and under the queue's lock while nobody does.
+  WaitingTeam team;
 };
 
 class DiscardArena final : public Work {
@@ -76,7 +81,7 @@ public:
          std::shared_ptr<Completion> completion,
          WaitHabit::Duration sinceLaunch);
   bool isShort() const override {
-    return bound->threads.isShort(expected(), hasPool());
+    return bound->threads.isShort(expected(), pool());
   }
   void queued() override {
     ++state.inFlight;
@@ -86,7 +91,7 @@ public:
   void run(bool borrows) override;
 
 private:
-  static bool hasPool();
+  Pool pool() const;
   /// By the habit so far. Under the queue's lock.
   Launcher expected() const {
     return {bound->habit.untilWaiting(), bound->habit.beside()};

@@ -13,6 +13,8 @@
 // longer than what the user's thread does beside it. A very short one is not
 // worth the queue's thread either, nor is a short one for which the user's
 // thread waits at once, or has the next launch ready while there is no pool.
+// Neither is one of up to a millisecond for which the pool waits, with next to
+// nothing to run beside it: the launching thread then runs it with the pool.
 //
 // Our loops give the same bits on any number of threads. A library's kernels
 // may split a sum among them, so that a time would decide about rounding, and
@@ -36,6 +38,13 @@ struct Launcher {
   Time untilWaiting = Time::max(), beside = Time::max();
 };
 
+/// The threads that a program could run on beside its own.
+enum class Pool {
+  None,
+  Asleep, ///< or used by a library: whoever runs the queue's work can call them
+  Waiting, ///< for the next loop, whoever runs it
+};
+
 /// Used by one thread at a time: whoever runs the queue's work.
 class ThreadChoice {
 public:
@@ -56,13 +65,20 @@ public:
     return runs < kMeasured || cpu < kShort ||
            (cpu < kLong && cpu / 2 < launcher.beside);
   }
-  /// Whether to run on the thread that launches it, if there is a pool of
-  /// several threads or not.
-  bool isShort(Launcher launcher = {}, bool hasPool = true) const {
-    bool maySplit = hasPool && !expected && launcher.untilWaiting >= kSoon;
+  /// Whether to run on the thread that launches it.
+  bool isShort(Launcher launcher = {}, Pool pool = Pool::Asleep) const {
+    if (splits(launcher, pool))
+      return true;
+    bool maySplit =
+        pool != Pool::None && !expected && launcher.untilWaiting >= kSoon;
     bool isLonely = launcher.beside < kSoon && !maySplit;
     return runs >= kMeasured && alone() &&
            shortest.wall < (isLonely ? kShortIfLonely : kShort);
+  }
+  /// Whether that thread takes the pool's to help.
+  bool splits(Launcher launcher, Pool pool) const {
+    return pool == Pool::Waiting && !expected && !alone(launcher) &&
+           shortest.cpu < kLong && launcher.beside < kSoon;
   }
   bool isMeasuring(Launcher launcher = {}) const {
     return alone(launcher) && runs < kMeasuredIfAlone;

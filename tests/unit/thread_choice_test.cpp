@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+using ltc::runtime::Pool;
 using ltc::runtime::ThreadChoice;
 using std::chrono::microseconds;
 
@@ -86,11 +87,38 @@ TEST(ThreadChoice, WhatIsAwaitedMayTakeLongerOnTheThreadThatLaunches) {
 
 TEST(ThreadChoice, WhatIsFollowedAtOnceGetsAllThreadsOrStaysWhereItIsLaunched) {
   Launcher follows{ThreadChoice::Time::max(), microseconds(8)};
-  EXPECT_FALSE(ofLength(60).isShort(follows, /*hasPool=*/true));
+  EXPECT_FALSE(ofLength(60).isShort(follows, Pool::Asleep));
   EXPECT_FALSE(ofLength(60).alone(follows));
-  EXPECT_TRUE(ofLength(60).isShort(follows, /*hasPool=*/false));
-  EXPECT_TRUE(ofLength(25).isShort(follows, /*hasPool=*/true));
+  EXPECT_TRUE(ofLength(60).isShort(follows, Pool::None));
+  EXPECT_TRUE(ofLength(25).isShort(follows, Pool::Asleep));
   EXPECT_TRUE(ofLength(25).alone(follows));
+}
+
+TEST(ThreadChoice, AWaitingPoolHelpsTheThreadThatLaunches) {
+  Launcher follows{ThreadChoice::Time::max(), microseconds(8)};
+  Launcher waits{microseconds(2), microseconds(2)};
+  for (Launcher launcher : {follows, waits}) {
+    for (int time : {60, 500}) {
+      EXPECT_TRUE(ofLength(time).splits(launcher, Pool::Waiting));
+      EXPECT_TRUE(ofLength(time).isShort(launcher, Pool::Waiting));
+      EXPECT_FALSE(ofLength(time).splits(launcher, Pool::Asleep));
+    }
+    EXPECT_FALSE(ofLength(500).isShort(launcher, Pool::Asleep));
+    for (int time : {25, 2000})
+      EXPECT_FALSE(ofLength(time).splits(launcher, Pool::Waiting));
+    EXPECT_FALSE(ofLength(2000).isShort(launcher, Pool::Waiting));
+  }
+  Launcher records{ThreadChoice::Time::max(), microseconds(100)};
+  EXPECT_FALSE(ofLength(500).splits(records, Pool::Waiting));
+  EXPECT_FALSE(ofLength(500).isShort(records, Pool::Waiting));
+}
+
+TEST(ThreadChoice, NoPoolHelpsWhereAThreadMoreMayRoundOtherwise) {
+  ThreadChoice choice(microseconds(500));
+  for (int run = 0; run < 20; ++run)
+    choice.record({}, {microseconds(60), microseconds(60)});
+  Launcher waits{microseconds(2), microseconds(2)};
+  EXPECT_FALSE(choice.splits(waits, Pool::Waiting));
 }
 
 TEST(ThreadChoice, TheRecordingOfTheNextStepTakesAThread) {
@@ -125,8 +153,9 @@ TEST(WaitHabit, NeedsMoreThanOneWaitAndEndsWithoutOne) {
   }
   habit.add(completion(true));
   EXPECT_EQ(habit.untilWaiting().count(), 0);
-  EXPECT_EQ(habit.beside().count(), 0);
+  EXPECT_EQ(habit.beside(), kNever);
   habit.add(completion(false));
+  EXPECT_EQ(habit.beside().count(), 0);
   EXPECT_EQ(habit.untilWaiting().count(), 0);
   habit.add(completion(true));
   EXPECT_EQ(habit.untilWaiting(), kNever);
@@ -134,10 +163,15 @@ TEST(WaitHabit, NeedsMoreThanOneWaitAndEndsWithoutOne) {
 
 TEST(WaitHabit, TheNextLaunchEndsWhatRunsBeside) {
   WaitHabit habit;
-  for (int time : {7, 9, 8})
-    habit.add(completion(false), microseconds(time));
-  EXPECT_EQ(habit.beside(), microseconds(9));
+  auto run = [&](std::initializer_list<int> times) {
+    for (int time : times)
+      habit.add(completion(false), microseconds(time));
+    return habit.beside();
+  };
+  EXPECT_EQ(run({0, 9, 7}), kNever); // too few, the first of which ends nothing
+  EXPECT_EQ(run({8}), microseconds(9));
+  EXPECT_EQ(run({7, 8}), microseconds(8));
+  EXPECT_EQ(run({500, 500}), microseconds(8)); // no habit yet
+  EXPECT_EQ(run({500}), microseconds(500));
   EXPECT_EQ(habit.untilWaiting(), kNever);
-  habit.add(completion(false), microseconds(500));
-  EXPECT_EQ(habit.beside(), microseconds(500));
 }

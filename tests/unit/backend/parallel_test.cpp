@@ -14,6 +14,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -213,6 +214,37 @@ TEST(ParallelFor, ABorrowedThreadStaysAloneAndKeepsItsSettings) {
     at::globalContext().setFlushDenormal(false);
     EXPECT_EQ(threadsOfLoop(3), 3u);
   }).join();
+}
+
+TEST(ParallelFor, ABorrowedThreadMayHaveTheHelpOfAWaitingTeam) {
+  at::set_num_threads(3);
+  noteThreadCount();
+  std::atomic<bool> isDone{false};
+  std::promise<ltc::WaitingTeam> waiting;
+  std::thread leader([&] {
+    stayAlone(false);
+    EXPECT_EQ(waitingTeam().team, nullptr);
+    EXPECT_EQ(threadsOfLoop(3), 3u);
+    waiting.set_value(waitingTeam());
+    isDone.wait(false);
+    EXPECT_EQ(threadsOfLoop(3), 3u); // it has them back
+    prepareForAten();
+    EXPECT_EQ(waitingTeam().team, nullptr);
+  });
+  ltc::WaitingTeam team = waiting.get_future().get();
+  EXPECT_EQ(team.threads, 3u);
+  for (int round = 0; round < 100; ++round) {
+    borrowThread(true, team);
+    EXPECT_EQ(threadsOfLoop(3), 3u);
+    EXPECT_FALSE(at::in_parallel_region());
+    borrowThread(false);
+  }
+  borrowThread(true);
+  EXPECT_EQ(threadsOfLoop(1), 1u);
+  borrowThread(false);
+  isDone = true;
+  isDone.notify_one();
+  leader.join();
 }
 
 TEST(ParallelFor, LeavesNoRegionOpenOnAThreadThatRunsNoPrograms) {

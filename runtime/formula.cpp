@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 namespace ltc {
 
@@ -98,6 +99,20 @@ Formula::evaluate(std::span<const int64_t> symbols) const {
       return std::nullopt;
   }
   return sum;
+}
+
+int64_t Formula::content() const {
+  int64_t divisor = 0;
+  for (const Term &term : all)
+    divisor = std::gcd(divisor, term.coefficient);
+  return divisor;
+}
+
+Formula Formula::dividedBy(int64_t by) const {
+  Formula quotient = *this;
+  for (Term &term : quotient.all)
+    term.coefficient /= by;
+  return quotient;
 }
 
 void Formula::add(Term term) {

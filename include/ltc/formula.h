@@ -42,6 +42,11 @@ public:
   LTC_API std::optional<int64_t>
   evaluate(std::span<const int64_t> symbols) const;
 
+  /// The greatest number that divides all coefficients; 0 of 0.
+  LTC_API int64_t content() const;
+  /// `by` divides content().
+  LTC_API Formula dividedBy(int64_t by) const;
+
   /// Coefficients that overflow wrap around; verified graphs have none.
   LTC_API Formula operator+(const Formula &other) const;
   LTC_API Formula operator*(const Formula &other) const;

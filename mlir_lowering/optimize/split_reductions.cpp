@@ -9,9 +9,11 @@
 // for each block of columns: a sum of a whole tensor would run on one thread.
 // Here a long one becomes a reduction of parts, which are rows, and one of what
 // they gave. The parts depend on the shape alone, so that the value does not
-// depend on the number of threads.
+// depend on the number of threads. Of a loop of symbolic length each part has
+// as many iterations as divide the formula, or one.
 //
 //===----------------------------------------------------------------------===//
+#include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/combiner.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/groups.h"
@@ -27,13 +29,13 @@ using linalg::GenericOp;
 namespace ltc::compiler {
 namespace {
 
-/// Points of a part: about 10 us of work.
-constexpr int64_t kPartPoints = 64 * 1024;
-/// Rows of a part of columns, so that what it gives is small beside it.
-constexpr int64_t kPartRows = 256;
-/// With as many iterations all threads have work, or with one for as many
-/// points: fewer do not repay a second kernel.
-constexpr int64_t kEnough = 16, kFewPoints = 512 * 1024;
+/// Work of a part, in additions: about 10 us.
+constexpr int64_t kPartWork = 64 * 1024;
+/// Points for each result of a part, so that what it gives is small beside it.
+constexpr int64_t kFewestPoints = 256;
+/// With as many iterations all threads have work, or with one for as much work:
+/// fewer do not repay a second kernel.
+constexpr int64_t kEnough = 16, kLittleWork = 512 * 1024;
 constexpr int64_t kColumns = 128; ///< of one iteration, about
 
 /// Which loop is cut into how many parts of which length.
@@ -42,14 +44,17 @@ struct Split {
   int64_t length, parts, rest; ///< `rest` iterations are in no part
 };
 
+int64_t work(GenericOp op) { return iterations(op) * pointCost(op); }
+
 /// Points of the reduction that one part should have; 0 if it stays whole.
 int64_t partPoints(GenericOp op, int64_t points) {
-  int64_t all = iterations(op), results = all / points;
+  int64_t results = iterations(op) / points;
   bool isRow = reductionKind(op) == kind::kRowReduce;
   int64_t parallel = isRow ? results : llvm::divideCeil(results, kColumns);
-  if (parallel >= std::min(kEnough, all / kFewPoints))
+  if (parallel >= std::min(kEnough, work(op) / kLittleWork))
     return 0;
-  return isRow ? kPartPoints : std::max(kPartRows, kPartPoints / results);
+  int64_t part = kPartWork / pointCost(op);
+  return std::max(kFewestPoints, isRow ? part : part / results);
 }
 
 /// A length near `wanted` that leaves nothing, if there is one.
@@ -60,13 +65,26 @@ int64_t partLength(int64_t size, int64_t wanted) {
   return wanted;
 }
 
+Split splitLoop(SizeTable &table, unsigned dim, int64_t size, int64_t wanted) {
+  if (!isSymbolic(size)) {
+    int64_t length = partLength(size, wanted);
+    return {dim, length, size / length, size % length};
+  }
+  Formula formula = table.formula(size);
+  int64_t length = std::min(wanted, formula.content());
+  while (formula.content() % length != 0)
+    --length;
+  return {dim, length, table.size(formula.dividedBy(length)), 0};
+}
+
 std::optional<Split> chooseSplit(GenericOp op) {
-  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  SizeTable &table = sizeTable(op.getContext());
+  SmallVector<int64_t> sizes = loopSizes(op), usual = usualLoopSizes(op);
   SmallVector<unsigned> reductions;
   op.getReductionDims(reductions);
   int64_t points = 1;
   for (unsigned dim : reductions)
-    points *= sizes[dim];
+    points *= usual[dim];
   int64_t part = partPoints(op, points);
   if (part == 0)
     return std::nullopt;
@@ -77,19 +95,21 @@ std::optional<Split> chooseSplit(GenericOp op) {
     unsigned dim = cast<AffineDimExpr>(result).getPosition();
     if (!llvm::is_contained(reductions, dim))
       continue;
-    int64_t turn = points / sizes[dim];
-    int64_t length = partLength(sizes[dim], std::max<int64_t>(1, part / turn));
-    int64_t parts = sizes[dim] / length;
-    if (parts > 1 && (!best || parts > 2 * best->parts))
-      best = {dim, length, parts, sizes[dim] % length};
+    int64_t turn = points / usual[dim];
+    Split split =
+        splitLoop(table, dim, sizes[dim], std::max<int64_t>(1, part / turn));
+    int64_t parts = table.hint(split.parts);
+    if (parts > 1 && split.length * turn >= kFewestPoints &&
+        (!best || parts > 2 * table.hint(best->parts)))
+      best = split;
   }
   return best;
 }
 
 bool maySplit(GenericOp op) {
-  int64_t points = iterations(op);
   return op.getNumReductionLoops() != 0 && !op.hasIndexSemantics() &&
-         points > kFewPoints && !op.hasDynamicShape() && largestInput(op) &&
+         work(op) > kLittleWork && largestInput(op) &&
+         !llvm::is_contained(loopSizes(op), ShapedType::kDynamic) &&
          llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
            return map.isProjectedPermutation();
          });
@@ -129,7 +149,7 @@ private:
       return operand.get();
     SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)),
         strides(type.getRank(), b.getIndexAttr(1)),
-        sizes = getAsIndexOpFoldResult(b.getContext(), type.getShape());
+        sizes = sizeValues(b, b.getLoc(), sizesOf(operand.get()));
     offsets[*place] = b.getIndexAttr(from);
     sizes[*place] = b.getIndexAttr(count);
     return tensor::ExtractSliceOp::create(b, operand.get(), offsets, sizes,
@@ -147,16 +167,16 @@ private:
 
   /// A tensor of a result of each part, from which the part starts.
   Value neutral(unsigned i) {
-    auto type = cast<RankedTensorType>(op.getDpsInits()[i].getType());
-    SmallVector<int64_t> shape{split.parts};
-    llvm::append_range(shape, type.getShape());
+    SmallVector<int64_t> sizes{split.parts};
+    llvm::append_range(sizes, sizesOf(op.getDpsInits()[i]));
     Value start = folding.neutral(b, elementTypes())[i];
-    Value empty = tensor::EmptyOp::create(b, shape, type.getElementType());
-    SmallVector<utils::IteratorType> parallel(shape.size(),
+    Value empty = tensor::EmptyOp::create(b, sizeValues(b, b.getLoc(), sizes),
+                                          getElementTypeOrSelf(start));
+    SmallVector<utils::IteratorType> parallel(sizes.size(),
                                               utils::IteratorType::parallel);
     auto fill =
         GenericOp::create(b, empty.getType(), ValueRange(), empty,
-                          b.getMultiDimIdentityMap(shape.size()), parallel,
+                          b.getMultiDimIdentityMap(sizes.size()), parallel,
                           [&](OpBuilder &nested, Location loc, ValueRange) {
                             linalg::YieldOp::create(nested, loc, start);
                           });

@@ -7,6 +7,7 @@ import itertools
 import pytest
 import torch
 import torch.nn.functional as F
+import torch_ltc
 
 SEEDS = 4
 
@@ -173,6 +174,38 @@ def test_what_is_cut_into_parts(program):
     x = torch.rand(2045, 1031, generator=torch.manual_seed(0)) * 2 - 0.5
     lazy, exact = program(x.to("lazy")).cpu().double(), program(x.double()).double()
     torch.testing.assert_close(lazy, exact, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.sum(),
+        lambda x: x.t().sum(),
+        lambda x: x.view(-1, 2056).tanh().square().mean(),  # a part is half a row
+        lambda x: x[:, 1:].exp().mean(),
+        lambda x: x.sum(0),
+        lambda x: x.view(-1, 8).sum(0, keepdim=True),
+        lambda x: x.view(-1, 8, 257).sum((0, 2)),
+        lambda x: x.view(8, -1).sum(1, keepdim=True),
+        lambda x: torch.cat([x, x]).sum(),
+        lambda x: torch.stack(torch.var_mean(x)),
+        lambda x: x.norm(),
+        lambda x: torch.stack([x.amax(), x.amin(), x.argmax() + 0.0]),
+        lambda x: torch.stack([(x > -1).all(), (x > 3).any(), (x > 0).sum()]),
+        lambda x: F.batch_norm(x.view(-1, 8, 257), None, None, training=True),
+        lambda x: F.mse_loss(x, x.flip(0)),
+    ],
+)
+def test_what_is_cut_into_parts_of_open_sizes(program):
+    with torch_ltc.metrics.measure() as counts:
+        for rows in (512, 1024, 24, 2048, 8, 1000):
+            torch.manual_seed(rows)
+            x = torch.rand(rows, 2056) * 2 - 0.5
+            lazy, exact = program(x.to("lazy")).cpu(), program(x.double())
+            torch.testing.assert_close(
+                lazy.double(), exact.double(), rtol=1e-6, atol=1e-6
+            )
+    assert counts["cache.dynamic_hits"] >= 3
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])

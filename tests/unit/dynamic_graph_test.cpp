@@ -66,6 +66,16 @@ TEST(Formula, TextRoundTrips) {
     EXPECT_FALSE(Formula::parse(text)) << text;
 }
 
+TEST(Formula, TakesOutWhatDividesAllCoefficients) {
+  Formula formula = s0 * s1 * 12 + s0 * -18 + 30;
+  EXPECT_EQ(formula.content(), 6);
+  EXPECT_EQ(formula.dividedBy(3), s0 * s1 * 4 + s0 * -6 + 10);
+  EXPECT_EQ((s0 + s1 * 4).content(), 1);
+  EXPECT_EQ(Formula(-8).content(), 8);
+  EXPECT_EQ(Formula(0).content(), 0);
+  EXPECT_EQ(Formula(0).dividedBy(5), Formula(0));
+}
+
 TEST(Formula, EvaluatesOrSaysThatItDoesNotFit) {
   std::vector<int64_t> values = {3, 10};
   EXPECT_EQ((s0 * s1 * 4 + s0 * -2 + 5).evaluate(values), 119);

@@ -73,38 +73,40 @@ static Value replicationPad(Emit &e, const OpCall &op) {
   });
 }
 
+/// How many there are of the two last dimensions.
+static int64_t planes(Emit &e, Dims sizes) {
+  return e.product(sizes.drop_back(2));
+}
+
 /// [..., C r r, H, W] to [..., C, H r, W r]
 static Value pixelShuffle(Emit &e, const OpCall &op) {
   Value x = op["self"];
   int64_t r = op.integer("upscale_factor");
   int64_t h = x.size(x.rank() - 2), w = x.size(x.rank() - 1);
-  Value blocks = e.reshape(
-      x, {x.tensorType().getNumElements() / (r * r * h * w), r, r, h, w});
+  Value blocks = e.reshape(x, {planes(e, op.result().sizes), r, r, h, w});
   return e.reshape(e.permute(blocks, {0, 3, 1, 4, 2}), op.result());
 }
 
 static Value pixelUnshuffle(Emit &e, const OpCall &op) {
   Value x = op["self"];
   int64_t r = op.integer("downscale_factor");
-  int64_t h = x.size(x.rank() - 2) / r, w = x.size(x.rank() - 1) / r;
-  Value blocks = e.reshape(
-      x, {x.tensorType().getNumElements() / (r * r * h * w), h, r, w, r});
+  auto to = Dims(op.result().sizes).take_back(2);
+  Value blocks = e.reshape(x, {planes(e, e.shape(x)), to[0], r, to[1], r});
   return e.reshape(e.permute(blocks, {0, 2, 4, 1, 3}), op.result());
 }
 
 /// Channels in groups, the first of each group first.
 static Value channelShuffle(Emit &e, const OpCall &op) {
   Value x = op["self"];
-  int64_t batch = x.size(0), channels = x.size(1),
-          groups = op.integer("groups");
-  int64_t positions = x.tensorType().getNumElements() / (batch * channels);
-  Value grouped = e.reshape(x, {batch, groups, channels / groups, positions});
+  int64_t channels = x.size(1), groups = op.integer("groups");
+  int64_t positions = e.product(Dims(e.shape(x)).drop_front(2));
+  Value grouped =
+      e.reshape(x, {x.size(0), groups, channels / groups, positions});
   return e.reshape(e.transpose(grouped, 1, 2), op.result());
 }
 
 static bool hasElements(const OpCall &op) {
-  auto type = op["self"].tensorType();
-  return type.hasStaticShape() && type.getNumElements() > 0;
+  return !op["self"].isEmpty() && !op.hasSymbolicArgument();
 }
 
 void addJoinOps(OpTable &t) {
@@ -116,16 +118,23 @@ void addJoinOps(OpTable &t) {
   t.structured({"aten::reflection_pad1d", "aten::reflection_pad2d",
                 "aten::reflection_pad3d"},
                reflectionPad)
-      .when(hasElements);
+      .when(hasElements)
+      .anySize();
   t.structured({"aten::replication_pad1d", "aten::replication_pad2d",
                 "aten::replication_pad3d"},
                replicationPad)
-      .when(hasElements);
-  t.structured("aten::pixel_shuffle", pixelShuffle).when(hasElements);
-  t.structured("aten::pixel_unshuffle", pixelUnshuffle).when(hasElements);
+      .when(hasElements)
+      .anySize();
+  t.structured("aten::pixel_shuffle", pixelShuffle).when(hasElements).anySize();
+  t.structured("aten::pixel_unshuffle", pixelUnshuffle)
+      .when(hasElements)
+      .anySize();
   t.structured({"aten::channel_shuffle", "aten::native_channel_shuffle"},
                channelShuffle)
-      .when(hasElements);
+      .when([](const OpCall &op) {
+        return hasElements(op) && !isSymbolic(op["self"].size(1));
+      })
+      .anySize();
 }
 
 } // namespace ltc::compiler

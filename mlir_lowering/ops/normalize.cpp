@@ -275,6 +275,10 @@ static Values groupNormBackward(Emit &e, const OpCall &op) {
   return results.take();
 }
 
+static bool knowsChannels(const OpCall &op) {
+  return !isSymbolic(op.integer("C")) && !isSymbolic(op.integer("group"));
+}
+
 void addNormalizeOps(OpTable &t) {
   t.structured("aten::native_layer_norm", layerNorm).anySize();
   t.structured("aten::native_layer_norm_backward", layerNormBackward).anySize();
@@ -285,8 +289,12 @@ void addNormalizeOps(OpTable &t) {
                batchNorm)
       .anySize();
   t.structured("aten::native_batch_norm_backward", batchNormBackward).anySize();
-  t.structured("aten::native_group_norm", groupNorm);
-  t.structured("aten::native_group_norm_backward", groupNormBackward);
+  t.structured("aten::native_group_norm", groupNorm)
+      .when(knowsChannels)
+      .anySize();
+  t.structured("aten::native_group_norm_backward", groupNormBackward)
+      .when(knowsChannels)
+      .anySize();
 }
 
 } // namespace ltc::compiler

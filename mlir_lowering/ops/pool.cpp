@@ -19,17 +19,18 @@
 namespace ltc::compiler {
 
 static Value inRange(Scalar s, Value i, int64_t size) {
-  return s.logicalAnd(s.ge(i, 0), s.lt(i, size));
+  return s.logicalAnd(s.ge(i, 0), s.lt(i, s.size(size)));
 }
 
 /// i, or the position next to it of so many. It does not ask about the other
 /// dimension: rows are read side by side wherever one position is in range.
 static Value within(Scalar s, Value i, int64_t size) {
-  return s.min(s.max(i, 0), size - 1);
+  return s.min(s.max(i, 0),
+               isSymbolic(size) ? s.sub(s.size(size), 1) : Value(size - 1));
 }
 
 namespace {
-/// One spatial dimension of a pooling window.
+/// One spatial dimension of a pooling window. Its sizes may be symbolic.
 struct Axis {
   int64_t size, outputs, kernel, stride, padding, dilation;
 
@@ -39,7 +40,7 @@ struct Axis {
   }
   /// Whether no window reaches beyond the elements.
   bool fits() const {
-    return padding == 0 &&
+    return padding == 0 && !isSymbolic(size) && !isSymbolic(outputs) &&
            (outputs - 1) * stride + (kernel - 1) * dilation < size;
   }
   /// Whether element i is one, where it is tap of a window.
@@ -61,8 +62,7 @@ struct Axis {
 /// A 2-d window over the two last dimensions.
 struct Window {
   Axis h, w;
-  Window(const OpCall &op, mlir::RankedTensorType in,
-         mlir::RankedTensorType out)
+  Window(const OpCall &op, Dims in, Dims out)
       : h(axis(op, in, out, 0)), w(axis(op, in, out, 1)) {}
   int64_t taps() const { return h.kernel * w.kernel; }
 
@@ -73,11 +73,10 @@ private:
       return otherwise;
     return values.size() == 1 ? values[0] : values[i];
   }
-  static Axis axis(const OpCall &op, mlir::RankedTensorType in,
-                   mlir::RankedTensorType out, int i) {
+  static Axis axis(const OpCall &op, Dims in, Dims out, int i) {
     int64_t kernel = pick(op.integers("kernel_size"), i, 1);
-    return {in.getDimSize(in.getRank() - 2 + i),
-            out.getDimSize(out.getRank() - 2 + i),
+    return {in.take_back(2)[i],
+            out.take_back(2)[i],
             kernel,
             pick(op.integers("stride"), i, kernel),
             pick(op.integers("padding"), i, 0),
@@ -140,7 +139,7 @@ static void forEachWindow(Scalar s, const Window &window,
 static Values maxPool(Emit &e, const OpCall &op) {
   // A vector of 16-bit elements that lie apart is loaded one by one.
   Value x = e.widen(op["self"]);
-  Window window(op, x.tensorType(), op.result().type);
+  Window window(op, x.sizes(), op.result().sizes);
   constexpr double lowest = -std::numeric_limits<double>::infinity();
   Values best = e.mapMany(
       e.shape(op.result()), {}, [&](Scalar s, llvm::ArrayRef<Value>) -> Values {
@@ -156,8 +155,8 @@ static Values maxPool(Emit &e, const OpCall &op) {
           better = s.logicalAnd(inside, better);
           seen = s.logicalOr(seen, inside);
           value = s.select(better, v, value);
-          index =
-              s.select(better, s.add(s.mul(row, window.w.size), column), index);
+          index = s.select(
+              better, s.add(s.mul(row, s.size(window.w.size)), column), index);
         });
         return {value, index};
       });
@@ -173,10 +172,11 @@ struct Divisor {
 
   Value extent(Scalar s, const Axis &axis, Value o) const {
     Value start = s.sub(s.mul(o, axis.stride), axis.padding);
-    Value end = s.min(s.add(start, axis.kernel), axis.size + axis.padding);
+    Value size = s.size(axis.size);
+    Value end = s.min(s.add(start, axis.kernel), s.add(size, axis.padding));
     if (!countsPadding) {
       start = s.max(start, 0);
-      end = s.min(end, axis.size);
+      end = s.min(end, size);
     }
     return s.sub(end, start);
   }
@@ -190,7 +190,7 @@ struct Divisor {
 
 static Value averagePool(Emit &e, const OpCall &op) {
   Value x = e.widen(op["self"]); // as for maxPool
-  Window window(op, x.tensorType(), op.result().type);
+  Window window(op, x.sizes(), op.result().sizes);
   Divisor divisor{op, window};
   Value y =
       e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
@@ -207,7 +207,7 @@ static Value averagePool(Emit &e, const OpCall &op) {
 
 static Value averagePoolBackward(Emit &e, const OpCall &op) {
   Value grad = op["grad_output"];
-  Window window(op, op.result().type, grad.tensorType());
+  Window window(op, op.result().sizes, grad.sizes());
   Divisor divisor{op, window};
   auto holds = [](Scalar s, const Axis &axis, Value o, Value i) {
     Value start = s.sub(s.mul(o, axis.stride), axis.padding);
@@ -243,18 +243,20 @@ static bool isSmallFloatWindow(const OpCall &op) {
   if (kernel.size() == 1)
     taps *= kernel[0];
   Value x = op.has("self") ? op["self"] : op["grad_output"];
-  return taps <= kMaxTaps && isFloat(x.dtype()) &&
-         x.tensorType().hasStaticShape() &&
-         x.tensorType().getNumElements() > 0 &&
-         op.result().type.hasStaticShape();
+  return taps <= kMaxTaps && isFloat(x.dtype()) && !x.isEmpty() &&
+         !op.hasSymbolicArgument();
 }
 
 void addPoolOps(OpTable &t) {
   t.structured("aten::max_pool2d_with_indices", maxPool)
-      .when(isSmallFloatWindow);
-  t.structured("aten::avg_pool2d", averagePool).when(isSmallFloatWindow);
+      .when(isSmallFloatWindow)
+      .anySize();
+  t.structured("aten::avg_pool2d", averagePool)
+      .when(isSmallFloatWindow)
+      .anySize();
   t.structured("aten::avg_pool2d_backward", averagePoolBackward)
-      .when(isSmallFloatWindow);
+      .when(isSmallFloatWindow)
+      .anySize();
 }
 
 } // namespace ltc::compiler

@@ -227,16 +227,20 @@ static Value unfold(Emit &e, const OpCall &op) {
   return e.narrow(y, op.result());
 }
 
+/// Each dimension is two, the first of which goes over repetitions.
 static Value repeat(Emit &e, const OpCall &op) {
   Value x = op["self"];
-  Value y =
-      e.generate(e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
-        Values from;
-        for (auto [dim, index] : llvm::enumerate(at.take_back(x.rank())))
-          from.push_back(s.remainder(index, s.size(x, dim)));
-        return s.load(x, from);
-      });
-  return e.narrow(y, op.result());
+  auto repeats = op.integers("repeats");
+  size_t added = repeats.size() - size_t(x.rank());
+  Shape repeated, units;
+  for (auto [dim, count] : llvm::enumerate(repeats)) {
+    units.push_back(int64_t(repeated.size()));
+    repeated.push_back(count);
+    if (dim >= added)
+      repeated.push_back(x.size(int64_t(dim - added)));
+  }
+  Value y = e.expand(e.unsqueeze(x, units), repeated);
+  return e.reshape(y, op.result());
 }
 
 static Value flip(Emit &e, const OpCall &op) {
@@ -266,7 +270,8 @@ static Value roll(Emit &e, const OpCall &op) {
   for (auto [dim, shift] : llvm::zip_equal(dims, shifts))
     shiftOf[dim < 0 ? dim + x.rank() : dim] += shift;
   for (auto [shift, size] : llvm::zip_equal(shiftOf, shape))
-    shift = (shift % size + size) % size;
+    if (!isSymbolic(size))
+      shift = (shift % size + size) % size;
   /// `count` elements of each row, from `first` on.
   auto part = [&](int64_t first, int64_t count) {
     Shape some = shape;
@@ -292,8 +297,17 @@ static Value roll(Emit &e, const OpCall &op) {
   return e.reshape(y, op.result());
 }
 
-static bool hasElements(const OpCall &op) {
-  return hasStaticDim(op) && op["self"].tensorType().getNumElements() > 0;
+static bool hasElements(const OpCall &op) { return !op["self"].isEmpty(); }
+
+/// Whether it is known where what roll() makes is cut.
+static bool rollsStaticDims(const OpCall &op) {
+  Value x = op["self"];
+  auto dims = op.integers("dims");
+  return hasElements(op) && !op.hasSymbolicArgument() &&
+         (!dims.empty() || !op.hasSymbolicSize()) &&
+         llvm::none_of(dims, [&](int64_t dim) {
+           return isSymbolic(x.size(dim < 0 ? dim + x.rank() : dim));
+         });
 }
 
 static void addSlices(OpTable &t) {
@@ -356,9 +370,9 @@ void addReshapeOps(OpTable &t) {
       .when([](const OpCall &op) {
         return hasElements(op) && op["self"].rank() > 0;
       });
-  t.structured("aten::repeat", repeat).when(hasElements);
-  t.structured("aten::flip", flip);
-  t.structured("aten::roll", roll).when(hasElements);
+  t.structured("aten::repeat", repeat).when(hasElements).anySize();
+  t.structured("aten::flip", flip).anySize();
+  t.structured("aten::roll", roll).when(rollsStaticDims).anySize();
   addSlices(t);
 }
 

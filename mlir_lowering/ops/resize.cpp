@@ -13,81 +13,100 @@
 
 namespace ltc::compiler {
 
-using TensorType = mlir::RankedTensorType;
-
 constexpr int64_t kLeading = 2; // batch and channels come first
 
-/// Each element of x repeated in a block; spatial dimensions are the last.
-static Value repeatBlocks(Emit &e, Value x, ResultType to) {
-  Value y = e.generate(e.shape(to), [&](Scalar s, llvm::ArrayRef<Value> at) {
-    Values from(at);
-    for (int64_t dim = 0; dim < x.rank(); ++dim)
-      if (int64_t factor = to.type.getDimSize(dim) / x.size(dim); factor > 1)
-        from[dim] = s.divTrunc(at[dim], factor);
-    return s.load(x, from);
-  });
-  return y;
+/// How often each dimension of `small` goes into that of `large`: by formula,
+/// where they are symbolic. None if one is no multiple, or 0.
+static Shape blocksOf(Value x, Dims large, Dims small) {
+  SizeTable &table = sizeTable(x.ir().getContext());
+  Shape factors;
+  for (auto [from, to] : llvm::zip_equal(large, small)) {
+    Formula whole = table.formula(from), part = table.formula(to);
+    int64_t factor = part.content() ? whole.content() / part.content() : 0;
+    if (factor == 0 || part * factor != whole)
+      return {};
+    factors.push_back(factor);
+  }
+  return factors;
 }
 
-/// [..., H, W] as [..., h, H / h, w, W / w]; `inner` are the blocks' dims.
-static Value splitBlocks(Emit &e, Value x, TensorType to,
-                         llvm::SmallVectorImpl<int64_t> &inner) {
-  llvm::SmallVector<int64_t> sizes;
-  for (int64_t dim = 0; dim < x.rank(); ++dim) {
-    sizes.push_back(to.getDimSize(dim));
-    if (x.size(dim) == to.getDimSize(dim))
-      continue;
-    inner.push_back(sizes.size());
-    sizes.push_back(x.size(dim) / to.getDimSize(dim));
+namespace {
+/// An op between a large tensor and a small one: a block for each element.
+struct Resize {
+  Value x;
+  ResultType to;
+  Shape factors;
+
+  static Resize enlarging(const OpCall &op, llvm::StringRef name) {
+    Value x = op[name];
+    return {x, op.result(), blocksOf(x, op.result().sizes, x.sizes())};
   }
-  return e.reshape(x, sizes);
-}
+  static Resize shrinking(const OpCall &op, llvm::StringRef name) {
+    Value x = op[name];
+    return {x, op.result(), blocksOf(x, x.sizes(), op.result().sizes)};
+  }
+  bool isEven() const { return !factors.empty(); }
+
+  /// Each element of `from`, which is x or as large, repeated in its block.
+  Value repeat(Emit &e, Value from) const {
+    return e.generate(e.shape(to),
+                      [&](Scalar s, llvm::ArrayRef<Value> position) {
+                        Values at(position);
+                        for (auto [i, factor] : llvm::zip_equal(at, factors))
+                          if (factor > 1)
+                            i = s.divTrunc(i, factor);
+                        return s.load(from, at);
+                      });
+  }
+  /// [..., H, W] as [..., h, H / h, w, W / w]; `inner` are the blocks' dims.
+  Value split(Emit &e, Shape &inner) const {
+    Shape sizes;
+    for (auto [size, factor] : llvm::zip_equal(to.sizes, factors)) {
+      sizes.push_back(size);
+      if (factor == 1)
+        continue;
+      inner.push_back(int64_t(sizes.size()));
+      sizes.push_back(factor);
+    }
+    return e.reshape(x, sizes);
+  }
+};
+} // namespace
 
 static Value nearest(Emit &e, const OpCall &op) {
-  return e.narrow(repeatBlocks(e, op["self"], op.result()), op.result());
+  auto resize = Resize::enlarging(op, "self");
+  return e.narrow(resize.repeat(e, resize.x), op.result());
 }
 
 static Value nearestBackward(Emit &e, const OpCall &op) {
-  llvm::SmallVector<int64_t> inner;
-  Value blocks = splitBlocks(e, op["grad_output"], op.result().type, inner);
+  Shape inner;
+  Value blocks = Resize::shrinking(op, "grad_output").split(e, inner);
   return e.narrow(e.reduceSum(blocks, inner, /*keepdim=*/false), op.result());
 }
 
 static Value blockMean(Emit &e, const OpCall &op) {
-  llvm::SmallVector<int64_t> inner;
-  Value blocks = splitBlocks(e, op["self"], op.result().type, inner);
+  Shape inner;
+  Value blocks = Resize::shrinking(op, "self").split(e, inner);
   return e.narrow(e.reduceMean(blocks, inner, /*keepdim=*/false), op.result());
 }
 
 static Value blockMeanBackward(Emit &e, const OpCall &op) {
-  Value grad = op["grad_output"];
-  int64_t block =
-      op.result().type.getNumElements() / grad.tensorType().getNumElements();
-  Value share = e.div(e.widen(grad), block);
-  return e.narrow(repeatBlocks(e, share, op.result()), op.result());
-}
-
-/// Every dimension of `large` is a multiple of that of `small`.
-static bool areBlocks(TensorType large, TensorType small) {
-  if (!large.hasStaticShape() || !small.hasStaticShape() ||
-      !large.getNumElements() || !small.getNumElements())
-    return false;
-  for (auto [l, s] : llvm::zip_equal(large.getShape(), small.getShape()))
-    if (l % s)
-      return false;
-  return true;
+  auto resize = Resize::enlarging(op, "grad_output");
+  int64_t block = 1;
+  for (int64_t factor : resize.factors)
+    block *= factor;
+  return e.narrow(resize.repeat(e, e.div(e.widen(resize.x), block)),
+                  op.result());
 }
 
 /// A scale that was given replaces the ratio of the sizes: it must be the same.
-static bool hasPlainScales(const OpCall &op, TensorType large,
-                           TensorType small) {
+static bool hasPlainScales(const OpCall &op, Dims factors) {
   int64_t dim = kLeading;
   for (const OpCall::Argument &argument : op.arguments) {
     if (!llvm::StringRef(argument.name).starts_with("scales"))
       continue;
     if (argument.value.isLiteral() &&
-        argument.value.asReal() !=
-            double(large.getDimSize(dim) / small.getDimSize(dim)))
+        argument.value.asReal() != double(factors[dim]))
       return false;
     ++dim;
   }
@@ -95,33 +114,37 @@ static bool hasPlainScales(const OpCall &op, TensorType large,
 }
 
 static bool enlarges(const OpCall &op) {
-  TensorType from = op["self"].tensorType(), to = op.result().type;
-  return areBlocks(to, from) && hasPlainScales(op, to, from);
+  auto resize = Resize::enlarging(op, "self");
+  return resize.isEven() && hasPlainScales(op, resize.factors);
 }
 
 static bool shrinksBack(const OpCall &op) {
-  TensorType from = op["grad_output"].tensorType(), to = op.result().type;
-  return areBlocks(from, to) && hasPlainScales(op, from, to);
+  auto resize = Resize::shrinking(op, "grad_output");
+  return resize.isEven() && hasPlainScales(op, resize.factors);
 }
 
 void addResizeOps(OpTable &t) {
   t.structured({"aten::upsample_nearest1d", "aten::upsample_nearest2d",
                 "aten::upsample_nearest3d"},
                nearest)
-      .when(enlarges);
+      .when(enlarges)
+      .anySize();
   t.structured({"aten::upsample_nearest1d_backward",
                 "aten::upsample_nearest2d_backward",
                 "aten::upsample_nearest3d_backward"},
                nearestBackward)
-      .when(shrinksBack);
+      .when(shrinksBack)
+      .anySize();
   t.structured("aten::_adaptive_avg_pool2d", blockMean)
       .when([](const OpCall &op) {
-        return areBlocks(op["self"].tensorType(), op.result().type);
-      });
+        return Resize::shrinking(op, "self").isEven();
+      })
+      .anySize();
   t.structured("aten::_adaptive_avg_pool2d_backward", blockMeanBackward)
       .when([](const OpCall &op) {
-        return areBlocks(op.result().type, op["grad_output"].tensorType());
-      });
+        return Resize::enlarging(op, "grad_output").isEven();
+      })
+      .anySize();
 }
 
 } // namespace ltc::compiler

@@ -147,8 +147,9 @@ public:
   /// The element of a tensor at an index for each dimension, which must be in
   /// range; f16 and bf16 come as F32.
   Value load(Value tensor, llvm::ArrayRef<Value> indices);
-  /// The size of a tensor's dimension: a literal when static.
-  Value size(Value tensor, int64_t dim);
+  /// A size (sizes.h), as of a tensor's dimension: a literal when static.
+  Value size(int64_t size);
+  Value size(Value tensor, int64_t dim) { return size(tensor.size(dim)); }
 
   /// Twice 32 random bits (U32): Philox2x32-10 at a counter.
   std::array<Value, 2> philox(Value seed, Value counter);

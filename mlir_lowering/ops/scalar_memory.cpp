@@ -76,11 +76,11 @@ Value Scalar::load(Value tensor, ArrayRef<Value> indices) {
                     tensor.dtype());
 }
 
-Value Scalar::size(Value tensor, int64_t dim) {
-  int64_t size = tensor.size(dim);
-  if (!ShapedType::isDynamic(size))
+Value Scalar::size(int64_t size) {
+  if (!isSymbolic(size))
     return size;
-  return fromIndex(b, tensor::DimOp::create(b, tensor.ir(), dim));
+  OpFoldResult value = sizeValue(b, b.getLoc(), size);
+  return fromIndex(b, cast<mlir::Value>(value));
 }
 
 /// Philox2x32-10 (Salmon et al., SC 2011): key and counter are the two halves

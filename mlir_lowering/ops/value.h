@@ -82,6 +82,11 @@ public:
   /// ShapedType::kDynamic when unknown. Only compare it; Emit computes.
   int64_t size(int64_t dim) const { return sizeOf(irValue, dim); }
   llvm::SmallVector<int64_t> sizes() const { return sizesOf(irValue); }
+  /// Whether a size is 0. A symbolic one counts as another: where it is 0 at
+  /// run time loops over it do not run.
+  bool isEmpty() const {
+    return llvm::is_contained(tensorType().getShape(), 0);
+  }
 
 private:
   enum class Kind : uint8_t { Absent, Real, Integer, Flag, Ir };

@@ -83,10 +83,6 @@ void Known::learnBinary(Operation *op, Line left, Line right) {
       return max ? left.at(i) >= right.at(i) : left.at(i) <= right.at(i);
     });
     set(op, isLeft ? left : right, true);
-  } else if (isa<arith::RemSIOp>(op) && right.step == 0 && right.offset > 0) {
-    int64_t times =
-        decide([&](int64_t i) { return left.at(i) / right.offset; });
-    set(op, left.plus(right, -times), true);
   }
 }
 

@@ -143,7 +143,9 @@ func.func @permute_copy(%a0: tensor<1x2x3x4xf32>) -> (tensor<1x3x4x2xf32>) {
 
 // CHECK-LABEL: func.func @repeat(
 func.func @repeat(%a0: tensor<2xf32>) -> (tensor<6xf32>) {
-  // CHECK: tensor.extract
+  // CHECK-NOT: tensor.extract
+  // CHECK: linalg.generic {{.*}} ins(%arg0 : tensor<2xf32>) outs(%{{.*}} : tensor<3x2xf32>)
+  // CHECK: tensor.collapse_shape
   %r = ltc.op "aten::repeat"(self = %a0, repeats = array<i64: 3>) node 0
     : (tensor<2xf32>) -> (tensor<6xf32>)
   return %r : tensor<6xf32>

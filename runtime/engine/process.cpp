@@ -131,6 +131,7 @@ Result<std::unique_ptr<DeviceEngine>> openEngine(uint32_t ordinal) {
                             std::to_string(*count) +
                             (*count == 1 ? " device" : " devices"));
   registerHandlers();
+  keepFreedHeap();
   Result<std::shared_ptr<Device>> device =
       Device::open(**driver, ordinal, size_t(settings().memory_limit_bytes));
   if (!device)

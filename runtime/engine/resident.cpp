@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <link.h>
+#include <mutex>
 #include <span>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,6 +30,17 @@ void discardContents(void *data, size_t bytes) {
   end = end / page * page;
   if (begin < end)
     madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
+void keepFreedHeap() {
+  // The C library raises its limits by itself, to at most this size and twice
+  // this size, when such a block is freed. Nobody touches its pages.
+  constexpr size_t largest = (size_t(32) << 20) - (size_t(64) << 10);
+  static std::once_flag once;
+  std::call_once(once, [] {
+    void *volatile block = std::malloc(largest);
+    std::free(block);
+  });
 }
 
 namespace {

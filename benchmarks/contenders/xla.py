@@ -30,8 +30,11 @@ class Xla(Eager):
 
     def finish(self):
         import torch_xla
+        import torch_xla.core.xla_model
 
-        torch_xla.sync(wait=True)
+        # sync(wait=True) waits for what it launches alone, not for steps before.
+        torch_xla.sync()
+        torch_xla.core.xla_model.wait_device_ops()
 
     def counts(self):
         import torch_xla.debug.metrics as found

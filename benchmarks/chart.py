@@ -8,7 +8,15 @@ from html import escape
 LINE, LEFT, WIDTH, TOP = 24, 190, 560, 96
 LOW, HIGH = 0.08, 12.0
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
-CLASSES = {"lazy": "c0", "inductor": "c1", "eager-fused": "c2", "ts": "c3"}
+CLASSES = {
+    "lazy": "c0",
+    "inductor": "c1",
+    "eager-fused": "c2",
+    "ts": "c3",
+    "xla": "c4",
+    "jax": "c5",
+}
+OTHERS = "c6"
 STYLE = """
   svg { background: #fff; font: 12px system-ui, sans-serif; }
   text { fill: #3b3f46; } .title { font-size: 18px; font-weight: 600; }
@@ -17,7 +25,8 @@ STYLE = """
   .target { stroke: #20242a; stroke-width: 2; }
   .c0 { fill: #2563eb; stroke: #2563eb; } .c1 { fill: #d97706; stroke: #d97706; }
   .c2 { fill: #059669; stroke: #059669; } .c3 { fill: #9ca3af; stroke: #9ca3af; }
-  .c4 { fill: #7c3aed; stroke: #7c3aed; }
+  .c4 { fill: #7c3aed; stroke: #7c3aed; } .c5 { fill: #db2777; stroke: #db2777; }
+  .c6 { fill: #0891b2; stroke: #0891b2; }
   @media (prefers-color-scheme: dark) {
     svg { background: #16181c; } text { fill: #d5d9df; } .note { fill: #8d949e; }
     .grid { stroke: #2b2f36; } .row { stroke: #22262c; } .target { stroke: #e6e8eb; }
@@ -46,7 +55,7 @@ def dot(style, at, y, radius):
 def legend(names):
     parts, at = [], LEFT
     for name in names:
-        style = CLASSES.get(name, "c4")
+        style = CLASSES.get(name, OTHERS)
         parts += [dot(style, at + 5, 70, 4.5), text("", at + 16, 74, name)]
         at += 40 + 7 * len(name)
     parts += [line("target", at + 5, 63, at + 5, 77), text("", at + 14, 74, "target")]
@@ -55,7 +64,7 @@ def legend(names):
 
 def draw_row(row, y):
     """Return the spread and the dot of one contender; ours is larger."""
-    style, ratio = CLASSES.get(row["contender"], "c4"), row["ratio"]
+    style, ratio = CLASSES.get(row["contender"], OTHERS), row["ratio"]
     radius = 5 if row["contender"] == "lazy" else 3.8
     return [
         line(style, x(ratio["low"]), y, x(ratio["high"]), y),

@@ -24,9 +24,8 @@ namespace ltc::backend {
 
 /// Belongs to one thread, its leader, which alone may call these functions; in
 /// an open region it may let another thread call run() in its place. While a
-/// region is open the leader is inside an OpenMP region: what forks by itself,
-/// as ATen's kernels do, would run serially. Who runs loops in its place is
-/// not.
+/// region is open the leader, and no such other, is inside an OpenMP region:
+/// what forks by itself, as ATen's kernels do, would run serially.
 class Team {
 public:
   using Body = void (*)(int64_t begin, int64_t end, void *argument);

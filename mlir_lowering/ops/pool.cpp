@@ -25,8 +25,7 @@ static Value inRange(Scalar s, Value i, int64_t size) {
 /// i, or the position next to it of so many. It does not ask about the other
 /// dimension: rows are read side by side wherever one position is in range.
 static Value within(Scalar s, Value i, int64_t size) {
-  return s.min(s.max(i, 0),
-               isSymbolic(size) ? s.sub(s.size(size), 1) : Value(size - 1));
+  return s.min(s.max(i, 0), s.sub(s.size(size), 1));
 }
 
 namespace {

@@ -7,9 +7,9 @@
 //
 // What a row reads by its position may be i - 1 in the middle, and something
 // else at its ends: of a padding, a window that reaches beyond the row. Vectors
-// cannot tell that elements are side by side where a
-// comparison of the position has a say. So the row is cut where comparisons
-// change: in each part they are constants, and fold.
+// cannot tell that elements are side by side where a comparison of the position
+// has a say. So the row is cut where comparisons change: in each part they are
+// constants, and fold.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/borders.h"

@@ -89,3 +89,26 @@ print(mib_of_own_memory() - before < 6)
 def test_the_first_op_takes_little_memory(run_python):
     done = run_python(FIRST_OP, LTC_CACHE="off", OMP_NUM_THREADS="1")
     assert done.stdout == "True\n"
+
+
+FAULTS = """
+import resource, torch, torch.nn.functional as F
+
+x, w = torch.randn(32, 16, 2048).to("lazy"), torch.randn(16, 16, 3).to("lazy")
+
+def faults(steps):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(steps):
+        F.conv1d(x, w, padding=1)
+        torch.lazy.mark_step()
+        torch.lazy.synchronize()
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / steps
+
+faults(10)
+print(faults(10))
+"""
+
+
+def test_temporaries_of_library_kernels_stay_in_the_heap(run_python):
+    # Three of 4 MiB a step, which are 3072 pages.
+    assert float(run_python(FAULTS, OMP_NUM_THREADS="1").stdout) < 300

@@ -150,20 +150,31 @@ void prepareForAten() {
   followThreadCount();
 }
 
+/// Whether the calling thread's loops keep to it.
+static bool isSerial() {
+  bool isNested =
+      Team::isInPiece() || (at::in_parallel_region() && !team.isOpen());
+  return isNested || isAlone || (borrowed && !borrowed->team);
+}
+
+unsigned loopThreads() {
+  if (isSerial())
+    return 1;
+  if (borrowed)
+    return borrowed->team->size();
+  followThreadCount();
+  return OpenMP::get().hasTeams() ? unsigned(at::get_num_threads()) : 1;
+}
+
 void parallelFor(int64_t n, int64_t grain,
                  void (*body)(int64_t, int64_t, void *), void *argument) {
   if (n <= 0)
     return;
   grain = std::max<int64_t>(grain, 1);
-  bool isNested =
-      Team::isInPiece() || (at::in_parallel_region() && !team.isOpen());
-  if (n <= grain || isNested || isAlone || (borrowed && !borrowed->team))
+  if (n <= grain || loopThreads() < 2)
     return body(0, n, argument);
   if (borrowed)
     return borrowed->team->run(n, grain, body, argument);
-  followThreadCount();
-  if (at::get_num_threads() < 2 || !OpenMP::get().hasTeams())
-    return body(0, n, argument);
   team.open();
   team.run(n, grain, body, argument);
   if (!runsPrograms)

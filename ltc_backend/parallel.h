@@ -19,6 +19,10 @@ LTC_API void parallelFor(int64_t n, int64_t grain,
                          void (*body)(int64_t begin, int64_t end, void *),
                          void *argument);
 
+/// The threads among which parallelFor() would share a loop of the calling
+/// thread's: one where it is serial.
+LTC_API unsigned loopThreads();
+
 /// HostServices::stayAlone. The calling thread runs programs and nothing else
 /// from now on: their loops share a parallel region (team.h), which stays open
 /// until prepareForAten() or the end of the thread. While the thread is alone

@@ -26,31 +26,50 @@ public:
               const Tensor &output)
       : input(input), output(output),
         bias(bias.defined() ? bias.const_data_ptr<float>() : nullptr),
-        padding(padding), grid(output) {}
+        padding(padding), channels(input.size(1)), kernels(output.size(1)),
+        panels(Transformed::panelsOf(kernels)), grid(output) {}
 
   /// `turned`: by the weight of the input's gradient.
   bool run(const Tensor &by, bool turned) {
-    int64_t channels = input.size(1), kernels = output.size(1);
-    int64_t step = grid.passRows(channels), tiles = step * grid.cols;
-    int64_t forWeight = Transformed::roomFor(kernels, channels);
-    float *room =
-        winogradRoom(forWeight + Transformed::roomFor(channels, tiles));
-    weight = {room, kernels, channels};
-    values = {room + forWeight, channels, tiles};
-    readWeight(by, turned, weight);
+    int64_t step = grid.passRows(channels);
+    int64_t blocks = grid.blocksOf({0, step});
+    weights = {panels, Transformed::roomFor(kPanelCols, channels)};
+    values = {blocks, Transformed::roomFor(channels, grid.blockTiles())};
+    winogradRoom().reserve(weights, values);
+    readWeight(by, turned, [this](int64_t channel, int64_t kernel) {
+      return weightOf(channel / kPanelCols).lanes(channel % kPanelCols, kernel);
+    });
+    // Of the larger side a thread multiplies what it transformed.
+    bool byPanels = kernels > step * grid.cols;
     for (int64_t row = 0; row < grid.allRows(); row += step) {
       pass = {row, std::min(grid.allRows(), row + step)};
-      readInput(input, grid, pass, padding, values);
-      int64_t blocks = at::ceil_div(pass.size(), grid.blockRows());
-      forRanges(blocks * weight.panels(), [this](int64_t begin, int64_t end) {
+      readInput(input, grid, pass, padding, /*parts=*/1,
+                [this](SpotPart, int64_t block, int64_t channel) {
+                  return valuesOf(block).lanes(channel, 0);
+                });
+      blocks = grid.blocksOf(pass);
+      forRanges(blocks * panels, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-          multiply(i / weight.panels(), i % weight.panels());
+          if (byPanels)
+            multiply(i % blocks, i / blocks);
+          else
+            multiply(i / panels, i % panels);
       });
     }
     return isFinite;
   }
 
 private:
+  Transformed weightOf(int64_t panel) const {
+    return {weights.at(panel), kPanelCols, channels};
+  }
+  Transformed valuesOf(int64_t block) const {
+    return {values.at(block), channels, grid.blockTiles()};
+  }
+  int64_t panelWidth(int64_t panel) const {
+    return std::min(kPanelCols, kernels - panel * kPanelCols);
+  }
+
   void multiply(int64_t block, int64_t panel) {
     static thread_local Scratch scratch;
     int64_t row = pass.begin + block * grid.blockRows();
@@ -60,26 +79,25 @@ private:
     float *products = scratch.reserve(
         Transformed::roomFor(kPanelCols, grid.blockTiles()) + grid.blockRoom());
     for (int64_t spot = 0; spot < kAllSpots; ++spot)
-      multiplySpot(spot, block * grid.blockTiles(), panel, tiles,
-                   products + spot * spotStride);
+      multiplySpot(spot, block, panel, tiles, products + spot * spotStride);
     float *places = products + kAllSpots * spotStride;
     forImages(grid, rows, [&](int64_t image, Span ofImage, int64_t before) {
-      for (int64_t lane = 0; lane < weight.panelWidth(panel); lane += kLanes)
+      for (int64_t lane = 0; lane < panelWidth(panel); lane += kLanes)
         write(image, ofImage, panel * kPanelCols + lane,
               {products + before * kPanelCols + lane, spotStride}, places);
     });
   }
 
-  void multiplySpot(int64_t spot, int64_t tile, int64_t panel, int64_t tiles,
+  void multiplySpot(int64_t spot, int64_t block, int64_t panel, int64_t tiles,
                     float *to) const {
-    int64_t whole = values.channels / kPanelCols;
-    int64_t rest = values.channels % kPanelCols;
+    int64_t whole = channels / kPanelCols, rest = channels % kPanelCols;
+    Transformed from = valuesOf(block), weight = weightOf(panel);
     BlockProduct product{.rows = tiles,
-                         .cols = weight.panelWidth(panel),
+                         .cols = panelWidth(panel),
                          .depth = kPanelCols,
-                         .a = {values.at(spot, 0, tile), kPanelCols, 1, whole,
-                               values.count * kPanelCols},
-                         .b = weight.at(spot, panel, 0),
+                         .a = {from.at(spot, 0, 0), kPanelCols, 1, whole,
+                               from.count * kPanelCols},
+                         .b = weight.at(spot, 0, 0),
                          .accumulate = false,
                          .c = {to, kPanelCols},
                          .prefetch = {}};
@@ -88,8 +106,8 @@ private:
     if (!rest)
       return;
     product.depth = rest;
-    product.a = {values.at(spot, whole, tile), kPanelCols, 1};
-    product.b = weight.at(spot, panel, whole * kPanelCols);
+    product.a = {from.at(spot, whole, 0), kPanelCols, 1};
+    product.b = weight.at(spot, 0, whole * kPanelCols);
     product.accumulate = whole != 0;
     multiplyBlock(product);
   }
@@ -120,9 +138,10 @@ private:
 
   const Tensor &input, &output;
   const float *bias;
-  const int64_t padding;
+  const int64_t padding, channels, kernels, panels;
   const TileGrid grid;
-  Transformed weight{}, values{};
+  Slots weights; ///< by panels of kernels
+  Slots values;  ///< by blocks of the pass
   Span pass{};
   std::atomic<bool> isFinite = true;
 };

@@ -28,8 +28,9 @@ namespace ltc::backend {
 /// The three below run on ATen's threads, whose number changes no value. False:
 /// a value is not finite, and an infinity may have become NaN on the way; what
 /// was written is to be computed in another way. Scratch stays with the
-/// threads: on the calling one 64 bytes for each of K C and 4 MiB, and 1 MiB on
-/// each; with what winogradPays() accepts, at most 64 MiB and 1.5 MiB.
+/// threads: 1 MiB on each, and on the calling one what a call needs, 64 bytes
+/// for each of K C and 4 MiB, of each thread's share the most so far; with what
+/// winogradPays() accepts a call needs at most 64 MiB and 1.5 MiB.
 
 enum class Winograd { Convolution, InputGrad, WeightGrad };
 

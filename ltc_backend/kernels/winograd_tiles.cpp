@@ -54,26 +54,27 @@ private:
   int64_t top = 0;
 };
 
-/// `transform(lines, to)` for each row of tiles and kLanes channels.
+/// `transform(lines, part, values)` for each row of tiles and kLanes channels,
+/// and each part of their spots.
 template <size_t lines, typename Transform>
 void readTiles(const Tensor &images, const TileGrid &grid, Span rows,
-               int64_t padding, const Transformed &to,
+               int64_t padding, int64_t parts, TilePlace place,
                const Transform &transform) {
-  int64_t groups = to.channels / kLanes, blockRows = grid.blockRows();
-  int64_t blocks = at::ceil_div(rows.size(), blockRows);
-  forRanges(blocks * groups, [&](int64_t begin, int64_t end) {
+  int64_t groups = images.size(1) / kLanes, blocks = grid.blocksOf(rows);
+  forRanges(parts * blocks * groups, [&](int64_t begin, int64_t end) {
     static thread_local Scratch scratch;
     ImageReader<lines> reader(images, padding,
                               scratch.reserve(grid.blockRoom()));
     for (int64_t i = begin; i < end; ++i) {
-      int64_t channel = i % groups * kLanes, row = i / groups * blockRows;
-      Span some{rows.begin + row,
-                std::min(rows.end, rows.begin + row + blockRows)};
-      TileValues values = to.lanes(channel, row * grid.cols);
+      int64_t channel = i % groups * kLanes, block = i / groups % blocks;
+      SpotPart part{parts, i / groups / blocks};
+      int64_t row = rows.begin + block * grid.blockRows();
+      Span some{row, std::min(rows.end, row + grid.blockRows())};
+      TileValues values = place(part, block, channel);
       forImages(grid, some, [&](int64_t image, Span ofImage, int64_t) {
         reader.read(image, channel, ofImage);
         for (int64_t r = ofImage.begin; r < ofImage.end; ++r) {
-          transform(reader.linesOf(r), values);
+          transform(reader.linesOf(r), part, values);
           values.data += grid.cols * kPanelCols;
         }
       });
@@ -87,38 +88,42 @@ TileGrid::TileGrid(const Tensor &output)
     : images(output.size(0)), rows(at::ceil_div(output.size(2), kTile)),
       cols(at::ceil_div(output.size(3), kTile)) {}
 
-float *winogradRoom(int64_t floats) {
-  static thread_local Scratch scratch;
-  return scratch.reserve(floats);
+ShareRoom &winogradRoom() {
+  static thread_local ShareRoom room;
+  return room;
 }
 
 void readInput(const Tensor &input, const TileGrid &grid, Span rows,
-               int64_t padding, const Transformed &to) {
-  readTiles<kSpots>(input, grid, rows, padding, to,
-                    [&](const ImageLines<kSpots> &lines, TileValues values) {
-                      transformInput(lines, -padding, grid.cols, values);
-                    });
+               int64_t padding, int64_t parts, TilePlace place) {
+  readTiles<kSpots>(
+      input, grid, rows, padding, parts, place,
+      [&](const ImageLines<kSpots> &lines, SpotPart part, TileValues values) {
+        transformInput(lines, -padding, grid.cols, part, values);
+      });
 }
 
 void readGrad(const Tensor &grad, const TileGrid &grid, Span rows,
-              const Transformed &to) {
-  readTiles<kTile>(grad, grid, rows, 0, to,
-                   [&](const ImageLines<kTile> &lines, TileValues values) {
-                     transformGrad(lines, grid.cols, values);
-                   });
+              int64_t parts, TilePlace place) {
+  readTiles<kTile>(
+      grad, grid, rows, 0, parts, place,
+      [&](const ImageLines<kTile> &lines, SpotPart part, TileValues values) {
+        transformGrad(lines, grid.cols, part, values);
+      });
 }
 
-void readWeight(const Tensor &weight, bool turned, const Transformed &to) {
+void readWeight(const Tensor &weight, bool turned, KernelPlace place) {
   constexpr int64_t kChunk = 32; // kernels, of kLanes channels each
   const float *data = weight.const_data_ptr<float>();
   int64_t channelStride = weight.stride(turned ? 1 : 0);
   int64_t kernelStride = weight.stride(turned ? 0 : 1);
-  int64_t chunks = at::ceil_div(to.count, kChunk);
+  int64_t channels = weight.size(turned ? 1 : 0);
+  int64_t kernels = weight.size(turned ? 0 : 1);
+  int64_t chunks = at::ceil_div(kernels, kChunk);
   auto read = [&](int64_t begin, int64_t end) {
     float places[kChunk * kKernelPlaces * kLanes];
     for (int64_t i = begin; i < end; ++i) {
       int64_t channel = i / chunks * kLanes, first = i % chunks * kChunk;
-      int64_t count = std::min(kChunk, to.count - first);
+      int64_t count = std::min(kChunk, kernels - first);
       // Kernels that stand one after the other are turned over at once.
       int64_t together = kernelStride == kKernelPlaces ? count : 1;
       for (int64_t k = 0; k < count; k += together)
@@ -126,10 +131,10 @@ void readWeight(const Tensor &weight, bool turned, const Transformed &to) {
             kLanes, together * kKernelPlaces,
             data + channel * channelStride + (first + k) * kernelStride,
             channelStride, places + k * kKernelPlaces * kLanes, kLanes);
-      transformKernels(places, count, turned, to.lanes(channel, first));
+      transformKernels(places, count, turned, place(channel, first));
     }
   };
-  forRanges(to.channels / kLanes * chunks, read);
+  forRanges(channels / kLanes * chunks, read);
 }
 
 } // namespace ltc::backend

@@ -7,14 +7,17 @@
 #pragma once
 
 #include "pack.h"
+#include "share_room.h"
 #include "winograd_transforms.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/FunctionRef.h>
 
 namespace ltc::backend {
 
-/// The 16 values of `count` tiles, or kernels, for each of some channels, which
-/// stand in panels: of one spot those of a panel's channels for all tiles.
+/// The values of `count` tiles, or kernels, at all spots or a part of them, for
+/// each of some channels, which stand in panels: of one spot those of a panel's
+/// channels for all tiles.
 struct Transformed {
   float *data;
   int64_t channels, count;
@@ -27,8 +30,9 @@ struct Transformed {
   static int64_t spotStrideOf(int64_t channels, int64_t count) {
     return panelsOf(channels) * count * kPanelCols + kLineFloats;
   }
-  static int64_t roomFor(int64_t channels, int64_t count) {
-    return kAllSpots * spotStrideOf(channels, count);
+  static int64_t roomFor(int64_t channels, int64_t count,
+                         int64_t spots = kAllSpots) {
+    return spots * spotStrideOf(channels, count);
   }
 
   int64_t spotStride() const { return spotStrideOf(channels, count); }
@@ -57,6 +61,9 @@ struct TileGrid {
     return equalPart(std::max<int64_t>(1, kBlockTiles / cols));
   }
   int64_t blockTiles() const { return blockRows() * cols; }
+  int64_t blocksOf(Span someRows) const {
+    return at::ceil_div(someRows.size(), blockRows());
+  }
   /// Floats of kLanes channels at the places that a block reads or writes.
   int64_t blockRoom() const {
     return (kTile * blockRows() + 2) * kTile * (cols + 1) * kLanes;
@@ -77,8 +84,8 @@ private:
   }
 };
 
-/// The calling thread's own for all that a call transforms, until its next.
-float *winogradRoom(int64_t floats);
+/// The calling thread's, for all that a call transforms, until its next.
+ShareRoom &winogradRoom();
 
 /// Rows of tiles, counted through all images: `work(image, rows of it, tiles
 /// before them)` for each image that has some.
@@ -92,15 +99,26 @@ void forImages(const TileGrid &grid, Span rows, const Work &work) {
   }
 }
 
+/// Where a block's values are put, from its first tile on: of kLanes channels
+/// from `channel` on, at the spots of `part`.
+using TilePlace = c10::function_ref<TileValues(SpotPart part, int64_t block,
+                                               int64_t channel)>;
+
 /// The tiles of some rows of an input (N, C, H, W), around which are `padding`
-/// zeros, or of an output's gradient; on all threads.
+/// zeros, or of an output's gradient, in blocks, and in so many parts of their
+/// spots; on all threads, each with a part or with blocks in order.
 void readInput(const at::Tensor &input, const TileGrid &grid, Span rows,
-               int64_t padding, const Transformed &to);
+               int64_t padding, int64_t parts, TilePlace place);
 void readGrad(const at::Tensor &grad, const TileGrid &grid, Span rows,
-              const Transformed &to);
+              int64_t parts, TilePlace place);
+
+/// Where values of kLanes channels from `channel` on are put, from `kernel` on.
+using KernelPlace =
+    c10::function_ref<TileValues(int64_t channel, int64_t kernel)>;
 
 /// A weight (K, C, 3, 3) as C kernels for each of K channels; `turned`: as K
-/// kernels, turned by 180 degrees, for each of C. On all threads.
-void readWeight(const at::Tensor &weight, bool turned, const Transformed &to);
+/// kernels, turned by 180 degrees, for each of C. On all threads, each with
+/// channels in order.
+void readWeight(const at::Tensor &weight, bool turned, KernelPlace place);
 
 } // namespace ltc::backend

@@ -79,33 +79,65 @@ LTC_INLINE void storeRow(const Four &values, int64_t row, TileValues to) {
     store(to.data + (row * kSpots + i) * to.spotStride, values.at[i]);
 }
 
-} // namespace
+/// The rows of spots of a part.
+template <int64_t parts, int64_t part> struct Rows {
+  static constexpr int64_t count = kSpots / parts, begin = part * count;
+};
 
-LTC_AVX512 void transformInput(const ImageLines<kSpots> &from, int64_t first,
-                               int64_t tiles, TileValues to) {
+template <int64_t parts, int64_t part>
+LTC_AVX512 void inputPart(const ImageLines<kSpots> &from, int64_t first,
+                          int64_t tiles, TileValues to) {
+  using Rows = Rows<parts, part>;
   Four a = inputColumn(from, first), b = inputColumn(from, first + 1);
   for (int64_t tile = 0; tile < tiles; ++tile) {
     int64_t x = first + kTile * (tile + 1);
     Four c = inputColumn(from, x), d = inputColumn(from, x + 1);
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < kSpots; ++i)
-      storeRow(ofInput(a.at[i], b.at[i], c.at[i], d.at[i]), i, to);
+    for (int64_t i = 0; i < Rows::count; ++i) {
+      int64_t row = Rows::begin + i;
+      storeRow(ofInput(a.at[row], b.at[row], c.at[row], d.at[row]), i, to);
+    }
     a = c;
     b = d;
     to.data += kPanelCols;
   }
 }
 
-LTC_AVX512 void transformGrad(const ImageLines<kTile> &from, int64_t tiles,
-                              TileValues to) {
+template <int64_t parts, int64_t part>
+LTC_AVX512 void gradPart(const ImageLines<kTile> &from, int64_t tiles,
+                         TileValues to) {
+  using Rows = Rows<parts, part>;
   for (int64_t tile = 0; tile < tiles; ++tile) {
     Four a = gradColumn(from, kTile * tile),
          b = gradColumn(from, kTile * tile + 1);
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < kSpots; ++i)
-      storeRow(ofGrad(a.at[i], b.at[i]), i, to);
+    for (int64_t i = 0; i < Rows::count; ++i) {
+      int64_t row = Rows::begin + i;
+      storeRow(ofGrad(a.at[row], b.at[row]), i, to);
+    }
     to.data += kPanelCols;
   }
+}
+
+/// The whole, halves, quarters.
+int64_t indexOf(SpotPart part) { return part.parts - 1 + part.part; }
+constexpr decltype(&inputPart<1, 0>) kInputParts[] = {
+    inputPart<1, 0>, inputPart<2, 0>, inputPart<2, 1>, inputPart<4, 0>,
+    inputPart<4, 1>, inputPart<4, 2>, inputPart<4, 3>};
+constexpr decltype(&gradPart<1, 0>) kGradParts[] = {
+    gradPart<1, 0>, gradPart<2, 0>, gradPart<2, 1>, gradPart<4, 0>,
+    gradPart<4, 1>, gradPart<4, 2>, gradPart<4, 3>};
+
+} // namespace
+
+void transformInput(const ImageLines<kSpots> &from, int64_t first,
+                    int64_t tiles, SpotPart part, TileValues to) {
+  kInputParts[indexOf(part)](from, first, tiles, to);
+}
+
+void transformGrad(const ImageLines<kTile> &from, int64_t tiles, SpotPart part,
+                   TileValues to) {
+  kGradParts[indexOf(part)](from, tiles, to);
 }
 
 LTC_AVX512 void transformKernels(const float *from, int64_t count, bool turned,
@@ -156,16 +188,15 @@ LTC_AVX512 bool makeOutput(TileValues from, int64_t tiles, const float *bias,
   return areFinite(check);
 }
 
-LTC_AVX512 bool makeKernelGrad(const float *from, int64_t spotStride, float *to,
-                               int64_t stride) {
+LTC_AVX512 bool makeKernelGrad(const std::array<const float *, kSpots> &rows,
+                               int64_t spotStride, float *to, int64_t stride) {
   Three column[kSpots];
   Vector check = {};
 #pragma GCC unroll 4
   for (int64_t i = 0; i < kSpots; ++i) {
-    const float *m = from + i * spotStride;
-    int64_t row = kSpots * spotStride;
-    column[i] = toKernelGrad(load(m), load(m + row), load(m + 2 * row),
-                             load(m + 3 * row));
+    int64_t at = i * spotStride;
+    column[i] = toKernelGrad(load(rows[0] + at), load(rows[1] + at),
+                             load(rows[2] + at), load(rows[3] + at));
   }
 #pragma GCC unroll 3
   for (int64_t i = 0; i < 3; ++i) {

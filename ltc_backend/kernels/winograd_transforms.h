@@ -33,8 +33,15 @@ inline constexpr int64_t kLanes = kLineFloats;
 /// Places of an output tile and of a transformed one, along one dimension.
 inline constexpr int64_t kTile = 2, kSpots = 4, kAllSpots = kSpots * kSpots;
 
-/// The same channels of the 16 values of some tiles: value `spot` of the i-th
-/// tile at data[spot * spotStride + i * kPanelCols].
+/// Some of a tile's 16 spots: all, or one of 2 or 4 equal parts in order.
+struct SpotPart {
+  int64_t parts = 1, part = 0;
+
+  int64_t spots() const { return kAllSpots / parts; }
+};
+
+/// The same channels of the values of some tiles: at the i-th of some spots,
+/// that of the j-th tile at data[i * spotStride + j * kPanelCols].
 struct TileValues {
   float *data;
   int64_t spotStride;
@@ -48,10 +55,11 @@ template <size_t count> struct ImageLines {
 
 /// `tiles` input tiles side by side, the first from column `first` on.
 void transformInput(const ImageLines<kSpots> &from, int64_t first,
-                    int64_t tiles, TileValues to);
+                    int64_t tiles, SpotPart part, TileValues to);
 
 /// The same of an output's gradient, whose tiles begin at column 0.
-void transformGrad(const ImageLines<kTile> &from, int64_t tiles, TileValues to);
+void transformGrad(const ImageLines<kTile> &from, int64_t tiles, SpotPart part,
+                   TileValues to);
 
 /// Values of `count` kernels, one after the other at `from`. `turned`: of
 /// kernels that are turned by 180 degrees.
@@ -63,9 +71,9 @@ void transformKernels(const float *from, int64_t count, bool turned,
 bool makeOutput(TileValues from, int64_t tiles, const float *bias,
                 const std::array<float *, kTile> &to, int64_t width);
 
-/// The nine values of a kernel's gradient, from products whose spots stand
-/// `spotStride` apart: value i at to[i * stride]. False as above.
-bool makeKernelGrad(const float *from, int64_t spotStride, float *to,
-                    int64_t stride);
+/// The nine values of a kernel's gradient, from products at rows of spots,
+/// which stand `spotStride` apart: value i at to[i * stride]. False as above.
+bool makeKernelGrad(const std::array<const float *, kSpots> &rows,
+                    int64_t spotStride, float *to, int64_t stride);
 
 } // namespace ltc::backend

@@ -22,6 +22,11 @@ namespace {
 /// Tiles whose values for a panel the first-level cache holds.
 constexpr int64_t kDepth = 256;
 
+/// Each reads the images once more: no more than there are threads for.
+int64_t partsFor(unsigned threads) {
+  return threads < 2 ? 1 : threads < kSpots ? 2 : kSpots;
+}
+
 class WeightGrad {
 public:
   WeightGrad(const Tensor &gradOutput, const Tensor &input, int64_t padding,
@@ -29,16 +34,17 @@ public:
       : gradOutput(gradOutput), input(input), padding(padding),
         kernels(gradWeight.size(0)), channels(gradWeight.size(1)),
         spotStride(kernels * channels + kLineFloats),
-        to(gradWeight.mutable_data_ptr<float>()), grid(gradOutput) {}
+        to(gradWeight.mutable_data_ptr<float>()), grid(gradOutput),
+        parts(partsFor(loopThreads())) {}
 
   bool run() {
-    int64_t step = grid.passRows(channels + kernels), tiles = step * grid.cols;
-    int64_t forInputs = Transformed::roomFor(channels, tiles),
-            forGrads = Transformed::roomFor(kernels, tiles);
-    float *room = winogradRoom(forInputs + forGrads + kAllSpots * spotStride);
-    inputs = {room, channels, tiles};
-    grads = {room + forInputs, kernels, tiles};
-    sums = room + forInputs + forGrads;
+    int64_t step = grid.passRows(channels + kernels);
+    tilesOfPass = step * grid.cols;
+    int64_t spots = kAllSpots / parts;
+    inputs = {parts, Transformed::roomFor(channels, tilesOfPass, spots)};
+    grads = {parts, Transformed::roomFor(kernels, tilesOfPass, spots)};
+    sums = {parts, spots * spotStride};
+    winogradRoom().reserve(inputs, grads, sums);
     for (int64_t row = 0; row < grid.allRows(); row += step)
       add({row, std::min(grid.allRows(), row + step)});
     forRanges(kernels, [this](int64_t begin, int64_t end) {
@@ -50,26 +56,37 @@ public:
 
 private:
   void add(Span rows) {
-    readInput(input, grid, rows, padding, inputs);
-    readGrad(gradOutput, grid, rows, grads);
-    int64_t pairs = grads.panels() * inputs.panels();
+    auto place = [this](const Slots &slots, int64_t count) {
+      return [=, this](SpotPart part, int64_t block, int64_t channel) {
+        return Transformed{slots.at(part.part), count, tilesOfPass}.lanes(
+            channel, block * grid.blockTiles());
+      };
+    };
+    readInput(input, grid, rows, padding, parts, place(inputs, channels));
+    readGrad(gradOutput, grid, rows, parts, place(grads, kernels));
+    int64_t kernelPanels = Transformed::panelsOf(kernels);
+    int64_t channelPanels = Transformed::panelsOf(channels);
+    int64_t pairs = kernelPanels * channelPanels;
     forRanges(kAllSpots * pairs, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        multiply(i / pairs, i % pairs / inputs.panels(), i % inputs.panels(),
-                 rows);
+        multiply(i / pairs, i % pairs / channelPanels, i % channelPanels, rows);
     });
   }
 
   void multiply(int64_t spot, int64_t kernel, int64_t channel, Span rows) {
     int64_t tiles = rows.size() * grid.cols;
-    float *sum =
-        sums + spot * spotStride + (kernel * channels + channel) * kPanelCols;
+    int64_t spots = kAllSpots / parts, part = spot / spots;
+    spot %= spots;
+    Transformed from{inputs.at(part), channels, tilesOfPass};
+    Transformed grad{grads.at(part), kernels, tilesOfPass};
+    float *sum = sums.at(part) + spot * spotStride +
+                 (kernel * channels + channel) * kPanelCols;
     for (int64_t tile = 0; tile < tiles; tile += kDepth)
-      multiplyBlock({.rows = grads.panelWidth(kernel),
-                     .cols = inputs.panelWidth(channel),
+      multiplyBlock({.rows = grad.panelWidth(kernel),
+                     .cols = from.panelWidth(channel),
                      .depth = std::min(kDepth, tiles - tile),
-                     .a = {grads.at(spot, kernel, tile), 1, kPanelCols},
-                     .b = inputs.at(spot, channel, tile),
+                     .a = {grad.at(spot, kernel, tile), 1, kPanelCols},
+                     .b = from.at(spot, channel, tile),
                      .accumulate = rows.begin != 0 || tile != 0,
                      .c = {sum, channels},
                      .prefetch = {}});
@@ -79,9 +96,16 @@ private:
     static thread_local Scratch scratch;
     float *places = scratch.reserve(9 * channels);
     bool finite = true;
+    const float *rows[kSpots];
+    for (int64_t row = 0; row < kSpots; ++row) {
+      int64_t rowsOfPart = kSpots / parts;
+      rows[row] = sums.at(row / rowsOfPart) +
+                  row % rowsOfPart * kSpots * spotStride + kernel * channels;
+    }
     for (int64_t channel = 0; channel < channels; channel += kLanes)
-      finite &= makeKernelGrad(sums + kernel * channels + channel, spotStride,
-                               places + channel, channels);
+      finite &= makeKernelGrad({rows[0] + channel, rows[1] + channel,
+                                rows[2] + channel, rows[3] + channel},
+                               spotStride, places + channel, channels);
     if (!finite)
       isFinite = false;
     fbgemm::transpose_simd<float>(9, channels, places, channels,
@@ -92,8 +116,11 @@ private:
   const int64_t padding, kernels, channels, spotStride;
   float *to;
   const TileGrid grid;
-  Transformed inputs{}, grads{};
-  float *sums = nullptr; ///< (spots, kernels, channels)
+  // By parts of the spots, each of which is one thread's from the images to its
+  // sums (spots, kernels, channels).
+  const int64_t parts;
+  Slots inputs, grads, sums;
+  int64_t tilesOfPass = 0;
   std::atomic<bool> isFinite = true;
 };
 

@@ -34,7 +34,7 @@ void installHostServices() {
   std::call_once(once, [] {
     installPlacement();
     setHostServices({resolveKernel, parallelFor, stayAlone, borrowThread,
-                     waitingTeam, threadCount});
+                     waitingTeam, rest, threadCount});
   });
 }
 

@@ -128,6 +128,11 @@ WaitingTeam waitingTeam() {
   return team.isOpen() ? WaitingTeam{&team, team.size()} : WaitingTeam();
 }
 
+void rest() {
+  team.close();
+  releaseThreads();
+}
+
 void borrowThread(bool begins, WaitingTeam waiting) {
   if (begins) {
     borrowed.emplace().team = static_cast<Team *>(waiting.team);

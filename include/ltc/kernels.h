@@ -73,6 +73,10 @@ struct HostServices {
   /// Those that wait for the calling thread's next loop. Until it runs another
   /// program, one thread at a time may borrow them. May be nullptr.
   WaitingTeam (*waitingTeam)() = nullptr;
+  /// Called by the thread that runs the queue's programs when it had none to
+  /// run for a while: ends the threads that it keeps for its loops. May be
+  /// nullptr.
+  void (*rest)() = nullptr;
   /// How many threads the pool has. nullptr: one.
   unsigned (*threadCount)() = nullptr;
 };

@@ -8,12 +8,13 @@
 
 #include <algorithm>
 #include <cfenv>
+#include <chrono>
 #include <csignal>
 #include <pthread.h>
 
 namespace ltc::runtime {
 
-Queue::Queue() {
+Queue::Queue(std::function<void()> rest) : rest(std::move(rest)) {
   // Signals are the business of the user's threads.
   sigset_t all, before;
   sigfillset(&all);
@@ -76,10 +77,26 @@ void Queue::finish(std::unique_ptr<Work> work,
   work.reset();
   lock.lock();
   --count;
+  ++finished;
   if (!waiting.empty())
     allShort = std::ranges::all_of(
         waiting, [](const auto &next) { return next->isShort(); });
   left.notify_all();
+}
+
+void Queue::awaitWork(std::unique_lock<std::mutex> &lock) {
+  // To end threads and start others takes 0.1 ms.
+  constexpr auto kUntilRest = std::chrono::milliseconds(20);
+  auto isThere = [&] { return !borrowing && (closed || !waiting.empty()); };
+  uint64_t before;
+  do {
+    before = finished;
+    if (arrived.wait_for(lock, kUntilRest, isThere))
+      return;
+  } while (borrowing || finished != before); // push() ran some
+  if (rest)
+    rest();
+  arrived.wait(lock, isThere);
 }
 
 void Queue::loop() {
@@ -87,8 +104,7 @@ void Queue::loop() {
   std::fesetenv(FE_DFL_ENV);
   std::unique_lock lock(mutex);
   while (true) {
-    arrived.wait(lock,
-                 [&] { return !borrowing && (closed || !waiting.empty()); });
+    awaitWork(lock);
     if (waiting.empty())
       return;
     std::unique_ptr<Work> work = std::move(waiting.front());

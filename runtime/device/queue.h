@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -35,7 +36,9 @@ public:
 /// thread of its own, or what is short and need not wait, in push().
 class LTC_API Queue {
 public:
-  Queue();
+  /// `rest`, unless empty, is called on the thread when there has been nothing
+  /// to run for some time, with the queue's lock.
+  explicit Queue(std::function<void()> rest = {});
   ~Queue() { close(); }
 
   /// Blocks while `limit` pieces of work wait or run, or with a limit until the
@@ -50,14 +53,17 @@ public:
 
 private:
   void loop();
+  void awaitWork(std::unique_lock<std::mutex> &lock);
   void finish(std::unique_ptr<Work> work, std::unique_lock<std::mutex> &lock,
               bool borrows);
   bool mayPush(size_t limit) const;
 
+  const std::function<void()> rest;
   std::mutex mutex;
   std::condition_variable arrived, left;
   std::deque<std::unique_ptr<Work>> waiting;
   std::atomic<size_t> count = 0; ///< waiting or running; written under mutex
+  uint64_t finished = 0;         ///< pieces so far
   bool borrowing = false;        ///< push() runs something
   bool allShort = false;         ///< what waits or runs, as far as it is known
   bool closed = false;

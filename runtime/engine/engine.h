@@ -140,7 +140,7 @@ private:
   CompileHistory history;
   LaunchState state;
   // Last: their threads end before what their work refers to.
-  Queue queue;
+  Queue queue{[this] { state.rest(); }};
   BackgroundCompiles background{[this](BackgroundCompiles::Request request) {
     buildOwnVersion(std::move(request));
   }};

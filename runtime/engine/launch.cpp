@@ -132,6 +132,12 @@ void Launch::run(bool borrows) {
   completion->finish(std::move(failure));
 }
 
+void LaunchState::rest() {
+  if (hostServices().rest)
+    hostServices().rest();
+  team = {};
+}
+
 Status Launch::allocateResults() {
   const Artifact &artifact = bound->artifact();
   for (size_t i = 0; i < results.size(); ++i) {

@@ -54,6 +54,9 @@ struct LaunchState {
   /// Of the queue's own thread, while it runs nothing. For whoever runs the
   /// queue's work, and under the queue's lock while nobody does.
   WaitingTeam team;
+
+  /// On the queue's own thread, under the queue's lock.
+  void rest();
 };
 
 class DiscardArena final : public Work {

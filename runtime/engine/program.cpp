@@ -6,12 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "engine/program.h"
 
+#include "engine/expected_time.h"
 #include "engine/resident.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <functional>
 
 namespace ltc::runtime {
 
@@ -106,34 +104,14 @@ bool BoundProgram::needsMuchMemory() const {
   return arenaBytes + bytesOfResults() >= kWorthReleasing;
 }
 
-/// Multiplications of a call, were it a contraction: of an m x k by a k x n
-/// matrix these are the root of all three tensors' sizes multiplied.
-static double productsOf(const Graph &call) {
-  std::array<double, 4> largest = {1, 1, 1}; // the last is a new one's place
-  auto add = [&](const TensorType &type) {
-    largest[3] = 1;
-    for (int64_t dim : type.dims)
-      largest[3] *= double(dim);
-    std::sort(largest.begin(), largest.end(), std::greater());
-  };
-  for (const ValueType &input : call.inputs)
-    if (!input.isScalar)
-      add(input.tensor);
-  for (const Node &node : call.nodes)
-    for (const TensorType &type : node.results)
-      add(type);
-  return std::sqrt(largest[0] * largest[1] * largest[2]);
-}
-
 std::optional<ThreadChoice::Time> BoundProgram::expectedTime() const {
-  // Of one thread, in a nanosecond. Being wrong costs time, never bits.
-  constexpr double products = 32, bytes = 16;
+  constexpr double bytes = 16; // that one thread reads or writes in 1 ns
   if (artifact().calls.empty())
     return std::nullopt;
   double time = double(arenaBytes + bytesOfResults()) / bytes;
   for (const Artifact::Call &call : artifact().calls)
     if (std::optional<Graph> ran = graphOfRun(call.graph, symbols))
-      time += productsOf(*ran) / products;
+      time += runtime::expectedTime(*ran);
   constexpr double most = 1e15;
   return ThreadChoice::Time(int64_t(std::min(time, most)));
 }

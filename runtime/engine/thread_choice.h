@@ -60,7 +60,7 @@ public:
   /// Whether to keep to one thread, on the queue's.
   bool alone(Launcher launcher = {}) const {
     if (expected)
-      return *expected < kLong;
+      return *expected < kLongCalls;
     Time cpu = shortest.cpu;
     return runs < kMeasured || cpu < kShort ||
            (cpu < kLong && cpu / 2 < launcher.beside);
@@ -101,6 +101,7 @@ private:
   static constexpr int kMeasured = 2; ///< the first run also meets cold caches
   static constexpr int kMeasuredIfAlone = 8; ///< wall time on a busy machine
   static constexpr Time kLong = std::chrono::milliseconds(1);
+  static constexpr Time kLongCalls = std::chrono::microseconds(500);
   /// Less than it takes to wake a thread and to be woken by it.
   static constexpr Time kSoon = std::chrono::microseconds(20);
   /// What it costs in all to wake a thread and to be woken by it, with the

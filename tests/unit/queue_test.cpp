@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cfenv>
+#include <chrono>
 #include <functional>
 #include <future>
 
@@ -52,8 +54,37 @@ TEST(Queue, RunsInOrderOnOneThread) {
   EXPECT_EQ(queue.pending(), 0u);
 }
 
+TEST(Queue, RestsOnceWhenThereWasNothingToRunForAWhile) {
+  std::atomic<int> rests = 0;
+  std::thread::id resting, running;
+  Queue queue([&] {
+    resting = std::this_thread::get_id();
+    ++rests;
+    rests.notify_all();
+  });
+  for (int round = 0; round < 3; ++round) {
+    push(queue, [&] { running = std::this_thread::get_id(); });
+    rests.wait(round);
+    EXPECT_EQ(rests, round + 1);
+    EXPECT_EQ(resting, running);
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    EXPECT_EQ(rests, round + 1);
+  }
+}
+
 bool pushShort(Queue &queue, std::function<void()> body) {
   return queue.push(std::make_unique<Call>(std::move(body), /*brief=*/true));
+}
+
+/// It may use what the thread keeps.
+TEST(Queue, DoesNotRestWhileShortWorkRunsInPush) {
+  std::atomic<int> rests = 0;
+  Queue queue([&] { ++rests; });
+  pushShort(queue, [&] {
+    int before = rests;
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    EXPECT_EQ(rests, before);
+  });
 }
 
 TEST(Queue, ShortWorkRunsInPushWhenNothingWaits) {

@@ -171,6 +171,28 @@ TEST(ParallelFor, LeavesItsThreadsToAten) {
   }).join();
 }
 
+/// Threads of this process.
+static int64_t liveThreads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       {});
+}
+
+TEST(ParallelFor, AThreadAtRestKeepsNoOthers) {
+  at::set_num_threads(3);
+  noteThreadCount();
+  std::thread([] {
+    stayAlone(false);
+    int64_t before = liveThreads();
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_EQ(threadsOfLoop(3), 3u);
+      EXPECT_EQ(liveThreads(), before + 2);
+      rest();
+      EXPECT_EQ(waitingTeam().team, nullptr);
+      EXPECT_EQ(liveThreads(), before);
+    }
+  }).join();
+}
+
 TEST(ParallelFor, AFewElementsThatAtenMovesLeaveTheRegionOpen) {
   at::set_num_threads(2);
   noteThreadCount();

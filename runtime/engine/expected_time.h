@@ -1,0 +1,18 @@
+//===- expected_time.h - What a library call takes, by its sizes *- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/graph.h"
+
+namespace ltc::runtime {
+
+/// About what a one-node graph's call takes one thread, in nanoseconds, besides
+/// reading and writing its results; `call` has numbers for all sizes. Being
+/// wrong costs time, never bits.
+LTC_API double expectedTime(const Graph &call);
+
+} // namespace ltc::runtime

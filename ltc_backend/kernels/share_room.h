@@ -22,7 +22,6 @@
 #include <ATen/ceil_div.h>
 
 #include <algorithm>
-#include <array>
 
 namespace ltc::backend {
 
@@ -54,7 +53,7 @@ class ShareRoom {
 public:
   /// Places for all of them, of any values, until the next reserve().
   template <typename... AllSlots> void reserve(AllSlots &...slots) {
-    int64_t shares = loopThreads(), floats = 0;
+    int64_t shares = std::min<int64_t>(loopThreads(), kMostShares), floats = 0;
     ((slots.shares = shares, floats += slots.floatsOfShare()), ...);
     shareStride = std::max(shareStride, floats);
     float *data = scratch.reserve(shares * shareStride);
@@ -64,6 +63,10 @@ public:
   }
 
 private:
+  /// Of more threads, neighbours have one together: each share has addresses
+  /// for the most of all, if not memory.
+  static constexpr int64_t kMostShares = 16;
+
   Scratch scratch;
   int64_t shareStride = 0; ///< the most floats that a share had so far
 };

@@ -80,14 +80,14 @@ LTC_INLINE void storeRow(const Four &values, int64_t row, TileValues to) {
 }
 
 /// The rows of spots of a part.
-template <int64_t parts, int64_t part> struct Rows {
+template <int64_t parts, int64_t part> struct SpotRows {
   static constexpr int64_t count = kSpots / parts, begin = part * count;
 };
 
 template <int64_t parts, int64_t part>
 LTC_AVX512 void inputPart(const ImageLines<kSpots> &from, int64_t first,
                           int64_t tiles, TileValues to) {
-  using Rows = Rows<parts, part>;
+  using Rows = SpotRows<parts, part>;
   Four a = inputColumn(from, first), b = inputColumn(from, first + 1);
   for (int64_t tile = 0; tile < tiles; ++tile) {
     int64_t x = first + kTile * (tile + 1);
@@ -106,7 +106,7 @@ LTC_AVX512 void inputPart(const ImageLines<kSpots> &from, int64_t first,
 template <int64_t parts, int64_t part>
 LTC_AVX512 void gradPart(const ImageLines<kTile> &from, int64_t tiles,
                          TileValues to) {
-  using Rows = Rows<parts, part>;
+  using Rows = SpotRows<parts, part>;
   for (int64_t tile = 0; tile < tiles; ++tile) {
     Four a = gradColumn(from, kTile * tile),
          b = gradColumn(from, kTile * tile + 1);

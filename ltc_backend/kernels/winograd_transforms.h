@@ -36,8 +36,6 @@ inline constexpr int64_t kTile = 2, kSpots = 4, kAllSpots = kSpots * kSpots;
 /// Some of a tile's 16 spots: all, or one of 2 or 4 equal parts in order.
 struct SpotPart {
   int64_t parts = 1, part = 0;
-
-  int64_t spots() const { return kAllSpots / parts; }
 };
 
 /// The same channels of the values of some tiles: at the i-th of some spots,

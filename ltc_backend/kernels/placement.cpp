@@ -13,6 +13,9 @@
 #include <ATen/ops/empty_strided.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <ranges>
+
 namespace ltc::backend {
 
 static constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
@@ -104,11 +107,32 @@ static bool isDense(const KernelView &view) {
   return stride > 0;
 }
 
+/// Whether they differ at most by dimensions of one element.
+static bool isSameButOnes(at::IntArrayRef a, at::IntArrayRef b) {
+  auto isNotOne = [](int64_t size) { return size != 1; };
+  return std::ranges::equal(a | std::views::filter(isNotOne),
+                            b | std::views::filter(isNotOne));
+}
+
 at::Tensor Placement::take(at::IntArrayRef sizes, at::ScalarType dtype) {
+  at::Tensor exact =
+      takeIf(dtype, [&](at::IntArrayRef wanted) { return sizes == wanted; });
+  if (exact.defined())
+    return exact;
+  at::Tensor similar = takeIf(dtype, [&](at::IntArrayRef wanted) {
+    return isSameButOnes(sizes, wanted);
+  });
+  if (similar.defined())
+    similar.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
+  return similar;
+}
+
+template <typename Fits>
+at::Tensor Placement::takeIf(at::ScalarType dtype, const Fits &fits) {
   for (size_t i = 0; i < results.size() && i < 64; ++i) {
     const KernelView &view = results[i];
     if (taken >> i & 1 || dtype != toScalarType(view.dtype) ||
-        sizes != at::IntArrayRef(view.sizes, view.rank) || !isDense(view))
+        !fits({view.sizes, view.rank}) || !isDense(view))
       continue;
     taken |= uint64_t(1) << i;
     return borrow(view);

@@ -26,8 +26,10 @@ namespace ltc::backend {
 void installPlacement();
 
 /// While it lives, at::empty and its like on this thread hands out the memory
-/// of each dense result once, to the first that asks for its shape and type.
-/// That may be a temporary or another result: compare addresses afterwards.
+/// of each dense result once, to the first that asks for its type and for its
+/// shape, or for one that differs by dimensions of one element: a convolution
+/// over one dimension computes with two. That may be a temporary or another
+/// result: compare addresses afterwards.
 class Placement {
 public:
   explicit Placement(std::span<const KernelView> results);
@@ -35,13 +37,16 @@ public:
   Placement(const Placement &) = delete;
   Placement &operator=(const Placement &) = delete;
 
-  /// The result's memory as a tensor, or undefined. `dtype` and sizes must
-  /// agree, and it must be free.
+  /// The result's memory as a tensor of these sizes, or undefined.
   at::Tensor take(at::IntArrayRef sizes, at::ScalarType dtype);
   /// The placement in force on this thread, or nullptr.
   static Placement *current();
 
 private:
+  /// The first free one of that type whose sizes fit.
+  template <typename Fits>
+  at::Tensor takeIf(at::ScalarType dtype, const Fits &fits);
+
   std::span<const KernelView> results;
   uint64_t taken = 0; ///< a bit for each of the first 64 results
   Placement *outer;

@@ -55,7 +55,10 @@ public:
   template <typename... AllSlots> void reserve(AllSlots &...slots) {
     int64_t shares = std::min<int64_t>(loopThreads(), kMostShares), floats = 0;
     ((slots.shares = shares, floats += slots.floatsOfShare()), ...);
-    shareStride = std::max(shareStride, floats);
+    // Of another number of threads other places are each's.
+    shareStride =
+        shares == sharesBefore ? std::max(shareStride, floats) : floats;
+    sharesBefore = shares;
     float *data = scratch.reserve(shares * shareStride);
     ((slots.data = data, slots.shareStride = shareStride,
       data += slots.floatsOfShare()),
@@ -68,7 +71,8 @@ private:
   static constexpr int64_t kMostShares = 16;
 
   Scratch scratch;
-  int64_t shareStride = 0; ///< the most floats that a share had so far
+  int64_t sharesBefore = 0;
+  int64_t shareStride = 0; ///< the most floats that one of so many had so far
 };
 
 } // namespace ltc::backend

@@ -17,6 +17,8 @@ namespace {
 enum class Work {
   Products, ///< sums of products
   Elements, ///< something for each element
+  Orders,   ///< compares elements, or draws by them
+  Rows,     ///< reads rows of `weight`, one for each of `indices`
   Copies    ///< reads no more than it writes
 };
 
@@ -38,8 +40,18 @@ constexpr Named kNamed[] = {
     {"aten::dot", Work::Products},
     {"aten::mm", Work::Products},
     {"aten::mv", Work::Products},
-    {"aten::_embedding_bag", Work::Copies},
-    {"aten::_embedding_bag_forward_only", Work::Copies},
+    {"aten::kthvalue", Work::Orders},
+    {"aten::logcumsumexp", Work::Orders}, // takes as long
+    {"aten::median", Work::Orders},
+    {"aten::median.dim", Work::Orders},
+    {"aten::mode", Work::Orders},
+    {"aten::multinomial", Work::Orders},
+    {"aten::nanmedian", Work::Orders},
+    {"aten::nanmedian.dim", Work::Orders},
+    {"aten::sort", Work::Orders},
+    {"aten::sort.stable", Work::Orders},
+    {"aten::_embedding_bag", Work::Rows},
+    {"aten::_embedding_bag_forward_only", Work::Rows},
     {"aten::cat", Work::Copies},
     {"aten::index_copy", Work::Copies},
     {"aten::index_put", Work::Copies},
@@ -70,21 +82,41 @@ std::array<double, 3> largestOf(const Graph &call) {
   return {largest[0], largest[1], largest[2]};
 }
 
+/// Elements of the rows of a table that a call reads.
+double rowsOf(const Graph &call) {
+  auto dimsOf = [&](std::string_view name) {
+    const Argument *argument = call.nodes[0].find(name);
+    auto *value = argument ? std::get_if<ValueId>(&argument->value) : nullptr;
+    return value && *value != kNoValue ? call.typeOf(*value).tensor.dims
+                                       : std::vector<int64_t>();
+  };
+  auto table = dimsOf("weight"), indices = dimsOf("indices");
+  double elements = table.empty() ? 0 : double(table.back());
+  for (int64_t dim : indices)
+    elements *= double(dim);
+  return elements;
+}
+
 } // namespace
 
 double expectedTime(const Graph &call) {
-  constexpr double products = 32; // in a nanosecond
-  // Of 1M elements: `cumsum` takes 0.9 ns for each, `gather` 0.9, `fft` 1.1,
-  // `scatter_add` 1.4, adaptive pooling 0.7 to 1.5, `topk` 2.6, `sort` 49.
-  constexpr double element = 1;
+  // In nanoseconds, of 1M elements: `cumsum` takes 0.9 for each, `gather` 0.9,
+  // `fft` 1.1, `scatter_add` 1.4, adaptive pooling 0.7 to 1.5, `topk` 2.6;
+  // `kthvalue` 11, `median` 14, `multinomial` 22, `logcumsumexp` 27, `sort` 49.
+  constexpr double product = 1. / 32, element = 1, ordered = 20, read = 0.25;
+  if (call.nodes.empty())
+    return 0;
   auto [a, b, c] = largestOf(call);
-  // Of an m x k by a k x n matrix, the root of all three's sizes multiplied.
-  double time = std::sqrt(a * b * c) / products;
-  switch (call.nodes.empty() ? Work::Copies : workOf(call.nodes[0].op)) {
+  switch (workOf(call.nodes[0].op)) {
   case Work::Products:
-    return time;
-  case Work::Elements: // that of a sort looks like a product
-    return std::max(time, a * element);
+    // Of an m x k by a k x n matrix, the root of all three's sizes multiplied.
+    return std::sqrt(a * b * c) * product;
+  case Work::Elements:
+    return a * element;
+  case Work::Orders:
+    return a * ordered;
+  case Work::Rows:
+    return rowsOf(call) * read;
   case Work::Copies:
     return 0;
   }

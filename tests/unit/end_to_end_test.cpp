@@ -65,8 +65,8 @@ void twoThreads(int64_t n, int64_t grain,
 
 class EndToEnd : public ::testing::Test {
 protected:
+  static void SetUpTestSuite() { setHostServices({provide, twoThreads}); }
   void SetUp() override {
-    setHostServices({provide, twoThreads});
     ASSERT_TRUE(set("device", "cpu"));
     ASSERT_TRUE(set("cache", "off"));
     Result<Engine *> opened = engineFor(0);

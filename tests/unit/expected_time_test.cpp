@@ -42,6 +42,20 @@ TEST(ExpectedTime, IsOfTheRightOrder) {
           20);
 }
 
+TEST(ExpectedTime, OfATableTheseRowsAreRead) {
+  auto timeOfBags = [](int rows, int indices) {
+    return timeOf("%0 = input f32[" + std::to_string(rows) +
+                  ",64]\n%1 = input i64[" + std::to_string(indices) +
+                  "]\n%2 = input i64[10]\n"
+                  "%3, %4, %5, %6 = aten::_embedding_bag_forward_only("
+                  "weight=%0, indices=%1, offsets=%2) : f32[10,64], i64[0], "
+                  "i64[10], i64[10]\n"
+                  "output %3\noutput %4\noutput %5\noutput %6\n");
+  };
+  EXPECT_EQ(timeOfBags(1000, 100), timeOfBags(1000000, 100));
+  EXPECT_GT(timeOfBags(1000, 100000), 1e6);
+}
+
 TEST(ExpectedTime, ATableIsNotRead) {
   EXPECT_EQ(timeOf("%0 = input f32[1000000,64]\n%1 = input i64[3]\n"
                    "%2 = input f32[3,64]\n"

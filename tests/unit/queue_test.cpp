@@ -56,19 +56,24 @@ TEST(Queue, RunsInOrderOnOneThread) {
 
 TEST(Queue, RestsOnceWhenThereWasNothingToRunForAWhile) {
   std::atomic<int> rests = 0;
-  std::thread::id resting, running;
+  std::thread::id resting;
   Queue queue([&] {
     resting = std::this_thread::get_id();
     ++rests;
     rests.notify_all();
   });
   for (int round = 0; round < 3; ++round) {
-    push(queue, [&] { running = std::this_thread::get_id(); });
-    rests.wait(round);
-    EXPECT_EQ(rests, round + 1);
+    std::promise<int> ran; // how often it had rested before
+    std::thread::id running;
+    push(queue, [&] {
+      running = std::this_thread::get_id();
+      ran.set_value(rests);
+    });
+    int before = ran.get_future().get();
+    rests.wait(before);
     EXPECT_EQ(resting, running);
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    EXPECT_EQ(rests, round + 1);
+    EXPECT_EQ(rests, before + 1);
   }
 }
 

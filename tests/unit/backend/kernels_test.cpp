@@ -300,6 +300,21 @@ TEST(Kernels, ConvolutionAllocatesInTheResult) {
   EXPECT_TRUE(same(kernel.results[0], at::conv2d(x, w, b, 1, 1)));
 }
 
+/// Though it computes with images of one line.
+TEST(Kernels, ConvolutionOverOneDimensionAllocatesInTheResult) {
+  at::Tensor x = randn({2, 6, 50}), w = randn({4, 3, 5}), b = randn({4});
+  KernelCall kernel("aten::convolution(input=%0, weight=%1, bias=%2, "
+                    "stride=[1], padding=[2], dilation=[1], transposed=false, "
+                    "output_padding=[0], groups=2)",
+                    {x, w, b}, {at::empty({2, 4, 50})});
+  ASSERT_TRUE(kernel.run());
+  Counter &copies = counter("execute.result_copies");
+  int64_t before = copies.get();
+  ASSERT_TRUE(kernel.run());
+  EXPECT_EQ(copies.get(), before);
+  EXPECT_TRUE(same(kernel.results[0], at::conv1d(x, w, b, 1, 2, 1, 2)));
+}
+
 TEST(Kernels, AnOperandIsClonedIntoTheResult) {
   at::Tensor x = randn({4, 6}), index = at::tensor({1, 3}, at::kLong);
   KernelCall kernel(

@@ -12,11 +12,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <mutex>
+#include <pthread.h>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -171,24 +175,34 @@ TEST(ParallelFor, LeavesItsThreadsToAten) {
   }).join();
 }
 
-/// Threads of this process.
-static int64_t liveThreads() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
-                       {});
+/// How many threads of the process have this name, as soon as it is `wanted`.
+size_t threadsNamed(const std::string &name, size_t wanted) {
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  for (size_t count = 0;; count = 0) {
+    for (auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string found;
+      std::getline(std::ifstream(task.path() / "comm"), found);
+      count += found == name;
+    }
+    if (count == wanted || std::chrono::steady_clock::now() > deadline)
+      return count;
+    std::this_thread::yield();
+  }
 }
 
 TEST(ParallelFor, AThreadAtRestKeepsNoOthers) {
   at::set_num_threads(3);
   noteThreadCount();
   std::thread([] {
+    const char *name = "at-rest"; // which its team's threads inherit
+    pthread_setname_np(pthread_self(), name);
     stayAlone(false);
-    int64_t before = liveThreads();
     for (int round = 0; round < 3; ++round) {
       EXPECT_EQ(threadsOfLoop(3), 3u);
-      EXPECT_EQ(liveThreads(), before + 2);
+      EXPECT_EQ(threadsNamed(name, 3), 3u);
       rest();
       EXPECT_EQ(waitingTeam().team, nullptr);
-      EXPECT_EQ(liveThreads(), before);
+      EXPECT_EQ(threadsNamed(name, 1), 1u);
     }
   }).join();
 }

@@ -57,8 +57,8 @@ struct WaitingTeam {
   unsigned threads = 0; ///< with that of whoever runs a loop
 };
 
-/// What the process lends to drivers. Set once, before the first
-/// engine: any thread may read it later.
+/// What the process lends to drivers. Set once, before the first engine:
+/// any thread may read it later.
 struct HostServices {
   KernelProvider kernels;
   ParallelFor parallelFor = nullptr; ///< nullptr: run on the calling thread

@@ -101,6 +101,7 @@ private:
   static constexpr int kMeasured = 2; ///< the first run also meets cold caches
   static constexpr int kMeasuredIfAlone = 8; ///< wall time on a busy machine
   static constexpr Time kLong = std::chrono::milliseconds(1);
+  /// Of programs that call a library: expected, not measured.
   static constexpr Time kLongCalls = std::chrono::microseconds(500);
   /// Less than it takes to wake a thread and to be woken by it.
   static constexpr Time kSoon = std::chrono::microseconds(20);

@@ -121,12 +121,13 @@ Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
   return {n.op, uint32_t(node), wordsForIndex(*graph, n)};
 }
 
-LogicalResult codegen(ModuleOp module, Artifact &artifact, const Graph *graph) {
+LogicalResult codegen(ModuleOp module, const Target &target, Artifact &artifact,
+                      const Graph *graph) {
   auto describe = [&](int64_t node) { return siteOf(graph, node); };
   lowerChecks(module, artifact.errorSites, describe);
   if (failed(lowerKernels(module)) || failed(lowerMain(module, artifact)))
     return failure();
-  return lowerToLLVM(module);
+  return lowerToLLVM(module, vectorBitsOf(target));
 }
 
 /// An error once nobody wants the result any more.
@@ -164,7 +165,7 @@ Status run(ModuleOp module, Stage last, const CompileOptions &options,
   if (Status wanted = checkWanted(options, Stage::Codegen); !wanted)
     return wanted;
   Span span(Stage::Codegen);
-  if (failed(codegen(module, artifact, graph)) ||
+  if (failed(codegen(module, options.target, artifact, graph)) ||
       failed(checkContract(module, Stage::Codegen)))
     return diagnosis.error(Stage::Codegen, "lower the kernels to LLVM");
   return {};

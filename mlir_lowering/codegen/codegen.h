@@ -44,10 +44,10 @@ mlir::LogicalResult lowerMain(mlir::ModuleOp module, Artifact &artifact);
 void lowerChecks(mlir::ModuleOp module, std::vector<Artifact::ErrorSite> &sites,
                  const std::function<Artifact::ErrorSite(int64_t)> &describe);
 /// Replaces functions of the math dialect by polynomials where these are as
-/// good as the C library's.
-mlir::LogicalResult approximateMath(mlir::ModuleOp module);
+/// good as the C library's. `vectorBits` is vectorBitsOf() the target.
+mlir::LogicalResult approximateMath(mlir::ModuleOp module, unsigned vectorBits);
 /// Everything that is left, into the LLVM dialect.
-mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module);
+mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, unsigned vectorBits);
 
 /// LLVM's own part: optimises `module` and returns the object file.
 /// `optimized` sees the module in between.

@@ -39,7 +39,6 @@ struct ExpFit {
   double magic;       // 1.5 times the first number without a fraction
   double high, low;   // ln 2; a multiple of `high` by n is exact
   double least, most; // beyond, e^x is 0 and infinite
-  int64_t bias, digits;
   SmallVector<double, 10> q; // e^r = 1 + r + r^2 q(r)
 };
 
@@ -50,8 +49,6 @@ ExpFit expFit(const Real &f) {
             0x1.a39ef35793c76p-33,
             -746,
             710,
-            1023,
-            52,
             {0x1.000000000000bp-1, 0x1.555555555550fp-3, 0x1.55555555502a0p-5,
              0x1.1111111122b4ap-7, 0x1.6c16c1852c01cp-10, 0x1.a01a014498ae6p-13,
              0x1.a01997c656a0fp-16, 0x1.71deec62e8918p-19,
@@ -61,8 +58,6 @@ ExpFit expFit(const Real &f) {
           0x1.7f7d1cp-20,
           -104,
           90,
-          127,
-          23,
           {0.5f, 0.166666687f, 0.0416664518f, 0.00833286904f, 0.0013936141f,
            0.000201265182f}};
 }
@@ -81,15 +76,10 @@ ExpParts splitExp(Real &f, Value x, const ExpFit &fit) {
   return {r, rest, lost, f.subInt(f.bits(shifted), f.bits(magic))};
 }
 
-Value powerOfTwo(Real &f, Value n, const ExpFit &fit) {
-  return f.fromBits(f.shiftLeft(f.addInt(n, f.integer(fit.bias)), fit.digits));
-}
-
 /// e^x of a NaN, or where it is a normal number.
 Value normalExp(Real &f, Value x) {
-  ExpFit fit = expFit(f);
-  ExpParts e = splitExp(f, x, fit);
-  return f.mul(e.power(f), powerOfTwo(f, e.n, fit));
+  ExpParts e = splitExp(f, x, expFit(f));
+  return f.mul(e.power(f), f.powerOfTwo(e.n));
 }
 
 } // namespace
@@ -101,10 +91,7 @@ Value approximateExp(Real &f, Value x, int64_t shift) {
   x = f.select(f.less(x, fit.least), f.constant(fit.least), x);
   ExpParts e = splitExp(f, x, fit);
   Value n = shift ? f.addInt(e.n, f.integer(shift)) : e.n;
-  // 2^n in two halves: n reaches beyond what one exponent holds.
-  Value half = f.shiftRight(n, 1);
-  return f.mul(f.mul(e.power(f), powerOfTwo(f, half, fit)),
-               powerOfTwo(f, f.subInt(n, half), fit));
+  return f.scale(e.power(f), n);
 }
 
 namespace {
@@ -130,7 +117,7 @@ Value longExpm1(Real &f, Value x) {
   Value far = f.select(f.greater(x, fit.most), f.constant(fit.most), x);
   far = f.select(f.less(far, least), f.constant(least), far);
   ExpParts e = splitExp(f, far, fit);
-  Value scale = powerOfTwo(f, f.subInt(e.n, f.integer(1)), fit);
+  Value scale = f.powerOfTwo(f.subInt(e.n, f.integer(1)));
   Value whole = f.sub(scale, f.constant(0.5)), part = f.mul(scale, e.r);
   Value sum = f.add(whole, part);
   Value lost = f.add(f.sub(whole, sum), part);
@@ -225,7 +212,7 @@ Value unary(Real &f, ValueRange operands) {
 
 } // namespace
 
-LogicalResult approximateMath(ModuleOp module) {
+LogicalResult approximateMath(ModuleOp module, unsigned vectorBits) {
   RewritePatternSet patterns(module.getContext());
   MLIRContext *context = module.getContext();
   patterns.add<Approximate<math::ExpOp>>(context, unary<exp>);
@@ -243,6 +230,8 @@ LogicalResult approximateMath(ModuleOp module) {
   addLongTrigonometry(patterns);
   addLongPowers(patterns);
   walkAndApplyPatterns(module, std::move(patterns));
+  if (vectorBits < 512)
+    takeScalesApart(module);
   return success();
 }
 

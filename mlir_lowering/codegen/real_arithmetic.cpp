@@ -7,12 +7,15 @@
 #include "mlir_lowering/codegen/real_arithmetic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
 namespace ltc::compiler {
+
+static constexpr StringLiteral kScale = "llvm.ldexp";
 
 static arith::FastMathFlags flags(bool contracts) {
   return contracts ? arith::FastMathFlags::contract
@@ -110,6 +113,34 @@ Value Real::equalInt(Value x, int64_t y) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, integer(y));
 }
 Value Real::toFloat(Value x) { return arith::SIToFPOp::create(b, type, x); }
+
+Value Real::powerOfTwo(Value n) {
+  int64_t bias = isDouble() ? 1023 : 127, digits = isDouble() ? 52 : 23;
+  return fromBits(shiftLeft(addInt(n, integer(bias)), digits));
+}
+Value Real::scale(Value x, Value n) {
+  if (isDouble())
+    n = arith::TruncIOp::create(b, singles().integers(), n);
+  return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(kScale), {x, n})
+      .getResult(0);
+}
+
+void takeScalesApart(ModuleOp module) {
+  module.walk([](LLVM::CallIntrinsicOp call) {
+    if (call.getIntrin() != kScale)
+      return;
+    ImplicitLocOpBuilder b(call.getLoc(), call);
+    Value x = call.getArgs()[0], n = call.getArgs()[1];
+    if (auto narrow = n.getDefiningOp<arith::TruncIOp>())
+      n = narrow.getIn();
+    Real f(b, x.getType());
+    Value half = f.shiftRight(n, 1);
+    Value product = f.mul(f.mul(x, f.powerOfTwo(half)),
+                          f.powerOfTwo(f.subInt(n, half)));
+    call.getResult(0).replaceAllUsesWith(product);
+    call.erase();
+  });
+}
 
 Value Real::convert(Value x) {
   if (isDouble())

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -74,6 +75,10 @@ public:
   Value shiftDown(Value x, int64_t by);  ///< fills with zeros
   Value equalInt(Value x, int64_t y);
   Value toFloat(Value x);
+  Value powerOfTwo(Value n); ///< a normal number
+  /// x 2^n, rounded once. |x| is between 1/2 and 2, or x a NaN, and half of n
+  /// a normal number's exponent.
+  Value scale(Value x, Value n);
 
   /// To this precision, or this width, from the other.
   Value convert(Value x);
@@ -102,6 +107,9 @@ mlir::Value approximateExp(Real &f, mlir::Value x, int64_t shift = 0);
 /// x^y, given |x|^y.
 mlir::Value finishPower(Real &f, mlir::Value x, mlir::Value y,
                         mlir::Value result);
+
+/// Makes of each scale() two products, for machines without an instruction.
+void takeScalesApart(mlir::ModuleOp module);
 
 void addLogarithms(mlir::RewritePatternSet &patterns);
 void addTrigonometry(mlir::RewritePatternSet &patterns);

@@ -63,7 +63,7 @@ static void equateZeros(ModuleOp module) {
   });
 }
 
-LogicalResult lowerToLLVM(ModuleOp module) {
+LogicalResult lowerToLLVM(ModuleOp module, unsigned vectorBits) {
   equateZeros(module);
   PassManager passes(module.getContext());
   passes.enableVerifier(false);
@@ -72,7 +72,7 @@ LogicalResult lowerToLLVM(ModuleOp module) {
   widenShortFloats(passes);
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
-  if (failed(passes.run(module)) || failed(approximateMath(module)))
+  if (failed(passes.run(module)) || failed(approximateMath(module, vectorBits)))
     return failure();
 
   PassManager conversion(module.getContext());

@@ -25,6 +25,7 @@
 #include "few_rows.h"
 #include "for_ranges.h"
 #include "pack.h"
+#include "packing_habit.h"
 #include "scratch.h"
 #include "wide_vectors.h"
 
@@ -50,10 +51,7 @@ public:
   void run() {
     static thread_local Scratch scratch;
     panels = {scratch.reserve(Panels::roomFor(b.rows, b.cols)), b.rows, b.cols};
-    forRanges(panels.count(), [this](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p)
-        panels.pack(b, p);
-    });
+    packPanels();
     // Few blocks are split further, or threads would go without.
     constexpr int64_t kTasks = 32;
     int64_t blocks = at::ceil_div(a.rows, kBlockRows);
@@ -64,6 +62,24 @@ public:
   }
 
 private:
+  void packPanels() {
+    static thread_local PackingHabit habit;
+    int64_t threads = std::min<int64_t>(loopThreads(), panels.count());
+    bool isShared = threads > 1 && hasWideVectors();
+    bool streams = isShared && habit.streams();
+    auto start = PackingHabit::Clock::now();
+    forRanges(panels.count(), [=, this](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p)
+        if (streams)
+          panels.stream(b, p);
+        else
+          panels.pack(b, p);
+    });
+    if (isShared && !streams)
+      habit.packed(panels.lines() / threads,
+                   PackingHabit::Clock::now() - start);
+  }
+
   /// A block's tasks at once: it is copied for all of them.
   void multiplyTasks(int64_t begin, int64_t end) {
     for (int64_t task = begin, next; task < end; task = next) {

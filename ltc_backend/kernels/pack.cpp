@@ -6,12 +6,36 @@
 //===----------------------------------------------------------------------===//
 #include "pack.h"
 
+#include "wide_vectors.h"
+
 #include <ATen/native/CPUBlas.h>
 #include <fbgemm/Utils.h>
 
 #include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace ltc::backend {
+
+namespace {
+
+#if defined(__x86_64__)
+/// A line at a time, without reading what was there.
+LTC_AVX512 void streamRow(const float *from, float *to) {
+  for (int64_t i = 0; i < kPanelCols; i += kLineFloats)
+    _mm512_stream_ps(to + i, _mm512_loadu_ps(from + i));
+}
+/// What was streamed is in memory before what the thread writes next.
+void endStreams() { _mm_sfence(); }
+#else
+void streamRow(const float *from, float *to) {
+  std::memcpy(to, from, kPanelCols * sizeof(float));
+}
+void endStreams() {}
+#endif
+
+} // namespace
 
 void pack(const MatrixView &from, float *to, int64_t stride) {
   if (from.colStride != 1)
@@ -37,6 +61,23 @@ void add(const MatrixView &addend, Rows<float> to) {
 void Panels::pack(const MatrixView &from, int64_t panel) const {
   backend::pack(from.block(0, panel * kPanelCols, rows, width(panel)),
                 at(panel, 0), kPanelCols);
+}
+
+void Panels::stream(const MatrixView &from, int64_t panel) const {
+  // Stores like these wait for each other, unless there are loads in between.
+  constexpr int64_t kRows = 16;
+  alignas(64) float near[kRows * kPanelCols];
+  bool isRowMajor = from.colStride == 1 && width(panel) == kPanelCols;
+  for (int64_t row = 0; row < rows; row += kRows) {
+    int64_t count = std::min(kRows, rows - row);
+    MatrixView some = from.block(row, panel * kPanelCols, count, width(panel));
+    if (!isRowMajor)
+      backend::pack(some, near, kPanelCols);
+    for (int64_t r = 0; r < count; ++r)
+      streamRow(isRowMajor ? some.at(r, 0) : near + r * kPanelCols,
+                at(panel, row + r));
+  }
+  endStreams();
 }
 
 void Panels::fill(const MatrixView &from) {

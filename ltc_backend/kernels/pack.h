@@ -39,6 +39,7 @@ struct Panels {
     return rows * at::round_up(cols, kPanelCols);
   }
   int64_t count() const { return at::ceil_div(cols, kPanelCols); }
+  int64_t lines() const { return count() * rows * (kPanelCols / kLineFloats); }
   int64_t width(int64_t panel) const {
     return std::min(kPanelCols, cols - panel * kPanelCols);
   }
@@ -47,7 +48,10 @@ struct Panels {
   }
 
   /// Copies a panel of `from`, which has as many rows and columns.
-  void pack(const MatrixView &from, int64_t panel) const;
+  LTC_API void pack(const MatrixView &from, int64_t panel) const;
+  /// The same past the caches, from memory of a panel's alignment. Only with
+  /// hasWideVectors().
+  LTC_API void stream(const MatrixView &from, int64_t panel) const;
 
   /// Takes its sizes from a matrix that there is room for, and all its panels.
   void fill(const MatrixView &from);

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/kernels/gemm.h"
 
+#include "ltc_backend/kernels/pack.h"
+#include "ltc_backend/kernels/packing_habit.h"
 #include "ltc_backend/parallel.h"
 #include "vectors_test.h"
 
@@ -129,6 +131,39 @@ TEST_F(Gemm, IsTheSameOnAnyNumberOfThreads) {
     for (int round = 0; round < 20; ++round)
       EXPECT_TRUE(at::equal(product(a, b, bias), alone));
   }
+}
+
+TEST(Panels, AreStreamedAsTheyArePacked) {
+  if (!hasWideVectors())
+    GTEST_SKIP() << "no AVX-512";
+  for (auto [rows, cols] : {std::pair{1, 64}, {40, 200}, {257, 128}})
+    for (bool byColumns : {false, true}) {
+      at::Tensor from = matrix(rows, cols, byColumns);
+      at::Tensor room = at::zeros({2, Panels::roomFor(rows, cols)});
+      Panels packed{room[0].mutable_data_ptr<float>(), rows, cols};
+      Panels streamed{room[1].mutable_data_ptr<float>(), rows, cols};
+      for (int64_t p = 0; p < packed.count(); ++p) {
+        packed.pack(operand(from), p);
+        streamed.stream(operand(from), p);
+        for (int64_t row = 0; row < rows; ++row)
+          for (int64_t col = 0; col < packed.width(p); ++col)
+            ASSERT_EQ(streamed.at(p, row)[col], packed.at(p, row)[col]);
+      }
+    }
+}
+
+TEST(PackingHabit, StreamsWhilePackingIsSlow) {
+  constexpr int64_t lines = PackingHabit::kTellingLines;
+  PackingHabit habit;
+  EXPECT_FALSE(habit.streams());
+  habit.packed(lines, lines * PackingHabit::kFar);
+  EXPECT_FALSE(habit.streams());
+  habit.packed(lines - 1, std::chrono::seconds(1));
+  EXPECT_FALSE(habit.streams());
+  habit.packed(lines, 2 * lines * PackingHabit::kFar);
+  for (int call = 0; call < PackingHabit::kStreamed; ++call)
+    EXPECT_TRUE(habit.streams());
+  EXPECT_FALSE(habit.streams()); // measured again
 }
 
 TEST_F(Gemm, LeavesVectorsAndOddStridesToATen) {

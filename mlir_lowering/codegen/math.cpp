@@ -36,9 +36,9 @@ struct ExpParts {
 
 /// What the precisions differ in.
 struct ExpFit {
-  double magic;       // 1.5 times the first number without a fraction
-  double high, low;   // ln 2; a multiple of `high` by n is exact
-  double least, most; // beyond, e^x is 0 and infinite
+  double magic;              // 1.5 times the first number without a fraction
+  double high, low;          // ln 2; a multiple of `high` by n is exact
+  double least, most;        // beyond, e^x is 0 and infinite
   SmallVector<double, 10> q; // e^r = 1 + r + r^2 q(r)
 };
 

@@ -135,8 +135,8 @@ void takeScalesApart(ModuleOp module) {
       n = narrow.getIn();
     Real f(b, x.getType());
     Value half = f.shiftRight(n, 1);
-    Value product = f.mul(f.mul(x, f.powerOfTwo(half)),
-                          f.powerOfTwo(f.subInt(n, half)));
+    Value product =
+        f.mul(f.mul(x, f.powerOfTwo(half)), f.powerOfTwo(f.subInt(n, half)));
     call.getResult(0).replaceAllUsesWith(product);
     call.erase();
   });

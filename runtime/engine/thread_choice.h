@@ -62,7 +62,7 @@ public:
     if (expected)
       return *expected < kLongCalls;
     Time cpu = shortest.cpu;
-    return runs < kMeasured || cpu < kShort ||
+    return runs < kMeasured || cpu < kShared ||
            (cpu < kLong && cpu / 2 < launcher.beside);
   }
   /// Whether to run on the thread that launches it.
@@ -71,9 +71,10 @@ public:
       return true;
     bool maySplit =
         pool != Pool::None && !expected && launcher.untilWaiting >= kSoon;
-    bool isLonely = launcher.beside < kSoon && !maySplit;
-    return runs >= kMeasured && alone() &&
-           shortest.wall < (isLonely ? kShortIfLonely : kShort);
+    Time limit = launcher.beside >= kSoon ? kShort
+                 : maySplit               ? kShared
+                                          : kShortIfLonely;
+    return runs >= kMeasured && alone() && shortest.wall < limit;
   }
   /// Whether that thread takes the pool's to help.
   bool splits(Launcher launcher, Pool pool) const {
@@ -105,6 +106,9 @@ private:
   static constexpr Time kLongCalls = std::chrono::microseconds(500);
   /// Less than it takes to wake a thread and to be woken by it.
   static constexpr Time kSoon = std::chrono::microseconds(20);
+  /// What two threads gain from that wait for the next loop anyway: half of it
+  /// is more than it costs them to meet, with what memory goes to and fro.
+  static constexpr Time kShared = std::chrono::microseconds(12);
   /// What it costs in all to wake a thread and to be woken by it, with the
   /// memory that goes from one core to the other and back.
   static constexpr Time kShort = std::chrono::microseconds(30);

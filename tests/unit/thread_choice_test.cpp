@@ -90,21 +90,23 @@ TEST(ThreadChoice, WhatIsFollowedAtOnceGetsAllThreadsOrStaysWhereItIsLaunched) {
   EXPECT_FALSE(ofLength(60).isShort(follows, Pool::Asleep));
   EXPECT_FALSE(ofLength(60).alone(follows));
   EXPECT_TRUE(ofLength(60).isShort(follows, Pool::None));
-  EXPECT_TRUE(ofLength(25).isShort(follows, Pool::Asleep));
-  EXPECT_TRUE(ofLength(25).alone(follows));
+  EXPECT_FALSE(ofLength(20).isShort(follows, Pool::Asleep));
+  EXPECT_FALSE(ofLength(20).alone(follows));
+  EXPECT_TRUE(ofLength(8).isShort(follows, Pool::Asleep));
+  EXPECT_TRUE(ofLength(8).alone(follows));
 }
 
 TEST(ThreadChoice, AWaitingPoolHelpsTheThreadThatLaunches) {
   Launcher follows{ThreadChoice::Time::max(), microseconds(8)};
   Launcher waits{microseconds(2), microseconds(2)};
   for (Launcher launcher : {follows, waits}) {
-    for (int time : {60, 500}) {
+    for (int time : {20, 60, 500}) {
       EXPECT_TRUE(ofLength(time).splits(launcher, Pool::Waiting));
       EXPECT_TRUE(ofLength(time).isShort(launcher, Pool::Waiting));
       EXPECT_FALSE(ofLength(time).splits(launcher, Pool::Asleep));
     }
     EXPECT_FALSE(ofLength(500).isShort(launcher, Pool::Asleep));
-    for (int time : {25, 2000})
+    for (int time : {8, 2000})
       EXPECT_FALSE(ofLength(time).splits(launcher, Pool::Waiting));
     EXPECT_FALSE(ofLength(2000).isShort(launcher, Pool::Waiting));
   }

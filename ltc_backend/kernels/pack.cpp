@@ -66,7 +66,7 @@ void Panels::pack(const MatrixView &from, int64_t panel) const {
 void Panels::stream(const MatrixView &from, int64_t panel) const {
   // Stores like these wait for each other, unless there are loads in between.
   constexpr int64_t kRows = 16;
-  alignas(64) float near[kRows * kPanelCols];
+  alignas(64) float near[kRows * kPanelCols] = {};
   bool isRowMajor = from.colStride == 1 && width(panel) == kPanelCols;
   for (int64_t row = 0; row < rows; row += kRows) {
     int64_t count = std::min(kRows, rows - row);

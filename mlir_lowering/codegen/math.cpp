@@ -230,6 +230,7 @@ LogicalResult approximateMath(ModuleOp module, unsigned vectorBits) {
   addLongTrigonometry(patterns);
   addLongPowers(patterns);
   walkAndApplyPatterns(module, std::move(patterns));
+  // AVX-512 has an instruction for it.
   if (vectorBits < 512)
     takeScalesApart(module);
   return success();

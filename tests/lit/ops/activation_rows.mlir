@@ -108,8 +108,9 @@ func.func @elu_backward(%a0: tensor<20xf32>, %a1: f64, %a2: i64, %a3: i64, %a4: 
 
 // CHECK-LABEL: func.func @gelu_backward(
 func.func @gelu_backward(%a0: tensor<10x10xf32>, %a1: tensor<10x10xf32>) -> (tensor<10x10xf32>) {
+  // CHECK-NOT: math.erf
   // CHECK: math.exp
-  // CHECK-NOT: math.exp
+  // CHECK-NOT: math.{{erf|exp}}
   %r = ltc.op "aten::gelu_backward"(grad_output = %a0, self = %a1, approximate = "none") node 0
     : (tensor<10x10xf32>, tensor<10x10xf32>) -> (tensor<10x10xf32>)
   return %r : tensor<10x10xf32>

@@ -17,6 +17,7 @@
 
 using namespace ltc::backend;
 using ltc::backend::test::HalfVectorsTest;
+using ltc::backend::test::WideVectorsTest;
 
 namespace {
 
@@ -133,9 +134,9 @@ TEST_F(Gemm, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Panels, AreStreamedAsTheyArePacked) {
-  if (!hasWideVectors())
-    GTEST_SKIP() << "no AVX-512";
+class StreamedPanels : public WideVectorsTest {};
+
+TEST_F(StreamedPanels, AreWhatIsPacked) {
   for (auto [rows, cols] : {std::pair{1, 64}, {40, 200}, {257, 128}})
     for (bool byColumns : {false, true}) {
       at::Tensor from = matrix(rows, cols, byColumns);

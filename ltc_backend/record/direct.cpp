@@ -40,7 +40,8 @@ struct Recorded {
   std::shared_ptr<OpNode> node;
   Results results;
 
-  explicit Recorded(CallReader &call) : device(call.device) {
+  /// With the tensors of all results but the last, which others are to have.
+  explicit Recorded(CallReader &call, size_t others = 0) : device(call.device) {
     SourceId source = currentSource();
     PendingList &list = pendingList(device);
     std::lock_guard lock(list.mutex);
@@ -48,11 +49,11 @@ struct Recorded {
     if (!shape || shape->results.empty())
       return;
     node = addNode(call, list, std::move(shape), source);
-    addResults(list, node, results);
+    results = addResults(list, node, node->num_outputs() - others);
     full = isFull(list);
   }
   /// When the results are handed out.
-  void finish() const {
+  void end() const {
     if (full)
       markStep(device, /*wait=*/false);
   }
@@ -72,7 +73,7 @@ bool recordDirectly(CallReader &call, std::span<at::Tensor> results,
                     c10::ArrayRef<const at::Tensor *> updated) {
   if (!isReadable(call))
     return false;
-  Recorded recorded(call);
+  Recorded recorded(call, updated.size());
   if (!recorded.node)
     return false;
   const auto &returns = recorded.node->call->returns;
@@ -80,16 +81,14 @@ bool recordDirectly(CallReader &call, std::span<at::Tensor> results,
   for (size_t i = 0; i < results.size(); ++i)
     if (returns[i] == CallShape::kTensor) {
       results[i] = wrapResult(*recorded.node->call->op,
-                              makeBare(*recorded.node, next,
-                                       std::move(recorded.results[next]),
-                                       call.byteOffset));
+                              finish(std::move(recorded.results[next]),
+                                     *recorded.node, next, call.byteOffset));
       ++next;
     }
-  for (const at::Tensor *each : updated) {
-    assign(tensorData(*each), operandOf(recorded.results.back()));
-    recorded.results.pop_back();
-  }
-  recorded.finish();
+  auto index = uint32_t(recorded.node->num_outputs());
+  for (const at::Tensor *each : updated)
+    assign(tensorData(*each), {recorded.node, --index});
+  recorded.end();
   return true;
 }
 
@@ -102,7 +101,7 @@ bool recordDirectly(CallReader &call, torch::jit::Stack &stack) {
   torch::jit::drop(stack, recorded.node->call->op->arguments.size());
   pushResults(stack, *recorded.node, std::move(recorded.results),
               call.byteOffset);
-  recorded.finish();
+  recorded.end();
   return true;
 }
 
@@ -114,9 +113,9 @@ at::Tensor recordMaker(CallReader &call) {
   Recorded recorded(call);
   if (!recorded.node)
     return {};
-  at::Tensor result = makeBare(*recorded.node, 0,
-                               std::move(recorded.results[0]), call.byteOffset);
-  recorded.finish();
+  at::Tensor result = finish(std::move(recorded.results[0]), *recorded.node, 0,
+                             call.byteOffset);
+  recorded.end();
   return result;
 }
 
@@ -169,7 +168,9 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call,
   for (size_t i = 0; i < selves.size(); ++i) {
     if (!selves[i])
       continue;
-    exchange(list, *selves[i], old.emplace_back(node, i));
+    bool isLast = i + 1 == selves.size();
+    exchange(list, *selves[i],
+             old.emplace_back(isLast ? std::move(node) : node, i));
   }
   bool full = isFull(list);
   lock.unlock();

@@ -120,62 +120,48 @@ struct Carrier final : LazyTensor {
 };
 } // namespace
 
+/// Of data that no other thread knows of yet: its dtype is looked up, in what a
+/// sync may be changing otherwise.
 static at::Tensor makeWithoutSizes(TensorDataPtr data) {
-  at::Tensor tensor;
-  {
-    // It looks up the dtype in what another thread's sync may be changing.
-    std::lock_guard lock(pendingList(deviceOf(*data)).mutex);
-    tensor = at::Tensor(
-        c10::make_intrusive<LTCTensorImpl>(Carrier(std::move(data))));
-  }
+  at::Tensor tensor(
+      c10::make_intrusive<LTCTensorImpl>(Carrier(std::move(data))));
   // There is none, which PyTorch's own code would take for one at null.
   tensor.unsafeGetTensorImpl()->set_storage_access_should_throw();
   return tensor;
 }
 
-at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
-                      const Layout &layout) {
-  at::Tensor tensor = makeWithoutSizes(std::move(data));
-  setLayout(*tensor.unsafeGetTensorImpl(), sizes, layout);
-  return tensor;
-}
-
-at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
-                      at::IntArrayRef strides, int64_t offset) {
-  at::Tensor tensor = makeWithoutSizes(std::move(data));
-  setLayout(*tensor.unsafeGetTensorImpl(), sizes, strides, offset);
-  return tensor;
-}
-
-TensorDataPtr addTensor(PendingList &list, std::shared_ptr<OpNode> node,
-                        size_t index) {
+at::Tensor addTensor(PendingList &list, std::shared_ptr<OpNode> node,
+                     size_t index) {
   const auto &device = backendDevice(node->device);
   auto data = std::allocate_shared<TensorData>(
       Recycled<TensorData>(), torch::lazy::Value(std::move(node), index),
       device);
-  list.link(*data);
-  return data;
+  TensorData &pending = *data;
+  at::Tensor tensor = makeWithoutSizes(std::move(data));
+  list.link(pending);
+  return tensor;
 }
 
 at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index,
                       const Layout &layout) {
   at::IntArrayRef sizes = node->result(index).shape.sizes();
   PendingList &list = pendingList(node->device);
-  TensorDataPtr data;
+  at::Tensor tensor;
   {
     std::lock_guard lock(list.mutex);
-    data = addTensor(list, std::move(node), index);
+    tensor = addTensor(list, std::move(node), index);
   }
-  return makeTensor(std::move(data), sizes, layout);
+  setLayout(*tensor.unsafeGetTensorImpl(), sizes, layout);
+  return tensor;
 }
 
 at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device,
                       const Layout &layout) {
   const torch::lazy::Shape &shape = data->shape();
-  return makeTensor(
-      std::make_shared<TensorData>(torch::lazy::BackendDataPtr(data),
-                                   backendDevice(device)),
-      shape.sizes(), layout);
+  at::Tensor tensor = makeWithoutSizes(std::make_shared<TensorData>(
+      torch::lazy::BackendDataPtr(data), backendDevice(device)));
+  setLayout(*tensor.unsafeGetTensorImpl(), shape.sizes(), layout);
+  return tensor;
 }
 
 at::Tensor makeTensor(const Operand &value, int64_t device,

@@ -69,14 +69,11 @@ TensorDataPtr tensorData(const at::Tensor &lazy);
 int64_t deviceOf(const TensorData &data);
 const torch::lazy::BackendDevice &backendDevice(int64_t ordinal);
 
-/// The data of a new tensor, pending. With the lock of the node's list.
-TensorDataPtr addTensor(PendingList &list, std::shared_ptr<OpNode> node,
-                        size_t index);
+/// A new bare tensor, pending, that has yet to be given sizes (setLayout). With
+/// the lock of the node's list.
+at::Tensor addTensor(PendingList &list, std::shared_ptr<OpNode> node,
+                     size_t index);
 /// A new bare (not functional) tensor for a result, or for device data.
-at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
-                      const Layout &layout);
-at::Tensor makeTensor(TensorDataPtr data, at::IntArrayRef sizes,
-                      at::IntArrayRef strides, int64_t offset);
 at::Tensor makeTensor(std::shared_ptr<OpNode> node, size_t index,
                       const Layout &layout);
 at::Tensor makeTensor(std::shared_ptr<DeviceData> data, int64_t device,

@@ -46,21 +46,23 @@ std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
   return node;
 }
 
-void addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
-                Results &results) {
-  for (size_t i = 0; i < node->num_outputs(); ++i)
+Results addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
+                   size_t count) {
+  Results results;
+  for (size_t i = 0; i < count; ++i)
     results.push_back(addTensor(list, node, i));
+  return results;
 }
 
-at::Tensor makeBare(const OpNode &node, size_t index, TensorDataPtr data,
-                    int64_t byteOffset) {
+at::Tensor finish(at::Tensor result, const OpNode &node, size_t index,
+                  int64_t byteOffset) {
   const ResultType &type = node.result(index);
-  at::Tensor bare =
-      makeTensor(std::move(data), type.shape.sizes(), type.layout);
+  c10::TensorImpl &impl = *result.unsafeGetTensorImpl();
+  setLayout(impl, type.shape.sizes(), type.layout);
   if (byteOffset)
-    bare.unsafeGetTensorImpl()->set_storage_offset(
-        byteOffset / int64_t(bare.itemsize()) + type.layout.offset);
-  return bare;
+    impl.set_storage_offset(byteOffset / int64_t(impl.itemsize()) +
+                            type.layout.offset);
+  return result;
 }
 
 void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
@@ -68,7 +70,7 @@ void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
   size_t index = 0;
   auto next = [&] {
     size_t i = index++;
-    return wrap(makeBare(node, i, std::move(results[i]), byteOffset));
+    return wrap(finish(std::move(results[i]), node, i, byteOffset));
   };
   for (int kind : node.call->returns) {
     if (kind == CallShape::kUndefined) {
@@ -91,10 +93,9 @@ bool isFull(const PendingList &list) {
 
 /// Raises what the graph of this value alone raised; what was recorded before
 /// has run in another, so that a program may catch it and go on.
-static void raiseNow(const TensorDataPtr &result) {
-  int64_t device = deviceOf(*result);
-  sync(device, /*wait=*/false);
-  Buffer &buffer = *deviceData(*result)->buffer;
+static void raiseNow(const TensorData &result) {
+  sync(deviceOf(result), /*wait=*/false);
+  Buffer &buffer = *deviceData(result)->buffer;
   waitFor(buffer);
   raiseIfFailed(buffer.wait());
 }
@@ -135,12 +136,11 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
     lock.lock();
   }
   std::shared_ptr<OpNode> node = addNode(call, list, std::move(shape), source);
-  Results results;
-  addResults(list, node, results);
+  Results results = addResults(list, node, node->num_outputs());
   bool full = isFull(list);
   lock.unlock();
   if (now)
-    raiseNow(results[0]);
+    raiseNow(*tensorData(results[0]));
 
   torch::jit::drop(stack, info.arguments.size());
   pushResults(stack, *node, std::move(results), call.byteOffset);

@@ -32,21 +32,22 @@ struct RecordKernel final : c10::OperatorKernel {
 };
 
 class CallReader;
-using Results = c10::SmallVector<TensorDataPtr, 2>;
+using Results = c10::SmallVector<at::Tensor, 2>;
 
-/// The steps of record(). With the list's lock: the call's node, and the data
-/// of the tensors it returns, now pending. Throws what eager says of a number
-/// that does not fit. Draws a seed for an op that wants one.
+/// The steps of record(). With the list's lock: the call's node, and the first
+/// `count` tensors it returns, bare and pending. Throws what eager says of a
+/// number that does not fit. Draws a seed for an op that wants one.
 std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
                                 std::shared_ptr<const CallShape> shape,
                                 SourceId source);
-void addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
-                Results &results);
+Results addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
+                   size_t count);
 /// Whether it is time to run what is pending. With the lock.
 bool isFull(const PendingList &list);
-/// Without the lock: a result itself, and all of them, wrapped, on the stack.
-at::Tensor makeBare(const OpNode &node, size_t index, TensorDataPtr data,
-                    int64_t byteOffset);
+/// Without the lock: gives a result its sizes, and puts all of them, wrapped,
+/// on the stack.
+at::Tensor finish(at::Tensor result, const OpNode &node, size_t index,
+                  int64_t byteOffset);
 void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
                  int64_t byteOffset);
 

@@ -44,8 +44,13 @@ public:
     take(other, version, /*allowChange=*/true);
   }
 
-  /// Makes this a view of `self` that has not been taken.
-  void show(const Geometry &geometry, const at::Tensor &self) {
+  /// A view of `self` that has not been taken, with the placeholder inside.
+  Wrapper(const at::Tensor &nothing, const at::Tensor &self,
+          const Geometry &geometry, std::shared_ptr<OwnViewMeta> meta)
+      : FunctionalTensorWrapper(
+            nothing, functional::impl::unsafeGetFunctionalWrapper(self),
+            anyMeta()) {
+    metasOf(*this).back() = std::move(meta);
     setNotTaken(*this);
     key_set_ = key_set_ | (self.key_set() & kMathBits);
     sizes_and_strides_.set_sizes(geometry.sizes);
@@ -53,8 +58,6 @@ public:
     storage_offset_ = geometry.offset;
     refresh_numel();
     refresh_contiguous();
-    // The placeholder's is everybody's.
-    set_version_counter(VariableVersion(VariableVersion::DISABLED));
     takeAutogradKeys(self);
   }
 
@@ -124,6 +127,7 @@ public:
 
 private:
   /// Stands for a view while the constructor runs that makes no new storage.
+  /// Nobody owns it, so that copies are not counted.
   static const std::shared_ptr<functional::ViewMeta> &anyMeta() {
     struct Meta final : functional::ViewMeta {
       Meta() : ViewMeta(/*has_symbolic_inputs=*/false) {}
@@ -132,8 +136,8 @@ private:
         return view;
       }
     };
-    static const auto *meta =
-        new std::shared_ptr<functional::ViewMeta>(std::make_shared<Meta>());
+    static const auto *meta = new std::shared_ptr<functional::ViewMeta>(
+        std::shared_ptr<void>(), new Meta);
     return *meta;
   }
 
@@ -152,15 +156,9 @@ private:
       return sizes_and_strides_;
     const c10::TensorImpl &inside = *value().unsafeGetTensorImpl();
     at::IntArrayRef sizes = inside.sizes(), strides = inside.strides();
-    size_t rank = sizes_and_strides_.size();
-    if (rank != sizes.size()) [[unlikely]]
+    if (!isSame(sizes_and_strides_.sizes_arrayref(), sizes) ||
+        !isSame(sizes_and_strides_.strides_arrayref(), strides)) [[unlikely]]
       return copied(sizes, strides);
-    const int64_t *size = sizes_and_strides_.sizes_data();
-    const int64_t *stride = sizes_and_strides_.strides_data();
-    // So few numbers are compared before memcmp() would begin.
-    for (size_t i = 0; i < rank; ++i)
-      if (size[i] != sizes[i] || stride[i] != strides[i]) [[unlikely]]
-        return copied(sizes, strides);
     return sizes_and_strides_;
   }
 
@@ -191,19 +189,20 @@ static bool showsBase(const FunctionalTensorWrapper &self,
     return false;
   auto lock = lockStorages();
   const at::Tensor &base = storageOf(self).base();
-  return base.dtype() == self.dtype() && geometry == Geometry(base);
+  return base.dtype() == self.dtype() &&
+         geometry == Shown{base.sizes(), base.strides(), base.storage_offset()};
 }
 
 at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
-                    const std::shared_ptr<OwnViewMeta> &meta) {
+                    std::shared_ptr<OwnViewMeta> meta) {
   auto *base = functional::impl::unsafeGetFunctionalWrapper(self);
   const at::Tensor &inside = base->value();
   const at::Tensor &nothing =
       placeholder(inside.scalar_type(), inside.device().index());
   if (nothing.key_set() - kAutogradKeys != inside.key_set() - kAutogradKeys)
     return {};
-  auto view = c10::make_intrusive<Wrapper>(nothing, base, meta);
-  view->show(geometry, self);
+  auto view =
+      c10::make_intrusive<Wrapper>(nothing, self, geometry, std::move(meta));
   if (showsBase(*base, geometry))
     metasOf(*view).clear();
   return at::Tensor(std::move(view));

@@ -37,7 +37,7 @@ at::Tensor makeNewWrapper(const at::Tensor &bare);
 /// inference mode if self is. The view has no version counter: autograd gives
 /// views their base's.
 at::Tensor makeView(const at::Tensor &self, const Geometry &geometry,
-                    const std::shared_ptr<OwnViewMeta> &meta);
+                    std::shared_ptr<OwnViewMeta> meta);
 
 /// Gives a view that autograd does not take part in a counter of its own;
 /// tensors of inference mode have none.

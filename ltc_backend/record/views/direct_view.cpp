@@ -101,14 +101,17 @@ at::Tensor takeDirectly(const ViewOp &op, const at::Tensor &self,
     return {};
   // Of what shows all of self as it is, nothing is ever recorded.
   const bool isAll = to == from;
-  std::shared_ptr<OwnViewMeta> meta;
+  std::shared_ptr<OwnViewMeta> meta, kept;
   if (!isAll || forAutograd)
     meta = makeMeta(op, *known...);
-  at::Tensor view = isAll ? shareStorage(self) : makeView(self, to, meta);
+  if (forAutograd)
+    kept = meta;
+  at::Tensor view =
+      isAll ? shareStorage(self) : makeView(self, to, std::move(meta));
   if (!view.defined())
     return {};
   if (forAutograd)
-    showToAutograd(self, from, view, to, std::move(meta));
+    showToAutograd(self, from, view, to, std::move(kept));
   else
     countVersions(view);
   return view;

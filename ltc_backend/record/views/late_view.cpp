@@ -38,12 +38,16 @@ const at::Tensor &placeholder(at::ScalarType type, int64_t device) {
     rows->emplace_back();
   first.store(&rows->front(), std::memory_order_release);
   std::atomic<at::Tensor *> &slot = (*rows)[device][size_t(type)];
-  if (!slot.load(std::memory_order_relaxed))
-    slot.store(
-        new at::Tensor(makeTensor(
-            upload(at::empty({0}, at::device(at::kCPU).dtype(type)), device),
-            device)),
-        std::memory_order_release);
+  if (!slot.load(std::memory_order_relaxed)) {
+    auto *made = new at::Tensor(makeTensor(
+        upload(at::empty({0}, at::device(at::kCPU).dtype(type)), device),
+        device));
+    // A wrapper starts with the counter of what is inside, and this would be
+    // everybody's.
+    made->unsafeGetTensorImpl()->set_version_counter(
+        c10::VariableVersion(c10::VariableVersion::DISABLED));
+    slot.store(made, std::memory_order_release);
+  }
   return *slot.load(std::memory_order_relaxed);
 }
 
@@ -114,11 +118,12 @@ static bool take(FunctionalTensorWrapper &view, const at::Tensor &base) {
     exchange(list, *tensorData(inside), value);
     return true;
   }
-  TensorDataPtr taken =
+  at::Tensor taken =
       addTensor(list, std::static_pointer_cast<OpNode>(taking.value.node), 0);
   lock.unlock();
-  insideOf(view) = makeTensor(std::move(taken), view.sizes(), view.strides(),
-                              view.storage_offset());
+  setLayout(*taken.unsafeGetTensorImpl(), view.sizes(), view.strides(),
+            view.storage_offset());
+  insideOf(view) = std::move(taken);
   return true;
 }
 

@@ -62,26 +62,25 @@ bool Geometry::isContiguous() const {
 }
 
 bool Geometry::view(at::IntArrayRef wanted) {
-  c10::DimVector sizesNow(wanted.begin(), wanted.end());
   int64_t elements = c10::multiply_integers(sizes), known = 1;
-  int64_t *open = nullptr;
-  for (int64_t &size : sizesNow) {
-    if (size >= 0)
-      known *= size;
-    else if (size == -1 && !open)
-      open = &size;
+  std::optional<size_t> open;
+  for (size_t dim = 0; dim < wanted.size(); ++dim) {
+    if (wanted[dim] >= 0)
+      known *= wanted[dim];
+    else if (wanted[dim] == -1 && !open)
+      open = dim;
     else
       return false;
   }
-  if (open && (known == 0 || elements % known != 0))
+  if (open ? known == 0 || elements % known != 0 : known != elements)
     return false;
+  const bool wasContiguous = isContiguous();
+  const c10::DimVector before = wasContiguous ? c10::DimVector() : sizes;
+  sizes.assign(wanted.begin(), wanted.end());
   if (open)
-    *open = elements / known;
-  else if (known != elements)
-    return false;
+    sizes[*open] = elements / known;
   // As computeStride() below would find, for 250 of its 400 instructions less.
-  if (isContiguous()) {
-    sizes = std::move(sizesNow);
+  if (wasContiguous) {
     strides.resize(sizes.size());
     int64_t stride = 1;
     for (size_t dim = sizes.size(); dim-- > 0;) {
@@ -90,10 +89,9 @@ bool Geometry::view(at::IntArrayRef wanted) {
     }
     return true;
   }
-  auto stridesNow = at::detail::computeStride(sizes, strides, sizesNow);
+  auto stridesNow = at::detail::computeStride(before, strides, sizes);
   if (!stridesNow)
     return false;
-  sizes = std::move(sizesNow);
   strides = std::move(*stridesNow);
   return true;
 }

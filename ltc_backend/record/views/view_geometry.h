@@ -20,6 +20,16 @@
 
 namespace ltc::backend {
 
+/// So few numbers are compared before memcmp() would begin.
+inline bool isSame(at::IntArrayRef some, at::IntArrayRef others) {
+  if (some.size() != others.size())
+    return false;
+  for (size_t i = 0; i < some.size(); ++i)
+    if (some[i] != others[i])
+      return false;
+  return true;
+}
+
 /// Where a tensor keeps it: good while the tensor lives and stays as it is.
 struct Shown {
   at::IntArrayRef sizes, strides;
@@ -37,7 +47,7 @@ struct Geometry {
 
   bool operator==(const Geometry &) const = default;
   bool operator==(const Shown &other) const {
-    return other.sizes == sizes && other.strides == strides &&
+    return isSame(other.sizes, sizes) && isSame(other.strides, strides) &&
            other.offset == offset;
   }
 

@@ -4,6 +4,7 @@
 #                   [STATIC] [EXPORTS symbol ...])
 #   ltc_add_tool(name SOURCES ... [LINK ...])
 #   ltc_precompile(target header ...)
+#   ltc_inline_across_files(target)
 #
 # Shared libraries land in <build>/lib, where they find each other by $ORIGIN,
 # and in torch_ltc/lib of the wheel.
@@ -104,4 +105,14 @@ endfunction()
 function(ltc_precompile target)
   list(TRANSFORM ARGN REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:\\1>")
   target_precompile_headers(${target} PRIVATE ${ARGN})
+endfunction()
+
+# In a release, by ThinLTO: for libraries whose small functions in many files
+# make up each call. What a build has not changed comes from the cache.
+function(ltc_inline_across_files target)
+  if(LTC_LLD AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION_RELEASE ON)
+    target_link_options(${target} PRIVATE
+      "$<$<CONFIG:Release>:LINKER:--thinlto-cache-dir=${PROJECT_BINARY_DIR}/thinlto>")
+  endif()
 endfunction()

@@ -49,7 +49,7 @@ struct Recorded {
     if (!shape || shape->results.empty())
       return;
     node = addNode(call, list, std::move(shape), source);
-    results = addResults(list, node, node->num_outputs() - others);
+    addResults(list, node, node->num_outputs() - others, results);
     full = isFull(list);
   }
   /// When the results are handed out.

@@ -46,12 +46,10 @@ std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
   return node;
 }
 
-Results addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
-                   size_t count) {
-  Results results;
+void addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
+                size_t count, Results &results) {
   for (size_t i = 0; i < count; ++i)
     results.push_back(addTensor(list, node, i));
-  return results;
 }
 
 at::Tensor finish(at::Tensor result, const OpNode &node, size_t index,
@@ -136,7 +134,8 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
     lock.lock();
   }
   std::shared_ptr<OpNode> node = addNode(call, list, std::move(shape), source);
-  Results results = addResults(list, node, node->num_outputs());
+  Results results;
+  addResults(list, node, node->num_outputs(), results);
   bool full = isFull(list);
   lock.unlock();
   if (now)

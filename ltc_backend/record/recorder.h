@@ -40,8 +40,8 @@ using Results = c10::SmallVector<at::Tensor, 2>;
 std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
                                 std::shared_ptr<const CallShape> shape,
                                 SourceId source);
-Results addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
-                   size_t count);
+void addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
+                size_t count, Results &results);
 /// Whether it is time to run what is pending. With the lock.
 bool isFull(const PendingList &list);
 /// Without the lock: gives a result its sizes, and puts all of them, wrapped,

@@ -28,7 +28,8 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/archive")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${LTC_BIN_DIR}")
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
-# A warm ccache makes a build from nothing, or another branch, cheap. A file
+# A warm ccache makes a build from nothing, or another branch, cheap, but for
+# what is inlined across files when it is linked (20 s). A file
 # with a precompiled header is found again only from the same build folder.
 find_program(LTC_CCACHE ccache)
 if(LTC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -49,6 +50,8 @@ endif()
 # lld links the compiler library in about 1 s where bfd takes 5.
 find_program(LTC_LLD NAMES ld.lld-22 ld.lld)
 if(LTC_LLD)
+  execute_process(COMMAND "${LTC_LLD}" --version OUTPUT_VARIABLE version)
+  string(REGEX MATCH "[0-9]+[.][0-9.]+" LTC_LLD_VERSION "${version}")
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
     target_link_options(ltc_options INTERFACE "--ld-path=${LTC_LLD}")
   else()
@@ -107,10 +110,12 @@ function(ltc_precompile target)
   target_precompile_headers(${target} PRIVATE ${ARGN})
 endfunction()
 
-# In a release, by ThinLTO: for libraries whose small functions in many files
-# make up each call. What a build has not changed comes from the cache.
+# In a release, by ThinLTO, where the compiler is Clang and lld reads what it
+# writes: for libraries whose small functions in many files make up each call.
+# What a build has not changed comes from the cache.
 function(ltc_inline_across_files target)
-  if(LTC_LLD AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  if(LTC_LLD_VERSION VERSION_GREATER_EQUAL CMAKE_CXX_COMPILER_VERSION
+     AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
     set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION_RELEASE ON)
     target_link_options(${target} PRIVATE
       "$<$<CONFIG:Release>:LINKER:--thinlto-cache-dir=${PROJECT_BINARY_DIR}/thinlto>")

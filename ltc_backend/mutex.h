@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Four locks an op, which nobody waits for, are 2 % of an op's instructions as
-// std::mutex. Waiting is std::mutex's: on the futex.
+// Several locks an op, which nobody waits for, are 2 % of an op's instructions
+// as std::mutex. Waiting is std::mutex's: on the futex.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

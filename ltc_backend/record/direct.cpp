@@ -40,8 +40,10 @@ struct Recorded {
   std::shared_ptr<OpNode> node;
   Results results;
 
-  /// With the tensors of all results but the last, which others are to have.
-  explicit Recorded(CallReader &call, size_t others = 0) : device(call.device) {
+  /// With tensors for all but the last `updated` results: tensors that there
+  /// are get those.
+  explicit Recorded(CallReader &call, size_t updated = 0)
+      : device(call.device) {
     SourceId source = currentSource();
     PendingList &list = pendingList(device);
     std::lock_guard lock(list.mutex);
@@ -49,7 +51,7 @@ struct Recorded {
     if (!shape || shape->results.empty())
       return;
     node = addNode(call, list, std::move(shape), source);
-    addResults(list, node, node->num_outputs() - others, results);
+    addResults(list, node, node->num_outputs() - updated, results);
     full = isFull(list);
   }
   /// When the results are handed out.
@@ -168,6 +170,7 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call,
   for (size_t i = 0; i < selves.size(); ++i) {
     if (!selves[i])
       continue;
+    // Most calls have one, which then need not count another share.
     bool isLast = i + 1 == selves.size();
     exchange(list, *selves[i],
              old.emplace_back(isLast ? std::move(node) : node, i));

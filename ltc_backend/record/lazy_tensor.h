@@ -62,7 +62,8 @@ PendingList &pendingList(int64_t device);
 /// and does not sync the wrapper otherwise.
 torch::lazy::LTCTensorImpl *lazyImpl(const at::Tensor &tensor);
 inline bool isLazy(const at::Tensor &tensor) { return lazyImpl(tensor); }
-/// Of a tensor that makeTensor() made, as all LTC tensors of this process are.
+/// Of a tensor that addTensor() or makeTensor() made, as all LTC tensors of
+/// this process are.
 const std::shared_ptr<torch::lazy::LazyTensor::Data> &
 sharedData(torch::lazy::LTCTensorImpl &impl);
 TensorDataPtr tensorData(const at::Tensor &lazy);

@@ -35,8 +35,9 @@ class CallReader;
 using Results = c10::SmallVector<at::Tensor, 2>;
 
 /// The steps of record(). With the list's lock: the call's node, and the first
-/// `count` tensors it returns, bare and pending. Throws what eager says of a
-/// number that does not fit. Draws a seed for an op that wants one.
+/// `count` tensors it returns, bare, pending, and without sizes until finish().
+/// Throws what eager says of a number that does not fit. Draws a seed for an op
+/// that wants one.
 std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
                                 std::shared_ptr<const CallShape> shape,
                                 SourceId source);

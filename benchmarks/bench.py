@@ -54,7 +54,7 @@ def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     out = HERE.parent / "build" / "bench"
     parser.add_argument(
-        "workloads", nargs="*", help="default: those with a limit, see README.md"
+        "workloads", nargs="*", help="default: the examples and chains of small ops"
     )
     parser.add_argument(
         "--all", action="store_true", help="all workloads and contenders"

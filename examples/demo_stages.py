@@ -10,8 +10,8 @@ from pathlib import Path
 STAGES = [
     (".ltc", "graph: what the program recorded", r"aten::relu"),
     (".import.mlir", "import: the same in the ltc dialect", r"aten::relu"),
-    (".lower.mlir", "lower: mathematics on tensors", r"maximumf %in, "),
-    (".optimize.mlir", "optimize: fused, a loop over vectors", r"maximumf .*vector"),
+    (".lower.mlir", "lower: mathematics on tensors", r"cmpf olt, %in"),
+    (".optimize.mlir", "optimize: fused, a loop over vectors", r"cmpf olt.*vector"),
     (".codegen.ll", "codegen: what LLVM gets", r"fcmp \w+ <\d+ x float>"),
 ]
 

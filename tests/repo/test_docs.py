@@ -46,6 +46,13 @@ def test_settings_page_is_the_table(root):
     assert path.read_text(encoding="utf-8") == page
 
 
+def test_the_setting_without_names_every_optimization(root):
+    table = (root / "include/ltc/optimizations.def").read_text(encoding="utf-8")
+    names = re.findall(r"^LTC_OPTIMIZATION\((\w+)", table, re.MULTILINE)
+    row = next(row for row in settings_rows(root) if "`LTC_WITHOUT`" in row)
+    assert re.search(r": ([\w, ]+)\.", row)[1].split(", ") == names
+
+
 def test_links_between_documents_lead_somewhere(root, files):
     broken = []
     for path in files:

@@ -71,6 +71,9 @@ class GptLengths(TrainingOnSizes):
     """AdamW on eight lengths in turn."""
 
     name = "gpt-8-lengths"
+    # Eager's 24th loss differs by 1e-4 to 5e-4 from its own if the weights are
+    # nudged by 6e-8, its 16th by 3e-7.
+    bound = 2e-3
     sizes: ClassVar[dict] = {
         size: shape | {"steps": 8} for size, shape in SIZES.items()
     }

@@ -11,8 +11,11 @@
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/unboxed.h"
+#include "ltc_backend/record/views/direct_view.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
+
+#include <c10/util/accumulate.h>
 
 namespace ltc::backend {
 using c10::DispatchKey;
@@ -107,6 +110,55 @@ static void registerComposite(torch::Library &library, const char *name,
     implementBoxed<CompositeKernel>(library, name, op);
 }
 
+/// These two are mostly a view, which is taken without asking for the parts.
+static bool isReshaping(std::string_view name) {
+  return name == "reshape" || name == "flatten.using_ints";
+}
+
+/// The sizes that flatten() gives; empty where it gives the tensor itself, or
+/// an error.
+static c10::DimVector flattened(at::IntArrayRef sizes, int64_t start,
+                                int64_t end) {
+  auto rank = int64_t(sizes.size());
+  start += start < 0 ? rank : 0;
+  end += end < 0 ? rank : 0;
+  c10::DimVector result;
+  if (start < 0 || start >= end || end >= rank)
+    return result;
+  auto first = sizes.begin() + start, last = sizes.begin() + end + 1;
+  result.append(sizes.begin(), first);
+  result.push_back(c10::multiply_integers(first, last));
+  result.append(last, sizes.end());
+  return result;
+}
+
+static void registerReshaping(torch::Library &library) {
+  using Sizes = c10::SymIntArrayRef;
+  auto reshape = std::make_shared<CompositeKernel>(atenOp("reshape"));
+  implement(
+      library, "reshape",
+      [reshape](DispatchKeySet keys, const at::Tensor &self, Sizes sizes) {
+        at::Tensor view = takeViewAs(self, sizes);
+        return view.defined() ? view
+                              : reshape->unboxed<const at::Tensor &, Sizes>(
+                                    keys, self, sizes);
+      });
+  auto flatten =
+      std::make_shared<CompositeKernel>(atenOp("flatten", "using_ints"));
+  implement(library, "flatten.using_ints",
+            [flatten](DispatchKeySet keys, const at::Tensor &self,
+                      int64_t start, int64_t end) {
+              at::Tensor view;
+              if (auto sizes = flattened(self.sizes(), start, end);
+                  !sizes.empty())
+                view = takeViewAs(self, c10::fromIntArrayRefSlow(sizes));
+              if (view.defined())
+                return view;
+              return flatten->unboxed<const at::Tensor &, int64_t, int64_t>(
+                  keys, self, start, end);
+            });
+}
+
 /// Whether `self.data = from` can be: for dense devices, neither bits nor the
 /// keys that tensors of inference mode lack make a difference.
 static bool isOfOneKind(const at::Tensor &self, const at::Tensor &from) {
@@ -124,11 +176,14 @@ void registerForInferenceMode(torch::Library &library) {
   forEachAtenOp([&](const OperatorHandle &op, const char *name) {
     bool isFunctionalised =
         op.hasKernelForDispatchKey(DispatchKey::Functionalize);
+    if (isReshaping(name))
+      return;
     if ((isComposite(op) || isEmptyLike(name)) && !isFunctionalised)
       registerComposite(library, name, op);
     else if (isView(op.schema()) && isFunctionalised && !isComposite(op))
       implementBoxed<InferenceViewKernel>(library, name, op);
   });
+  registerReshaping(library);
 }
 
 } // namespace ltc::backend

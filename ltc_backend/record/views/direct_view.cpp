@@ -83,6 +83,13 @@ const ViewOp &selectOp() {
   static const ViewOp &op = viewOp("select", "int");
   return op;
 }
+const ViewOp &plainViewOp() {
+  static const ViewOp &op = viewOp("view", "");
+  return op;
+}
+bool showAs(Geometry &geometry, at::IntArrayRef sizes) {
+  return geometry.view(sizes);
+}
 
 std::string nameOf(const ViewOp &op) {
   return c10::toString(op.view.operator_name()).substr(strlen("aten::"));
@@ -175,12 +182,11 @@ void add(torch::Library &library, const ViewOp &op, Show show) {
 /// op like any other to autograd.
 void addUnsafeView(torch::Library &library) {
   const ViewOp &op = *new ViewOp("_unsafe_view", "", /*shows=*/"view");
-  auto show = [](Geometry &g, at::IntArrayRef sizes) { return g.view(sizes); };
-  auto kernel = [&op, show](c10::DispatchKeySet keys, const at::Tensor &self,
-                            c10::SymIntArrayRef sizes) {
+  auto kernel = [&op](c10::DispatchKeySet keys, const at::Tensor &self,
+                      c10::SymIntArrayRef sizes) {
     if (op.takesDirectly(self))
-      if (at::Tensor view =
-              takeDirectly(op, self, /*forAutograd=*/false, show, known(sizes));
+      if (at::Tensor view = takeDirectly(op, self, /*forAutograd=*/false,
+                                         showAs, known(sizes));
           view.defined())
         return view;
     return takeStock(op, keys, {IValue(self), IValue(sizes)}).toTensor();
@@ -273,6 +279,14 @@ void addDetach(torch::Library &library) {
 }
 } // namespace
 
+at::Tensor takeViewAs(const at::Tensor &self, c10::SymIntArrayRef sizes) {
+  const ViewOp &op = plainViewOp();
+  return op.takesDirectly(self) && !standsForAutograd(self)
+             ? takeDirectly(op, self, /*forAutograd=*/false, showAs,
+                            known(sizes))
+             : at::Tensor();
+}
+
 void registerDirectViews(torch::Library &library) {
   // as_strided is not here: it looks at the storage (strided_view.cpp).
   using Start = std::optional<SymInt>;
@@ -284,8 +298,7 @@ void registerDirectViews(torch::Library &library) {
   add<int64_t, SymInt>(library, selectOp(), [](Geometry &g, auto... args) {
     return g.select(args...);
   });
-  add<SymInts>(library, viewOp("view", ""),
-               [](Geometry &g, Ints sizes) { return g.view(sizes); });
+  add<SymInts>(library, plainViewOp(), showAs);
   add<>(library, viewOp("t", ""), [](Geometry &g) { return g.t(); });
   add<int64_t, int64_t>(
       library, viewOp("transpose", "int"),

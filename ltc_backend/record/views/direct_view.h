@@ -14,4 +14,8 @@ namespace ltc::backend {
 /// aten's on the Functionalize key, which has all its other kernels.
 void registerDirectViews(torch::Library &library);
 
+/// The view with these sizes, one of which may be -1. Undefined where there is
+/// none, where autograd would have a part in it, and of what is no lazy tensor.
+at::Tensor takeViewAs(const at::Tensor &self, c10::SymIntArrayRef sizes);
+
 } // namespace ltc::backend

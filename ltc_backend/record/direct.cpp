@@ -170,10 +170,7 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call,
   for (size_t i = 0; i < selves.size(); ++i) {
     if (!selves[i])
       continue;
-    // Most calls have one, which then need not count another share.
-    bool isLast = i + 1 == selves.size();
-    exchange(list, *selves[i],
-             old.emplace_back(isLast ? std::move(node) : node, i));
+    exchange(list, *selves[i], old.emplace_back(node, i));
   }
   bool full = isFull(list);
   lock.unlock();

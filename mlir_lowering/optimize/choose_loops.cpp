@@ -13,12 +13,22 @@ using linalg::GenericOp;
 
 namespace ltc::compiler {
 
-static bool isCandidate(GenericOp op, const Nest &nest, unsigned loop) {
+/// Which results a vectorised parallel loop may have.
+enum class Results { Along, Across };
+
+static bool isCandidate(GenericOp op, const Nest &nest, unsigned loop,
+                        Results results) {
   const Loop &candidate = nest.loops[loop];
   for (const Access &access :
-       ArrayRef(nest.accesses).drop_front(op.getNumDpsInputs()))
-    if (access.general || access.strides[loop] != (candidate.reduction ? 0 : 1))
+       ArrayRef(nest.accesses).drop_front(op.getNumDpsInputs())) {
+    if (access.general)
       return false;
+    int64_t stride = access.strides[loop];
+    if (candidate.reduction          ? stride != 0
+        : results == Results::Across ? stride == 0
+                                     : stride != 1)
+      return false;
+  }
   for (const Access &access : nest.accesses)
     if (access.general && access.strides[loop] != 0)
       return false;
@@ -27,7 +37,7 @@ static bool isCandidate(GenericOp op, const Nest &nest, unsigned loop) {
   return VectorBody(op, nest, loop).isLegal();
 }
 
-static int chooseVectorLoop(GenericOp op, const Nest &nest) {
+static int chooseVectorLoop(GenericOp op, const Nest &nest, Results results) {
   int64_t best = -1;
   int chosen = -1;
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
@@ -39,7 +49,7 @@ static int chooseVectorLoop(GenericOp op, const Nest &nest) {
     if (nest.loops[loop].extent < 4 && nest.loops.size() > 1 &&
         !ShapedType::isDynamic(nest.loops[loop].extent))
       score -= 8;
-    if (score > best && isCandidate(op, nest, loop)) {
+    if (score > best && isCandidate(op, nest, loop, results)) {
       best = score;
       chosen = loop;
     }
@@ -48,23 +58,22 @@ static int chooseVectorLoop(GenericOp op, const Nest &nest) {
 }
 
 /// Finds the one other loop along which all of the operands run that do not
-/// run along the vectorised one.
-static void chooseCrossLoop(GenericOp op, const Nest &nest,
+/// run along the vectorised one. There need not be one for those that are read.
+static bool chooseCrossLoop(GenericOp op, const Nest &nest,
                             LoopChoice &choice) {
   constexpr size_t most = 2; // squares that registers hold
   int vectorLoop = choice.vectorLoop, found = -1;
   if (choice.lanes < 4 || op.getNumParallelLoops() != op.getNumLoops())
-    return;
+    return false;
   SmallVector<unsigned> crossing;
-  for (int64_t i = 0; i < op.getNumDpsInputs(); ++i) {
-    const Access &access = nest.accesses[i];
+  for (auto [i, access] : llvm::enumerate(nest.accesses)) {
     if (access.isScalar || access.general ||
         access.isUniformAlong(vectorLoop) || access.strides[vectorLoop] == 1)
       continue;
     auto along = llvm::find(access.strides, 1);
     int loop = int(along - access.strides.begin());
     if (along == access.strides.end() || (found >= 0 && loop != found))
-      return;
+      return false;
     found = loop;
     crossing.push_back(i);
   }
@@ -74,9 +83,10 @@ static void chooseCrossLoop(GenericOp op, const Nest &nest,
   };
   if (found < 0 || crossing.size() > most || !fillsVectors(found) ||
       !fillsVectors(vectorLoop))
-    return;
+    return false;
   choice.crossLoop = found;
   choice.crossing = std::move(crossing);
+  return true;
 }
 
 LoopChoice chooseLoops(GenericOp op, const Nest &nest, const Machine &machine) {
@@ -85,7 +95,10 @@ LoopChoice chooseLoops(GenericOp op, const Nest &nest, const Machine &machine) {
     choice.folding = Folding::of(op);
   if (machine.vectorBits == 0)
     return choice;
-  choice.vectorLoop = chooseVectorLoop(op, nest);
+  choice.vectorLoop = chooseVectorLoop(op, nest, Results::Along);
+  bool across = choice.vectorLoop < 0;
+  if (across)
+    choice.vectorLoop = chooseVectorLoop(op, nest, Results::Across);
   if (choice.vectorLoop < 0)
     return choice;
   const Loop &loop = nest.loops[choice.vectorLoop];
@@ -93,7 +106,8 @@ LoopChoice chooseLoops(GenericOp op, const Nest &nest, const Machine &machine) {
   while (!ShapedType::isDynamic(loop.extent) &&
          choice.lanes / 2 >= loop.extent && choice.lanes > 1)
     choice.lanes /= 2;
-  chooseCrossLoop(op, nest, choice);
+  if (!chooseCrossLoop(op, nest, choice) && across)
+    choice.vectorLoop = -1;
   return choice;
 }
 

@@ -15,8 +15,9 @@ namespace ltc::compiler {
 struct LoopChoice {
   int vectorLoop = -1; ///< -1: the nest stays scalar
   int64_t lanes = 1;
-  /// Operands that run along another loop, which is crossLoop: they come in
-  /// squares of vectors. All loops are parallel then.
+  /// Operands, results among them, that run along another loop, which is
+  /// crossLoop: they come and go in squares of vectors. All loops are parallel
+  /// then.
   int crossLoop = -1;
   llvm::SmallVector<unsigned> crossing;
   std::optional<Folding> folding; ///< of reductions, if their order is free

@@ -182,7 +182,9 @@ NestEmitter::Values NestEmitter::loadResults(Value mask) {
 void NestEmitter::storeResults(ArrayRef<Value> values, Value mask) {
   Values to = positions();
   for (unsigned i = 0; i < results(); ++i)
-    storeVector(b, values[i], resultBase(i), to[inputs + i], mask);
+    if (values[i])
+      storeVector(b, values[i], resultBase(i), to[inputs + i],
+                  nest.accesses[inputs + i].strides[vectorLoop], mask);
 }
 
 bool NestEmitter::isCheap() {

@@ -49,8 +49,8 @@ int64_t tileFor(MLIRContext *context, int64_t size, int64_t limit,
 }
 
 /// The dimension along which an operand is dense, if it is not the one along
-/// which the result is: they are transposed in squares, which both have to
-/// hold.
+/// which the first result is: they are transposed in squares, which both have
+/// to hold.
 std::optional<int64_t> crossDim(GenericOp op) {
   auto fastest = [&](OpOperand &operand) -> std::optional<int64_t> {
     AffineMap map = op.getMatchingIndexingMap(&operand);
@@ -62,10 +62,10 @@ std::optional<int64_t> crossDim(GenericOp op) {
   if (op.getNumDpsInits() == 0)
     return std::nullopt; // all that is left of it is a check
   auto along = fastest(*op.getDpsInitOperand(0));
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    auto dim = fastest(*input);
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto dim = fastest(operand);
     if (along && dim && dim != along &&
-        op.getMatchingIndexingMap(input).isFunctionOfDim(*along))
+        op.getMatchingIndexingMap(&operand).isFunctionOfDim(*along))
       return dim;
   }
   return std::nullopt;

@@ -106,8 +106,13 @@ Value loadVector(ImplicitLocOpBuilder &b, Value base, ValueRange position,
 }
 
 void storeVector(ImplicitLocOpBuilder &b, Value vector, Value base,
-                 Value position, Value mask) {
-  if (mask)
+                 Value position, int64_t stride, Value mask) {
+  auto lanes = cast<VectorType>(vector.getType()).getNumElements();
+  if (stride != 1)
+    vector::ScatterOp::create(b, /*resultType=*/Type(), base, position,
+                              steps(b, lanes, stride),
+                              maskOrAll(b, mask, lanes), vector);
+  else if (mask)
     vector::MaskedStoreOp::create(b, base, position, mask, vector);
   else
     vector::StoreOp::create(b, vector, base, position);
@@ -154,9 +159,7 @@ void VectorBody::classify() {
     kinds[argument] = {Lanes::Varying};
     Type type = argument.getType();
     int64_t stride = access.strides.empty() ? 0 : access.strides[loop];
-    if (!isMemoryType(type) ||
-        (!isResult && stride != 1 && ShapedType::isDynamic(stride)) ||
-        (isResult && stride != 0 && stride != 1))
+    if (!isMemoryType(type) || ShapedType::isDynamic(stride))
       legal = false;
   }
   for (Operation &inner : op.getBody()->without_terminator()) {

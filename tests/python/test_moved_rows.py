@@ -146,3 +146,19 @@ def test_nothing_moves_in_nothing(shape):
     x = torch.ones(shape)
     same(lambda x: x.flip(tuple(range(x.dim()))), x)
     same(lambda x: x.roll(2), x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_value_is_kept_both_ways_round(dtype):
+    def both_ways(x, y):
+        product = x * y
+        turned = [z.transpose(-1, -2).contiguous() for z in (product, product > 9)]
+        return [product, *turned]
+
+    for height, width in [(83, 70), (16, 32), (17, 33), (5, 40), (40, 5), (1, 64)]:
+        x, y = (torch.arange(2 * height * width) % n for n in (11, 7))
+        x, y = (z.view(2, height, width).to(dtype) for z in (x, y))
+        lazy = both_ways(x.to("lazy"), y.to("lazy"))
+        torch.lazy.mark_step()
+        for there, here in zip(lazy, both_ways(x, y), strict=True):
+            assert torch.equal(there.cpu(), here)

@@ -32,6 +32,7 @@ namespace {
 /// One spatial dimension of a pooling window. Its sizes may be symbolic.
 struct Axis {
   int64_t size, outputs, kernel, stride, padding, dilation;
+  bool ceils; ///< whether a last window may reach beyond the elements
 
   /// Where tap `tap` of output `o` reads.
   Value tap(Scalar s, Value o, int64_t tap) const {
@@ -39,8 +40,11 @@ struct Axis {
   }
   /// Whether no window reaches beyond the elements.
   bool fits() const {
-    return padding == 0 && !isSymbolic(size) && !isSymbolic(outputs) &&
-           (outputs - 1) * stride + (kernel - 1) * dilation < size;
+    if (padding != 0)
+      return false;
+    if (isSymbolic(size) || isSymbolic(outputs))
+      return !ceils;
+    return (outputs - 1) * stride + (kernel - 1) * dilation < size;
   }
   /// Whether element i is one, where it is tap of a window.
   Value holds(Scalar s, Value i) const {
@@ -79,7 +83,8 @@ private:
             kernel,
             pick(op.integers("stride"), i, kernel),
             pick(op.integers("padding"), i, 0),
-            pick(op.integers("dilation"), i, 1)};
+            pick(op.integers("dilation"), i, 1),
+            op.flag("ceil_mode", false)};
   }
 };
 } // namespace

@@ -225,8 +225,23 @@ VectorBody::Kind VectorBody::combine(Operation *inner) const {
     if (step && *step != 0)
       return {Lanes::Stepping, *step};
   }
-  bool isPosition = all([](Kind kind) { return kind.lanes != Lanes::Varying; });
-  return {isPosition ? Lanes::Computed : Lanes::Varying};
+  if (all([](Kind kind) { return kind.lanes != Lanes::Varying; }))
+    return {Lanes::Computed, usualStep(inner)};
+  return {Lanes::Varying};
+}
+
+/// How far a position mostly moves from lane to lane that comparisons have a
+/// say in.
+int64_t VectorBody::usualStep(Operation *inner) const {
+  auto step = [&](unsigned operand) {
+    return kindOf(inner->getOperand(operand)).step;
+  };
+  if (isa<arith::MaxSIOp, arith::MinSIOp>(inner))
+    return step(0) ? step(0) : step(1);
+  if (isa<arith::SelectOp>(inner))
+    return step(1) ? step(1) : step(2);
+  unsigned operands = inner->getNumOperands();
+  return stepOf(inner, step(0), operands > 1 ? step(1) : 0).value_or(0);
 }
 
 /// Whether only the last index varies, over elements side by side.
@@ -254,7 +269,12 @@ bool VectorBody::classifyLoad(Operation *inner) {
     return true;
   return isMemoryType(type.getElementType()) &&
          strides.back() == 1 && // vector.gather has no other
-         llvm::none_of(strides, ShapedType::isDynamic);
+         llvm::all_of(llvm::zip_equal(load.getIndices(), strides),
+                      [&](auto at) {
+                        auto [index, stride] = at;
+                        return kindOf(index).lanes == Lanes::Uniform ||
+                               !ShapedType::isDynamic(stride);
+                      });
 }
 
 /// The vector of a value of the body, made on first use.
@@ -300,24 +320,28 @@ Value VectorBody::gather(ImplicitLocOpBuilder &b, Operation *inner,
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)load.getMemRefType().getStridesAndOffset(strides, offset);
-  Value lanes;
+  Value zero = arith::ConstantIndexOp::create(b, 0), lanes;
+  SmallVector<Value> origin;
   for (auto [index, stride] : llvm::zip_equal(load.getIndices(), strides)) {
+    bool isUniform = kindOf(index).lanes == Lanes::Uniform;
+    Value known = emitted.lookup(index);
+    origin.push_back(!isUniform ? zero : known ? known : index);
+    if (isUniform)
+      continue;
     Value vector = asVector(b, index, point.lanes);
     Value scaled = arith::MulIOp::create(
         b, vector, constantOf(b, cast<VectorType>(vector.getType()), stride));
     lanes =
         lanes ? arith::AddIOp::create(b, lanes, scaled).getResult() : scaled;
   }
-  Value zero = arith::ConstantIndexOp::create(b, 0);
-  SmallVector<Value> origin(load.getIndices().size(), zero);
   return vector::GatherOp::create(b, type, load.getMemRef(), origin, lanes,
                                   maskOrAll(b, point.mask, point.lanes),
                                   constantOf(b, type, 1));
 }
 
 /// Elements side by side, or a few places apart, are loads and shuffles. Those
-/// at computed places may be side by side, as most of a rolled
-/// or padded row is: one look costs less than a gather.
+/// at computed places may be so, as most of a rolled or padded row and most
+/// windows are: one look costs less than a gather.
 void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
                           const Point &point) {
   auto load = cast<memref::LoadOp>(inner);
@@ -336,9 +360,10 @@ void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
   } else if (kind.lanes == Lanes::Computed) {
     Value places = asVector(b, last, point.lanes);
     at.back() = vector::ExtractOp::create(b, places, 0);
+    int64_t step = kind.step ? kind.step : 1;
     Value row = arith::AddIOp::create(
         b, vector::BroadcastOp::create(b, places.getType(), at.back()),
-        steps(b, point.lanes, 1));
+        steps(b, point.lanes, step));
     Value same =
         arith::CmpIOp::create(b, arith::CmpIPredicate::eq, places, row);
     Value all =
@@ -351,7 +376,7 @@ void VectorBody::emitLoad(ImplicitLocOpBuilder &b, Operation *inner,
     };
     emitted[load] =
         scf::IfOp::create(b, all, yields([&](ImplicitLocOpBuilder &in) {
-                            return loadRow(in, 1);
+                            return loadRow(in, step);
                           }),
                           yields([&](ImplicitLocOpBuilder &in) {
                             return gather(in, load, point);

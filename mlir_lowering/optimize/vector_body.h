@@ -44,7 +44,7 @@ public:
 private:
   struct Kind {
     Lanes lanes = Lanes::Uniform;
-    int64_t step = 0; ///< from lane to lane
+    int64_t step = 0; ///< from lane to lane; of Computed, mostly
     bool isScalar() const {
       return lanes == Lanes::Uniform || lanes == Lanes::Stepping;
     }
@@ -52,6 +52,7 @@ private:
   void classify();
   bool classifyLoad(mlir::Operation *load);
   Kind combine(mlir::Operation *inner) const;
+  int64_t usualStep(mlir::Operation *inner) const;
   bool hasOneRow(mlir::Operation *load) const;
   Kind kindOf(mlir::Value value) const;
   mlir::Value asVector(mlir::ImplicitLocOpBuilder &b, mlir::Value original,

@@ -28,8 +28,8 @@ namespace ltc::compiler {
 namespace {
 
 constexpr int64_t kShortestRow = 16; // elements that fill a vector
+} // namespace
 
-/// The only dimension in which a part is smaller than the whole.
 std::optional<int64_t> partialDim(tensor::InsertSliceOp part) {
   std::optional<int64_t> found;
   RankedTensorType type = part.getDestType();
@@ -49,8 +49,6 @@ std::optional<int64_t> partialDim(tensor::InsertSliceOp part) {
   }
   return found;
 }
-
-} // namespace
 
 std::optional<Concat> concatOf(tensor::InsertSliceOp last) {
   Concat concat;

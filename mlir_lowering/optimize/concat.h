@@ -16,6 +16,10 @@ struct Concat {
   int64_t dim = 0;
 };
 
+/// The only dimension in which a part is smaller than the whole, or does not
+/// begin where that does.
+std::optional<int64_t> partialDim(mlir::tensor::InsertSliceOp part);
+
 /// Each part of a concatenation that is taken apart is a kernel.
 inline constexpr size_t kMostParts = 4;
 

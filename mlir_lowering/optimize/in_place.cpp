@@ -71,33 +71,39 @@ static bool mayShare(BlockArgument argument, OpResult result) {
   return true;
 }
 
-bool liesBeside(Value part, tensor::InsertSliceOp insert) {
-  auto slice = part.getDefiningOp<tensor::ExtractSliceOp>();
-  if (!slice || slice.getSource() != insert.getDest())
-    return false;
-  struct Range {
-    int64_t first, size, step;
-    bool isKnown() const {
-      return !ShapedType::isDynamic(first) && !ShapedType::isDynamic(size) &&
-             !ShapedType::isDynamic(step);
-    }
-    int64_t last() const { return first + (size - 1) * step; }
-  };
-  auto range = [](auto op, unsigned dim) -> Range {
+namespace {
+struct Range {
+  int64_t first, size, step;
+  bool isKnown() const {
+    return !ShapedType::isDynamic(first) && !ShapedType::isDynamic(size) &&
+           !ShapedType::isDynamic(step);
+  }
+  int64_t last() const { return first + (size - 1) * step; }
+};
+} // namespace
+
+bool areApart(OffsetSizeAndStrideOpInterface a,
+              OffsetSizeAndStrideOpInterface b) {
+  auto range = [](OffsetSizeAndStrideOpInterface op, unsigned dim) -> Range {
     return {op.getStaticOffset(dim), op.getStaticSize(dim),
             op.getStaticStride(dim)};
   };
-  for (unsigned dim = 0; dim < insert.getDestType().getRank(); ++dim) {
-    Range read = range(slice, dim), written = range(insert, dim);
-    if (!read.isKnown() || !written.isKnown())
+  for (unsigned dim = 0; dim < a.getStaticOffsets().size(); ++dim) {
+    Range one = range(a, dim), other = range(b, dim);
+    if (!one.isKnown() || !other.isKnown())
       continue;
-    bool alternates = read.step == written.step &&
-                      (read.first - written.first) % read.step != 0;
-    if (alternates || read.last() < written.first ||
-        written.last() < read.first)
+    bool alternate =
+        one.step == other.step && (one.first - other.first) % one.step != 0;
+    if (alternate || one.last() < other.first || other.last() < one.first)
       return true;
   }
   return false;
+}
+
+bool liesBeside(Value part, tensor::InsertSliceOp insert) {
+  auto slice = part.getDefiningOp<tensor::ExtractSliceOp>();
+  return slice && slice.getSource() == insert.getDest() &&
+         areApart(slice, insert);
 }
 
 /// An op that overwrites a part of a tensor and keeps the rest.

@@ -12,6 +12,11 @@
 
 namespace ltc::compiler {
 
+/// Whether two parts of tensors of one shape are known to have no place in
+/// common.
+bool areApart(mlir::OffsetSizeAndStrideOpInterface a,
+              mlir::OffsetSizeAndStrideOpInterface b);
+
 /// Whether a value is a part of the tensor that an insert writes to, without an
 /// element of the part that is written.
 bool liesBeside(mlir::Value part, mlir::tensor::InsertSliceOp insert);

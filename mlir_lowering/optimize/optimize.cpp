@@ -73,8 +73,11 @@ LogicalResult optimize(ModuleOp module, const Machine &machine,
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
     return module.emitError("a module to optimize has a function @main");
-  if (failed(tidyTensors(module, main)) ||
-      failed(fuseElementwise(main, optimizations)))
+  if (failed(tidyTensors(module, main)))
+    return failure();
+  if (optimizations.accumulate)
+    sumParts(main);
+  if (failed(fuseElementwise(main, optimizations)))
     return failure();
   joinParts(main);
   splitReductions(main);

@@ -50,6 +50,8 @@ inline constexpr llvm::StringLiteral kColumnReduce = "column_reduce";
 inline constexpr llvm::StringLiteral kSerial = "serial";
 } // namespace kind
 
+/// Adds tensors that are zero but for a part to that part alone.
+void sumParts(mlir::func::FuncOp main);
 /// Fuses elementwise producers into their consumers.
 mlir::LogicalResult fuseElementwise(mlir::func::FuncOp main,
                                     const Optimizations &optimizations);

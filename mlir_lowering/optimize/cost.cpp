@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -82,6 +83,34 @@ int64_t elementCount(Value value) {
   if (!isa<ShapedType>(value.getType()))
     return 1;
   return product(usual(value.getContext(), sizesOf(value)));
+}
+
+static int64_t byteCount(Value tensor) {
+  Type element = cast<ShapedType>(tensor.getType()).getElementType();
+  int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 128;
+  return elementCount(tensor) * llvm::divideCeil(bits, 8);
+}
+
+bool holdMuch(ArrayRef<Operation *> ops) {
+  constexpr int64_t large = 1 << 20, much = 8 << 20;
+  constexpr size_t several = 4;
+  llvm::SmallPtrSet<Operation *, 8> inside(ops.begin(), ops.end());
+  llvm::SmallPtrSet<void *, 8> held;
+  int64_t bytes = 0;
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (!maker || inside.contains(maker) ||
+          !isa<RankedTensorType>(operand.getType()) ||
+          isa<tensor::EmptyOp, linalg::FillOp>(maker) ||
+          byteCount(operand) < large ||
+          !llvm::all_of(operand.getUsers(),
+                        [&](Operation *user) { return inside.contains(user); }))
+        continue;
+      if (held.insert(operand.getAsOpaquePointer()).second)
+        bytes += byteCount(operand);
+    }
+  return held.size() >= several && bytes >= much;
 }
 
 } // namespace ltc::compiler

@@ -21,4 +21,8 @@ int64_t iterations(mlir::linalg::LinalgOp op);
 /// Elements of a tensor by the hints, 1 of anything else.
 int64_t elementCount(mlir::Value value);
 
+/// Whether several large tensors are computed for these ops alone, so that much
+/// memory is held until they run: they had better not wait for others.
+bool holdMuch(llvm::ArrayRef<mlir::Operation *> ops);
+
 } // namespace ltc::compiler

@@ -87,7 +87,9 @@ private:
       return user == consumer;
     });
     if (alone)
-      return !replays || cost <= kCheap ? Choice::Absorb : Choice::No;
+      return (!replays || cost <= kCheap) && !holdMuch(producer.getOperation())
+                 ? Choice::Absorb
+                 : Choice::No;
     if (grows && cost <= kCheap)
       return Choice::Replay;
     bool neverStored =

@@ -346,7 +346,7 @@ private:
        const llvm::SmallSetVector<unsigned, 4> &joined) {
     Group &group = groups[number];
     if (group.kind == kind::kSerial || writesPart(group) ||
-        !mayMove(number, consumer, joined))
+        !mayMove(number, consumer, joined) || holdMuch(group.ops))
       return std::nullopt;
     auto dims = rowsIn(number, consumer);
     if (!dims)

@@ -101,16 +101,16 @@ static InsertSliceOp addToPart(GenericOp sum) {
       SmallVector<AffineMap> maps(3, b.getMultiDimIdentityMap(type.getRank()));
       SmallVector<utils::IteratorType> loops(type.getRank(),
                                              utils::IteratorType::parallel);
-      auto added = GenericOp::create(b, TypeRange(type),
-                                     ValueRange{before, value},
-                                     ValueRange(init), maps, loops);
+      auto added =
+          GenericOp::create(b, TypeRange(type), ValueRange{before, value},
+                            ValueRange(init), maps, loops);
       IRMapping mapping;
       sum.getRegion().cloneInto(&added.getRegion(), mapping);
       value = added.getResult(0);
     }
-    auto insert = InsertSliceOp::create(b, value, rest, part.getMixedOffsets(),
-                                        part.getMixedSizes(),
-                                        part.getMixedStrides());
+    auto insert =
+        InsertSliceOp::create(b, value, rest, part.getMixedOffsets(),
+                              part.getMixedSizes(), part.getMixedStrides());
     sum->replaceAllUsesWith(insert);
     sum.erase();
     part.erase();
@@ -126,8 +126,7 @@ static SmallVector<InsertSliceOp> partsInOrder(InsertSliceOp last) {
   SmallVector<InsertSliceOp> parts;
   Value rest = last.getResult();
   while (auto part = rest.getDefiningOp<InsertSliceOp>()) {
-    if (!dim || partialDim(part) != dim ||
-        (part != last && !part->hasOneUse()))
+    if (!dim || partialDim(part) != dim || (part != last && !part->hasOneUse()))
       return {};
     parts.push_back(part);
     rest = part.getDest();

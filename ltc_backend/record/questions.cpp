@@ -19,6 +19,11 @@ static bool hasSameStorageNumel(const Tensor &self, const Tensor &other) {
   return self.numel() == other.numel();
 }
 
+/// Forward-mode AD asks it of each tangent.
+static bool isSameSize(const Tensor &self, const Tensor &other) {
+  return self.sizes() == other.sizes();
+}
+
 static bool equal(const Tensor &self, const Tensor &other) {
   static const c10::OperatorHandle op = atenOp("equal");
   // Of which the kernel of the CPU knows nothing, unlike eq()'s.
@@ -41,8 +46,10 @@ static bool isSetTo(const Tensor &self, const Tensor &other) {
 }
 
 void registerQuestions(torch::Library &library) {
-  makeLibrary("aten", c10::DispatchKey::Functionalize)
-      ->impl("is_set_to", isSetTo);
+  torch::Library *functionalize =
+      makeLibrary("aten", c10::DispatchKey::Functionalize);
+  functionalize->impl("is_set_to", isSetTo);
+  functionalize->impl("is_same_size", isSameSize);
   library.impl("_has_same_storage_numel", hasSameStorageNumel);
   library.impl("equal", equal);
   library.impl("allclose", allclose);

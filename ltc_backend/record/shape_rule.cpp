@@ -183,7 +183,9 @@ static void askAboutEmpty(const OpInfo &info, c10::ArrayRef<IValue> arguments,
 /// strides, it is asked again without: on the device there are none.
 static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
                          torch::jit::Stack &stack, std::string &reason) {
-  if (info.isFusedStep) { // some have no meta kernel
+  // Some have no meta kernel, and a kernel that draws would do so.
+  if (info.isFusedStep || info.name == "aten::_sample_dirichlet" ||
+      info.name == "aten::binomial") {
     stack = replaceAll(arguments, onMeta);
     stack.resize(info.handle.schema().returns().size());
     return true;

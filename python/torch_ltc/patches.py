@@ -79,7 +79,7 @@ AT_IMPORT += (
     Patch("torch._utils", "_rebuild_tensor", "serialization:moving", _LOADING),
     Patch("torch._utils", "_rebuild_tensor_v3", "serialization:moving", _LOADING),
     Patch("torch._utils", "_rebuild_qtensor", "serialization:moving", _LOADING),
-    Patch("torch.storage", "_load_from_bytes", "serialization:finishing", _LOADING),
+    Patch("torch.serialization", "_legacy_load", "serialization:finishing", _LOADING),
     Patch("torch._C._lazy", "_mark_step", "lazy_core:starting", _CORE),
     Patch("torch._C._lazy", "_wait_device_ops", "lazy_core:wait_device_ops", _CORE),
     Patch("torch._C._lazy", "_sync_multi", "lazy_core:sync_multi", _CORE),

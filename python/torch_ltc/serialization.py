@@ -44,6 +44,8 @@ def _restore(storage, location):
     device = torch.device(location)
     startup.start().check_ordinal(device.index or 0)
     setattr(storage, _MARK, f"lazy:{device.index or 0}")
+    if _loaded.storages is not None:
+        _loaded.storages.append(storage)
     return storage
 
 
@@ -95,13 +97,27 @@ def _move_plain(tensor, storage, location):
     return base.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
 
 
-def finishing(load):
-    """Wrap a loader of storages that a pickle carries whole, with all their values."""
+class _Loaded(threading.local):
+    """What a thread has read of the file that it is loading."""
 
-    def load_and_finish(b):
-        storage = load(b)
-        vars(storage._untyped_storage).pop(_UNFINISHED, None)
-        return storage
+    storages = None  # those that are to go to a lazy device
+
+
+_loaded = _Loaded()
+
+
+def finishing(load):
+    """Wrap the loader of files whose values come last: behind it all are there."""
+
+    def load_and_finish(*args, **kwargs):
+        before, _loaded.storages = _loaded.storages, []
+        try:
+            result = load(*args, **kwargs)
+            for storage in _loaded.storages:
+                vars(storage).pop(_UNFINISHED, None)
+        finally:
+            _loaded.storages = before
+        return result
 
     return load_and_finish
 

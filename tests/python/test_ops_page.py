@@ -67,6 +67,8 @@ OWN = {
     "aten::_local_scalar_dense",
     "aten::allclose",
     "aten::equal",
+    "aten::is_same_size",
+    "aten::is_set_to",
 }
 REFUSED = {
     "aten::_to_sparse": "there are no sparse tensors on a lazy device",

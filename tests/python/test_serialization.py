@@ -117,6 +117,30 @@ def model_and_optimizer():
     return model, optimizer
 
 
+class UnpicklerTo(pickle.Unpickler):
+    """Reads a pickle onto a device, as skorch and many scripts do."""
+
+    def __init__(self, file, location):
+        super().__init__(file)
+        self.location = location
+
+    def find_class(self, module, name):
+        if (module, name) != ("torch.storage", "_load_from_bytes"):
+            return super().find_class(module, name)
+        return lambda b: torch.load(
+            io.BytesIO(b), map_location=self.location, weights_only=False
+        )
+
+
+@pytest.mark.parametrize("source", ["cpu", "lazy"])
+@pytest.mark.parametrize("location", ["cpu", "lazy"])
+def test_a_pickle_is_read_onto_a_device(source, location):
+    pickled = pickle.dumps({"values": VALUES.to(source), "row": VALUES[0].to(source)})
+    loaded = UnpicklerTo(io.BytesIO(pickled), location).load()
+    assert_same(loaded["values"], VALUES, location)
+    assert_same(loaded["row"], VALUES[0], location)
+
+
 def test_checkpoint_of_a_training_run():
     model, optimizer = model_and_optimizer()
     saved = through_file(

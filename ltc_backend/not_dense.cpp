@@ -41,6 +41,7 @@ TORCH_LIBRARY_IMPL(aten, SparseLazy, library) {
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrLazy, library) {
   implement<NotDense::Sparse>(library, "empty.memory_format");
+  implement<NotDense::Sparse>(library, "_sparse_compressed_tensor_unsafe");
 }
 
 TORCH_LIBRARY_IMPL(aten, NestedTensorLazy, library) {

@@ -21,6 +21,7 @@ PER_CHANNEL = (
 
 OURS = {
     "to_sparse": lambda x: x.to_sparse(),
+    "to_sparse_csr": lambda x: x.to_sparse_csr(),
     "sparse_coo": lambda x: torch.sparse_coo_tensor(indices(x), x[0, :2], (2, 2)),
     "sparse.mm": lambda x: torch.sparse.mm(CPU.to_sparse(), x.t()),
     "sparse to": lambda x: CPU.to_sparse().to(x.device),
@@ -157,7 +158,6 @@ def test_copies_to_dense_tensors_are_refused(name):
 
 # PyTorch's own words, for what it has for some devices alone.
 PYTORCHS = {
-    "to_sparse_csr": (lambda x: x.to_sparse_csr(), "new_compressed_tensor"),
     "csr to": (lambda x: CPU.to_sparse_csr().to(x.device), "new_compressed_tensor"),
     "to_mkldnn": (lambda x: x.to_mkldnn(), "mkldnn"),
 }

@@ -33,9 +33,7 @@ CALLS = {
     ),
     "tangent of glu": tangent_of(lambda x: F.glu(x, 1)),
     "tangent of layers": tangent_of(lambda x: (x @ x.mT).tanh().softmax(-1)),
-    "tangent of a gradient": tangent_of(
-        torch.func.grad(lambda x: (x.sin() * x).sum())
-    ),
+    "tangent of a gradient": tangent_of(torch.func.grad(lambda x: (x.sin() * x).sum())),
 }
 
 

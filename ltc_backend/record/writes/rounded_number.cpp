@@ -29,17 +29,16 @@ at::Scalar roundedNumber(const at::Scalar &number, at::ScalarType type) {
 
 IValue roundedNumbers(const IValue &numbers, c10::ArrayRef<IValue> tensors) {
   if (!numbers.isList())
-    return tensors.empty()
-               ? numbers
-               : roundedNumber(numbers.toScalar(),
-                               tensors[0].toTensor().scalar_type());
+    return tensors.empty() ? numbers
+                           : roundedNumber(numbers.toScalar(),
+                                           tensors[0].toTensor().scalar_type());
   auto each = numbers.toListRef();
   if (each.size() != tensors.size())
     return numbers; // which the op will refuse
   c10::List<at::Scalar> rounded;
   for (size_t i = 0; i < each.size(); ++i)
-    rounded.push_back(roundedNumber(each[i].toScalar(),
-                                    tensors[i].toTensor().scalar_type()));
+    rounded.push_back(
+        roundedNumber(each[i].toScalar(), tensors[i].toTensor().scalar_type()));
   return rounded;
 }
 

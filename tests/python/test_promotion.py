@@ -112,33 +112,6 @@ def test_a_first_number_is_of_the_dtype_of_halves(program, first):
         torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
 
 
-IN_PLACE_PRODUCTS = {
-    "mul_": lambda xs: torch.ops.aten.mul_.Scalar(xs[0], 2**0.5),
-    "mul_ by an integer": lambda xs: torch.ops.aten.mul_.Scalar(xs[0], 257),
-    "list": lambda xs: torch._foreach_mul_(xs, 2**0.5),
-    "list of numbers": lambda xs: torch._foreach_mul_(xs, [2**0.5, 0.1, 1 / 3]),
-}
-
-
-DTYPES_OF_LISTS = [
-    (torch.bfloat16,) * 3,
-    (torch.float16,) * 3,
-    (torch.bfloat16, torch.float16, torch.float32),
-]
-
-
-@pytest.mark.parametrize("dtypes", DTYPES_OF_LISTS)
-@pytest.mark.parametrize("name", IN_PLACE_PRODUCTS)
-def test_a_number_multiplied_in_place_is_of_the_dtype_of_halves(name, dtypes):
-    results = []
-    for device in ("cpu", "lazy"):
-        xs = [torch.linspace(0.1, 0.9, 99).to(dtype).to(device) for dtype in dtypes]
-        IN_PLACE_PRODUCTS[name](xs)
-        results.append([x.cpu() for x in xs])
-    for here, there in zip(*results, strict=True):
-        assert torch.equal(here, there)
-
-
 @pytest.mark.parametrize("weight", [torch.float32, torch.float64, torch.float16])
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_the_weight_of_a_loss_is_no_operand_of_it(weight, reduction):

@@ -16,7 +16,6 @@
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/in_place_list.h"
 #include "ltc_backend/record/writes/overlap.h"
-#include "ltc_backend/record/writes/rounded_number.h"
 #include "ltc_backend/record/writes/write_check.h"
 #include "ltc_backend/record/writes/write_value.h"
 
@@ -214,15 +213,6 @@ static void registerInPlaceOp(torch::Library &library, const char *name,
     return registerInPlaceList(library, name, op, twin);
   auto register_ = [&]<typename... Rest>(Takes<at::Tensor, Rest...>) {
     auto kernel = std::make_shared<InPlaceKernel>(op, twin);
-    if constexpr (std::is_same_v<Takes<Rest...>, Takes<at::Scalar>>)
-      if (roundsNumbers(op.schema()))
-        return implement(library, name,
-                         [kernel](c10::DispatchKeySet keys, at::Tensor &self,
-                                  const at::Scalar &number) -> at::Tensor & {
-                           return kernel->unboxed(
-                               keys, self,
-                               roundedNumber(number, self.scalar_type()));
-                         });
     implement(library, name,
               [kernel](c10::DispatchKeySet keys, at::Tensor &self,
                        Parameter<Rest>... rest) -> at::Tensor & {

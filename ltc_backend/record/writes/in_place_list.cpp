@@ -13,7 +13,6 @@
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/wrapper.h"
-#include "ltc_backend/record/writes/rounded_number.h"
 #include "ltc_backend/record/writes/write_check.h"
 
 #include <ATen/ExpandUtils.h>
@@ -98,14 +97,6 @@ bool areCrossed(c10::ArrayRef<IValue> arguments) {
   return found;
 }
 
-bool areOfSeveralTypes(const IValue &list) {
-  auto tensors = list.toListRef();
-  return std::ranges::any_of(tensors, [&](const IValue &value) {
-    return value.toTensor().scalar_type() !=
-           tensors[0].toTensor().scalar_type();
-  });
-}
-
 bool areOfTwoDevices(c10::ArrayRef<IValue> arguments) {
   std::optional<c10::Device> first;
   bool found = false;
@@ -123,8 +114,7 @@ bool areOfTwoDevices(c10::ArrayRef<IValue> arguments) {
 class ListKernel final : public OverStock {
 public:
   ListKernel(const c10::OperatorHandle &op, const OpInfo &twin)
-      : OverStock(op), info(twin), rounds(roundsNumbers(op.schema())),
-        check(op) {}
+      : OverStock(op), info(twin), check(op) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -145,14 +135,9 @@ public:
       }
       return;
     }
-    bool roundsApart = rounds && areOfSeveralTypes(list);
-    if ((roundsApart || areCrossed(values)) && areSideBySide(values)) {
+    if (areCrossed(values) && areSideBySide(values)) {
       std::vector<IValue> all = torch::jit::pop(*stack, values.size());
       return callAlone(op, keys, all, list.toListRef().size());
-    }
-    if (rounds) {
-      IValue &numbers = torch::jit::peek(*stack, 1, values.size());
-      numbers = roundedNumbers(numbers, list.toListRef());
     }
     try {
       if (!update(list, values)) {
@@ -216,7 +201,6 @@ private:
   }
 
   const OpInfo &info; ///< of the twin
-  const bool rounds;  ///< its numbers, see rounded_number.h
   WriteCheck check;
 };
 } // namespace

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
 
+#include "mlir_lowering/rewrite.h"
+
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ComplexToLLVM/ComplexToLLVM.h"
@@ -70,7 +72,7 @@ LogicalResult lowerToLLVM(ModuleOp module, unsigned vectorBits) {
   passes.addPass(memref::createExpandStridedMetadataPass());
   passes.addPass(createLowerAffinePass());
   widenShortFloats(passes);
-  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCanonicalizerPass(rewriteConfig()));
   passes.addPass(createCSEPass());
   if (failed(passes.run(module)) || failed(approximateMath(module, vectorBits)))
     return failure();

@@ -13,12 +13,12 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/optimize.h"
+#include "mlir_lowering/rewrite.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 using linalg::GenericOp;
@@ -183,6 +183,24 @@ struct WriteThroughPart : OpRewritePattern<tensor::InsertSliceOp> {
   }
 };
 
+/// x[:, i] is recorded as a slice whose dimension of one element is dropped. As
+/// one slice, it is read where it is: a reshape wants a copy.
+struct DropSlicedDims : OpRewritePattern<tensor::CollapseShapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tensor::CollapseShapeOp collapse,
+                                PatternRewriter &rewriter) const override {
+    auto slice = collapse.getSrc().getDefiningOp<tensor::ExtractSliceOp>();
+    if (!slice || isRankReducedType(slice.getType(), collapse.getType()) !=
+                      SliceVerificationResult::Success)
+      return failure();
+    rewriter.replaceOpWithNewOp<tensor::ExtractSliceOp>(
+        collapse, cast<RankedTensorType>(collapse.getType()), slice.getSource(),
+        slice.getMixedOffsets(), slice.getMixedSizes(),
+        slice.getMixedStrides());
+    return success();
+  }
+};
+
 LogicalResult simplify(func::FuncOp function, bool generalize) {
   MLIRContext *context = function.getContext();
   RewritePatternSet patterns(context);
@@ -192,7 +210,7 @@ LogicalResult simplify(func::FuncOp function, bool generalize) {
     tensor::populateDecomposeTensorConcatPatterns(patterns);
   }
   tensor::populateMergeConsecutiveInsertExtractSlicePatterns(patterns);
-  patterns.add<WriteThroughPart>(context);
+  patterns.add<DropSlicedDims, WriteThroughPart>(context);
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   linalg::populateInlineConstantOperandsPatterns(patterns);
   GenericOp::getCanonicalizationPatterns(patterns, context);
@@ -203,7 +221,7 @@ LogicalResult simplify(func::FuncOp function, bool generalize) {
   tensor::CollapseShapeOp::getCanonicalizationPatterns(patterns, context);
   tensor::CastOp::getCanonicalizationPatterns(patterns, context);
   return applyPatternsGreedily(function, std::move(patterns),
-                               GreedyRewriteConfig().setUseTopDownTraversal());
+                               rewriteConfig().setUseTopDownTraversal());
 }
 
 } // namespace

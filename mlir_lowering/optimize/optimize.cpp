@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/optimize.h"
 
+#include "mlir_lowering/rewrite.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -52,14 +54,15 @@ static LogicalResult run(ModuleOp module, std::unique_ptr<Pass> pass) {
 }
 
 static LogicalResult tidy(ModuleOp module) {
-  return success(succeeded(run(module, createCanonicalizerPass())) &&
-                 succeeded(run(module, createCSEPass())));
+  return success(
+      succeeded(run(module, createCanonicalizerPass(rewriteConfig()))) &&
+      succeeded(run(module, createCSEPass())));
 }
 
 /// tidy(), while @main is made of loops on tensors.
 static LogicalResult tidyTensors(ModuleOp module, func::FuncOp main) {
   constexpr llvm::StringLiteral mark = "ltc.captures";
-  if (failed(run(module, createCanonicalizerPass())))
+  if (failed(run(module, createCanonicalizerPass(rewriteConfig()))))
     return failure();
   markCaptures(main, mark);
   LogicalResult merged = run(module, createCSEPass());

@@ -16,7 +16,9 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -239,6 +241,60 @@ void collapsePointwise(Group &group) {
     rows = llvm::to_vector(llvm::seq<int64_t>(0, made.getNumLoops()));
 }
 
+/// On a slice: that where it begins is for the caller of a kernel to say.
+constexpr llvm::StringLiteral kOpen = "ltc.open";
+
+/// What a loop in the program does with x[:, i] is one kernel for every i if
+/// that is told where the slice begins. Marks slices of which a tensor has
+/// several that differ in nothing else.
+void openSlices(func::FuncOp main) {
+  constexpr size_t several = 4;
+  using Key = std::tuple<Value, Type, Attribute, Attribute>;
+  llvm::MapVector<Key, SmallVector<tensor::ExtractSliceOp>> alike;
+  for (auto slice : main.getOps<tensor::ExtractSliceOp>())
+    alike[{slice.getSource(), slice.getType(), slice.getStaticSizesAttr(),
+           slice.getStaticStridesAttr()}]
+        .push_back(slice);
+  for (auto &[key, slices] : alike)
+    if (slices.size() >= several)
+      for (tensor::ExtractSliceOp slice : slices)
+        slice->setAttr(kOpen, UnitAttr::get(slice.getContext()));
+}
+
+/// Turns where a kernel's open slices begin into its last arguments; returns
+/// what they are here.
+SmallVector<int64_t> openOffsets(func::FuncOp kernel) {
+  Block &body = kernel.getBody().front();
+  SmallVector<int64_t> begins;
+  // What lies beside a part that is written is known by its offsets.
+  bool writesPart = !body.getOps<tensor::InsertSliceOp>().empty();
+  ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
+  for (auto slice : body.getOps<tensor::ExtractSliceOp>()) {
+    if (!slice->removeAttr(kOpen) || writesPart)
+      continue;
+    SmallVector<OpFoldResult> offsets = slice.getMixedOffsets();
+    b.setInsertionPoint(slice);
+    for (auto [dim, offset] : llvm::enumerate(offsets)) {
+      std::optional<int64_t> begin = getConstantIntValue(offset);
+      if (!begin ||
+          slice.getStaticSize(dim) == slice.getSourceType().getDimSize(dim))
+        continue;
+      unsigned number = kernel.getNumArguments();
+      (void)kernel.insertArgument(number, b.getI64Type(), {}, b.getLoc());
+      offset = arith::IndexCastOp::create(b, b.getIndexType(),
+                                          kernel.getArgument(number))
+                   .getResult();
+      begins.push_back(*begin);
+    }
+    SmallVector<int64_t> fixed;
+    SmallVector<Value> open;
+    dispatchIndexOpFoldResults(offsets, open, fixed);
+    slice.getOffsetsMutable().assign(open);
+    slice.setStaticOffsets(fixed);
+  }
+  return begins;
+}
+
 /// Producers that a kernel takes along instead of reading their result.
 bool movesAlong(Operation *op) {
   if (op && isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
@@ -257,6 +313,7 @@ public:
     separateSlices(main);
     separateResults(main);
     separateWrites(main);
+    openSlices(main);
     privatizeFills(main);
     SmallVector<Group> groups = findGroups(main, optimizations.group);
     for (Group &group : groups) {
@@ -322,10 +379,13 @@ private:
       outputSizes.push_back(sizesAttr(b, sizesOf(output)));
     bool isDynamic = llvm::any_of(outputs, hasSymbolicSize);
     fill(kernel, group, inputs.getArrayRef(), along.getArrayRef(), outputs);
+    SmallVector<Value> operands(inputs.getArrayRef());
+    for (int64_t begin : openOffsets(kernel))
+      operands.push_back(arith::ConstantIntOp::create(b, last->getLoc(),
+                                                      b.getI64Type(), begin));
     kernel = unique(kernel);
 
-    auto call =
-        func::CallOp::create(b, last->getLoc(), kernel, inputs.getArrayRef());
+    auto call = func::CallOp::create(b, last->getLoc(), kernel, operands);
     if (isDynamic)
       call->setAttr(LtcDialect::kSizes, b.getArrayAttr(outputSizes));
     for (auto [output, result] : llvm::zip_equal(outputs, call.getResults()))

@@ -24,9 +24,23 @@ static Value wordAt(ImplicitLocOpBuilder &b, Value words, int64_t index) {
                              ArrayRef<LLVM::GEPArg>{int32_t(index)});
 }
 
+/// Where the memory begins that a memref shows. Views are looked through: none
+/// is made of which only the address is wanted.
+static Value beginOf(ImplicitLocOpBuilder &b, Value memref) {
+  Operation *op = memref.getDefiningOp();
+  if (auto view = dyn_cast_if_present<memref::ViewOp>(op)) {
+    Value begin = beginOf(b, view.getSource());
+    return arith::AddIOp::create(b, begin, view.getByteShift());
+  }
+  if (isa_and_present<memref::ReinterpretCastOp, memref::SubViewOp,
+                      memref::TransposeOp>(op))
+    return beginOf(b, op->getOperand(0));
+  return memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+}
+
 Value addressOf(ImplicitLocOpBuilder &b, Value memref) {
   auto type = cast<MemRefType>(memref.getType());
-  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+  Value address = beginOf(b, memref);
   auto [strides, offset] = type.getStridesAndOffset();
   if (offset != 0) {
     int64_t bytes = elementBytes(type.getElementType());

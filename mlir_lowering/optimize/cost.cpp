@@ -91,8 +91,10 @@ static int64_t byteCount(Value tensor) {
   return elementCount(tensor) * llvm::divideCeil(bits, 8);
 }
 
-bool holdMuch(ArrayRef<Operation *> ops) {
-  constexpr int64_t large = 1 << 20, much = 8 << 20;
+constexpr int64_t kLargeBytes = 1 << 20, kMuchBytes = 8 << 20;
+
+/// Whether several large tensors are computed for these ops alone.
+static bool holdMuch(ArrayRef<Operation *> ops) {
   constexpr size_t several = 4;
   llvm::SmallPtrSet<Operation *, 8> inside(ops.begin(), ops.end());
   llvm::SmallPtrSet<void *, 8> held;
@@ -103,14 +105,34 @@ bool holdMuch(ArrayRef<Operation *> ops) {
       if (!maker || inside.contains(maker) ||
           !isa<RankedTensorType>(operand.getType()) ||
           isa<tensor::EmptyOp, linalg::FillOp>(maker) ||
-          byteCount(operand) < large ||
+          byteCount(operand) < kLargeBytes ||
           !llvm::all_of(operand.getUsers(),
                         [&](Operation *user) { return inside.contains(user); }))
         continue;
       if (held.insert(operand.getAsOpaquePointer()).second)
         bytes += byteCount(operand);
     }
-  return held.size() >= several && bytes >= much;
+  return held.size() >= several && bytes >= kMuchBytes;
+}
+
+/// Whether an op computes a large tensor.
+static bool makesMuch(Operation *op) {
+  return !isa<tensor::EmptyOp, linalg::FillOp>(op) &&
+         isa<DestinationStyleOpInterface>(op) &&
+         llvm::any_of(op->getResults(), [](Value result) {
+           return isa<RankedTensorType>(result.getType()) &&
+                  byteCount(result) >= kLargeBytes;
+         });
+}
+
+bool wouldHoldMuch(ArrayRef<Operation *> ops, Operation *later) {
+  if (!holdMuch(ops))
+    return false;
+  for (Operation *op = ops.back()->getNextNode(); op && op != later;
+       op = op->getNextNode())
+    if (makesMuch(op))
+      return true;
+  return false;
 }
 
 } // namespace ltc::compiler

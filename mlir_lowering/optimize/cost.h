@@ -21,8 +21,10 @@ int64_t iterations(mlir::linalg::LinalgOp op);
 /// Elements of a tensor by the hints, 1 of anything else.
 int64_t elementCount(mlir::Value value);
 
-/// Whether several large tensors are computed for these ops alone, so that much
-/// memory is held until they run: they had better not wait for others.
-bool holdMuch(llvm::ArrayRef<mlir::Operation *> ops);
+/// Whether several large tensors are computed for these ops alone, and would
+/// have to stay in memory while more are made, if the ops waited until `later`
+/// runs.
+bool wouldHoldMuch(llvm::ArrayRef<mlir::Operation *> ops,
+                   mlir::Operation *later);
 
 } // namespace ltc::compiler

@@ -87,7 +87,8 @@ private:
       return user == consumer;
     });
     if (alone)
-      return (!replays || cost <= kCheap) && !holdMuch(producer.getOperation())
+      return (!replays || cost <= kCheap) &&
+                     !wouldHoldMuch(producer.getOperation(), consumer)
                  ? Choice::Absorb
                  : Choice::No;
     if (grows && cost <= kCheap)
@@ -184,19 +185,26 @@ struct WriteThroughPart : OpRewritePattern<tensor::InsertSliceOp> {
 };
 
 /// x[:, i] is recorded as a slice whose dimension of one element is dropped. As
-/// one slice, it is read where it is: a reshape wants a copy.
+/// one slice, it is read where it is: a reshape wants a copy. A copy is better
+/// where no elements lie side by side; and MLIR does not find the dimension
+/// again among several that a step has changed the strides of.
 struct DropSlicedDims : OpRewritePattern<tensor::CollapseShapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tensor::CollapseShapeOp collapse,
                                 PatternRewriter &rewriter) const override {
     auto slice = collapse.getSrc().getDefiningOp<tensor::ExtractSliceOp>();
-    if (!slice || isRankReducedType(slice.getType(), collapse.getType()) !=
-                      SliceVerificationResult::Success)
+    RankedTensorType type = collapse.getResultType();
+    if (!slice || !slice.getSourceType().hasStaticShape() ||
+        !llvm::all_of(slice.getStaticStrides(),
+                      [](int64_t stride) { return stride == 1; }) ||
+        isRankReducedType(slice.getType(), type) !=
+            SliceVerificationResult::Success ||
+        type.getRank() == 0 || type.getShape().back() == 1 ||
+        type.getShape().back() != slice.getType().getShape().back())
       return failure();
     rewriter.replaceOpWithNewOp<tensor::ExtractSliceOp>(
-        collapse, cast<RankedTensorType>(collapse.getType()), slice.getSource(),
-        slice.getMixedOffsets(), slice.getMixedSizes(),
-        slice.getMixedStrides());
+        collapse, type, slice.getSource(), slice.getMixedOffsets(),
+        slice.getMixedSizes(), slice.getMixedStrides());
     return success();
   }
 };

@@ -346,7 +346,8 @@ private:
        const llvm::SmallSetVector<unsigned, 4> &joined) {
     Group &group = groups[number];
     if (group.kind == kind::kSerial || writesPart(group) ||
-        !mayMove(number, consumer, joined) || holdMuch(group.ops))
+        !mayMove(number, consumer, joined) ||
+        wouldHoldMuch(group.ops, consumer))
       return std::nullopt;
     auto dims = rowsIn(number, consumer);
     if (!dims)

@@ -72,8 +72,13 @@ static bool resizesOut(const c10::FunctionSchema &schema) {
   return schema.argumentIndexWithName("reduction").has_value();
 }
 
+/// Whose kernel counts on zeros there, and adds to them.
+static bool addsToOut(const c10::FunctionSchema &schema) {
+  return schema.name() == "aten::_compute_linear_combination";
+}
+
 std::optional<OperatorHandle> nativeOut(const OperatorHandle &op) {
-  if (resizesOut(op.schema()))
+  if (resizesOut(op.schema()) || addsToOut(op.schema()))
     return std::nullopt;
   const auto &name = op.operator_name();
   auto wanted = withoutOuts(op.schema());

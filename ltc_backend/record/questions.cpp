@@ -21,7 +21,7 @@ static bool hasSameStorageNumel(const Tensor &self, const Tensor &other) {
 
 /// Forward-mode AD asks it of each tangent.
 static bool isSameSize(const Tensor &self, const Tensor &other) {
-  return self.sizes() == other.sizes();
+  return self.sym_sizes().equals(other.sym_sizes());
 }
 
 static bool equal(const Tensor &self, const Tensor &other) {

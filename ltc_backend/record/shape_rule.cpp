@@ -183,9 +183,7 @@ static void askAboutEmpty(const OpInfo &info, c10::ArrayRef<IValue> arguments,
 /// strides, it is asked again without: on the device there are none.
 static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
                          torch::jit::Stack &stack, std::string &reason) {
-  // Some have no meta kernel, and a kernel that draws would do so.
-  if (info.isFusedStep || info.name == "aten::_sample_dirichlet" ||
-      info.name == "aten::binomial") {
+  if (info.isFusedStep) { // some have no meta kernel
     stack = replaceAll(arguments, onMeta);
     stack.resize(info.handle.schema().returns().size());
     return true;
@@ -199,6 +197,10 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   if (hasResidualsByRank(info, arguments)) {
     reason = "has residuals only if the rank is full";
     return false;
+  }
+  if (misleads && info.random) { // which is not to draw from eager's generator
+    stack = callOnStandIns(info.handle, replaceAll(arguments, onCpu));
+    return true;
   }
   const StandIn &by = wantsBins   ? onCpuRising
                       : wantsRank ? onCpuFullRank

@@ -85,7 +85,7 @@ int64_t elementCount(Value value) {
   return product(usual(value.getContext(), sizesOf(value)));
 }
 
-static int64_t byteCount(Value tensor) {
+int64_t byteCount(Value tensor) {
   Type element = cast<ShapedType>(tensor.getType()).getElementType();
   int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 128;
   return elementCount(tensor) * llvm::divideCeil(bits, 8);
@@ -97,7 +97,7 @@ constexpr int64_t kLargeBytes = 1 << 20, kMuchBytes = 8 << 20;
 static bool holdMuch(ArrayRef<Operation *> ops) {
   constexpr size_t several = 4;
   llvm::SmallPtrSet<Operation *, 8> inside(ops.begin(), ops.end());
-  llvm::SmallPtrSet<void *, 8> held;
+  llvm::SmallDenseSet<Value, 8> held;
   int64_t bytes = 0;
   for (Operation *op : ops)
     for (Value operand : op->getOperands()) {
@@ -109,7 +109,7 @@ static bool holdMuch(ArrayRef<Operation *> ops) {
           !llvm::all_of(operand.getUsers(),
                         [&](Operation *user) { return inside.contains(user); }))
         continue;
-      if (held.insert(operand.getAsOpaquePointer()).second)
+      if (held.insert(operand).second)
         bytes += byteCount(operand);
     }
   return held.size() >= several && bytes >= kMuchBytes;

@@ -21,6 +21,8 @@ int64_t iterations(mlir::linalg::LinalgOp op);
 /// Elements of a tensor by the hints, 1 of anything else.
 int64_t elementCount(mlir::Value value);
 
+/// Bytes of a tensor by the hints.
+int64_t byteCount(mlir::Value tensor);
 /// Whether several large tensors are computed for these ops alone, and would
 /// have to stay in memory while more are made, if the ops waited until `later`
 /// runs.

@@ -44,38 +44,34 @@ void NestEmitter::emitSquares() {
 }
 
 void NestEmitter::emitSquare(Value row, Value column) {
-  // In the order of choice.crossing; of results, what is to be stored.
-  SmallVector<Values> squares;
-  for (unsigned number : choice.crossing) {
+  ArrayRef<unsigned> crossing = choice.crossing;
+  auto read = crossing.take_while([&](unsigned n) { return n < inputs; });
+  auto written = crossing.drop_front(read.size());
+  SmallVector<Values> squares, results(written.size());
+  for (unsigned number : read) {
     Values columns;
     Step atRow(*this, crossLoop, row);
-    for (int64_t j = 0; number < inputs && j < lanes; ++j) {
+    for (int64_t j = 0; j < lanes; ++j) {
       Step atColumn(*this, vectorLoop, plus(column, j));
       columns.push_back(loadVector(b, nest.accesses[number].base,
                                    position[number], 1, lanes, Value()));
     }
-    squares.push_back(columns.empty() ? columns : transposeSquare(b, columns));
+    squares.push_back(transposeSquare(b, columns));
   }
-  {
+  for (int64_t i = 0; i < lanes; ++i) {
     Step atColumn(*this, vectorLoop, column);
-    for (int64_t i = 0; i < lanes; ++i) {
-      Step atRow(*this, crossLoop, plus(row, i));
-      Values loaded(nest.accesses.size());
-      for (auto [number, square] : llvm::zip_equal(choice.crossing, squares))
-        if (number < inputs)
-          loaded[number] = square[i];
-      Values values = vectorBody(Value(), {}, loaded);
-      for (auto [number, square] : llvm::zip_equal(choice.crossing, squares))
-        if (number >= inputs)
-          square.push_back(std::exchange(values[number - inputs], Value()));
-      storeResults(values, Value());
-    }
+    Step atRow(*this, crossLoop, plus(row, i));
+    Values loaded(nest.accesses.size());
+    for (auto [number, square] : llvm::zip_equal(read, squares))
+      loaded[number] = square[i];
+    Values values = vectorBody(Value(), {}, loaded);
+    for (auto [number, rows] : llvm::zip_equal(written, results))
+      rows.push_back(std::exchange(values[number - inputs], Value()));
+    storeResults(values, Value());
   }
-  for (auto [number, square] : llvm::zip_equal(choice.crossing, squares)) {
-    if (number < inputs)
-      continue;
+  for (auto [number, rows] : llvm::zip_equal(written, results)) {
     Step atRow(*this, crossLoop, row);
-    for (auto [j, line] : llvm::enumerate(transposeSquare(b, square))) {
+    for (auto [j, line] : llvm::enumerate(transposeSquare(b, rows))) {
       Step atColumn(*this, vectorLoop, plus(column, j));
       storeVector(b, line, nest.accesses[number].base, position[number], 1,
                   Value());

@@ -395,13 +395,8 @@ private:
 
   static int64_t rowBytes(GenericOp op, int64_t rows) {
     int64_t bytes = 0;
-    for (Value result : op->getResults()) {
-      Type element = cast<ShapedType>(result.getType()).getElementType();
-      int64_t width =
-          element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 128;
-      bytes += elementCount(result) / std::max<int64_t>(1, rows) *
-               llvm::divideCeil(width, 8);
-    }
+    for (Value result : op->getResults())
+      bytes += byteCount(result) / std::max<int64_t>(1, rows);
     return bytes;
   }
 

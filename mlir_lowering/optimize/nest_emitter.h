@@ -108,6 +108,7 @@ private:
   unsigned results() { return op.getNumDpsInits(); }
   Value resultBase(unsigned i) { return nest.accesses[inputs + i].base; }
   Values loadResults(Value mask);
+  /// All but those that are null here.
   void storeResults(llvm::ArrayRef<Value> values, Value mask);
   /// Whether the body is so cheap that its loops would dominate.
   bool isCheap();

@@ -83,7 +83,7 @@ mlir::Value loadVector(mlir::ImplicitLocOpBuilder &b, mlir::Value base,
 /// Columns of a square as its rows.
 llvm::SmallVector<mlir::Value> transposeSquare(mlir::ImplicitLocOpBuilder &b,
                                                mlir::ValueRange columns);
-/// Stores a vector's elements so far apart.
+/// Stores a vector's elements from `position` on, `stride` apart.
 void storeVector(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
                  mlir::Value base, mlir::Value position, int64_t stride,
                  mlir::Value mask);

@@ -17,6 +17,7 @@ MOVES = {
     "flip of a transpose": lambda x: x.t().flip(1),
     "flip of a flip": lambda x: x.flip(1).flip(1) * x.flip(1),
     "every second of a flip": lambda x: x.flip(1)[:, ::2] * 1,
+    "every second of one": lambda x: x[:2, None, None][::2].view(1, 1, -1),
     "diagonal of a flip": lambda x: x.flip(1).diagonal() * 1,
     "roll": lambda x: x.roll(1, 1),
     "roll back": lambda x: x.roll(-5, 1) * x,

@@ -31,6 +31,12 @@ CALLS = {
     "gradient of a masked softmax": lambda x: torch.ops.aten._masked_softmax_backward(
         x, x.softmax(1), x > 1, 1
     ),
+    "scales that are learnt": lambda x: (
+        torch.ops.aten._fake_quantize_learnable_per_channel_affine(
+            x, x[:, 0], x[:, 0] * 0, 0, 0, 15
+        )
+    ),
+    "a sum of matrices": lambda x: torch._compute_linear_combination(x, x[:, :4]),
     "tangent of glu": tangent_of(lambda x: F.glu(x, 1)),
     "tangent of layers": tangent_of(lambda x: (x @ x.mT).tanh().softmax(-1)),
     "tangent of a gradient": tangent_of(torch.func.grad(lambda x: (x.sin() * x).sum())),
@@ -47,6 +53,15 @@ def test_a_call_is_eagers_and_splits_no_graph(name, counts):
             results.append(CALLS[name](x.to(device)).cpu())
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)
     assert counts.fallbacks() == []
+
+
+@pytest.mark.parametrize("rng", ["fast", "eager"])
+def test_a_binomial_of_two_sizes_is_refused_where_it_is_called(rng):
+    with torch_ltc.settings.scope(rng=rng):
+        for device in ("cpu", "lazy"):
+            count, p = torch.ones(3, device=device), torch.ones(4, device=device)
+            with pytest.raises(RuntimeError, match="must match the size"):
+                torch.binomial(count, p)
 
 
 @pytest.mark.parametrize("name", ["gamma", "beta", "dirichlet", "binomial"])

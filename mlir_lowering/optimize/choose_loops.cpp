@@ -37,15 +37,24 @@ static bool isCandidate(GenericOp op, const Nest &nest, unsigned loop,
   return VectorBody(op, nest, loop).isLegal();
 }
 
+/// What an operand says for a loop that runs along it, or against one that
+/// strides through it: twice as much if there is an element for each point.
+static int64_t weightOf(const Access &access) {
+  for (unsigned loop = 0; loop < access.strides.size(); ++loop)
+    if (access.isUniformAlong(loop))
+      return 4;
+  return 8;
+}
+
 static int chooseVectorLoop(GenericOp op, const Nest &nest, Results results) {
   int64_t best = -1;
   int chosen = -1;
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
     int64_t score = nest.loops[loop].reduction ? 0 : 1;
     for (const Access &access : nest.accesses)
-      score += !access.isScalar && access.strides[loop] == 1 ? 4
-               : !access.isUniformAlong(loop)                ? -4
-                                                             : 0;
+      if (!access.isUniformAlong(loop))
+        score +=
+            access.strides[loop] == 1 ? weightOf(access) : -weightOf(access);
     if (nest.loops[loop].extent < 4 && nest.loops.size() > 1 &&
         !ShapedType::isDynamic(nest.loops[loop].extent))
       score -= 8;

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/cost.h"
+#include "mlir_lowering/optimize/groups.h"
 #include "mlir_lowering/optimize/optimize.h"
 #include "mlir_lowering/rewrite.h"
 
@@ -209,6 +210,18 @@ struct DropSlicedDims : OpRewritePattern<tensor::CollapseShapeOp> {
   }
 };
 
+/// A sum along columns reads what a loop computed as that loop wrote it, so
+/// that it can be part of it: not with its rows merged, as a bias's gradient
+/// is.
+bool isSumOfReshaped(OpOperand *operand) {
+  auto sum = dyn_cast<GenericOp>(operand->getOwner());
+  auto collapse = operand->get().getDefiningOp<tensor::CollapseShapeOp>();
+  return sum && collapse && sum.getNumReductionLoops() != 0 &&
+         collapse.getSrcType().hasStaticShape() &&
+         collapse.getSrc().getDefiningOp<GenericOp>() &&
+         reductionKind(sum) == kind::kColumnReduce;
+}
+
 LogicalResult simplify(func::FuncOp function, bool generalize) {
   MLIRContext *context = function.getContext();
   RewritePatternSet patterns(context);
@@ -221,6 +234,9 @@ LogicalResult simplify(func::FuncOp function, bool generalize) {
   patterns.add<DropSlicedDims, WriteThroughPart>(context);
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   linalg::populateInlineConstantOperandsPatterns(patterns);
+  if (!generalize)
+    linalg::populateFoldReshapeOpsByExpansionPatterns(patterns,
+                                                      isSumOfReshaped);
   GenericOp::getCanonicalizationPatterns(patterns, context);
   for (StringRef name : {"tensor", "arith"})
     context->getOrLoadDialect(name)->getCanonicalizationPatterns(patterns);

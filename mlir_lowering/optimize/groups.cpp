@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "mlir_lowering/optimize/groups.h"
+#include "mlir_lowering/optimize/group_rows.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -129,10 +129,6 @@ constexpr size_t kMostOps = 24;
 /// Groups with more work than this want enough rows for many threads.
 constexpr int64_t kLargeWork = 1 << 20;
 
-/// A producer group as its consumer sees it: for each row of the group, the
-/// consumer's loop dimension that runs along it, or -1.
-using RowsInConsumer = SmallVector<int64_t>;
-
 class Grouper {
 public:
   Grouper(func::FuncOp main, bool join)
@@ -163,13 +159,21 @@ private:
       group.kind = generic.getNumReductionLoops() == 0
                        ? StringRef(kind::kPointwise)
                        : reductionKind(generic);
-    appendFills(group, op, rows);
-    group.ops.push_back(op);
-    group.rows.push_back(rows);
+    append(group, op, rows, SmallVector<int64_t>(rows.size(), 1));
     return group;
   }
 
-  void appendFills(Group &group, Operation *op, ArrayRef<int64_t> rows) {
+  /// Adds an op, behind the fills its reductions start from.
+  void append(Group &group, Operation *op, ArrayRef<int64_t> rows,
+              ArrayRef<int64_t> units) {
+    appendFills(group, op, rows, units);
+    group.ops.push_back(op);
+    group.rows.push_back(llvm::to_vector(rows));
+    group.units.push_back(llvm::to_vector(units));
+  }
+
+  void appendFills(Group &group, Operation *op, ArrayRef<int64_t> rows,
+                   ArrayRef<int64_t> units) {
     auto generic = dyn_cast<GenericOp>(op);
     if (!generic)
       return;
@@ -184,6 +188,7 @@ private:
             *map.getResultPosition(getAffineDimExpr(row, op->getContext())));
       group.ops.push_back(fill);
       group.rows.push_back(fillRows);
+      group.units.push_back(llvm::to_vector(units));
     }
   }
 
@@ -227,6 +232,7 @@ private:
       return false;
     group.ops.push_back(insert);
     group.rows.push_back(group.rows.back());
+    group.units.push_back(group.units.back());
     groupOf[insert] = found->second;
     return true;
   }
@@ -235,11 +241,19 @@ private:
     return isa<tensor::InsertSliceOp>(group.ops.back());
   }
 
+  /// The groups that compute what an op reads; of blocks of rows also those
+  /// that read the same rows.
   SmallVector<unsigned> producersOf(GenericOp op) {
     llvm::SmallSetVector<unsigned, 4> found;
-    for (Value input : op.getDpsInputs())
+    for (Value input : op.getDpsInputs()) {
       if (Operation *def = input.getDefiningOp(); def && groupOf.contains(def))
         found.insert(groupOf[def]);
+      if (!op->hasAttr(attr::kBlocks) || !isLargeInput(input, op))
+        continue;
+      for (Operation *user : input.getUsers())
+        if (auto place = groupOf.find(user); place != groupOf.end())
+          found.insert(place->second);
+    }
     SmallVector<unsigned> sorted(found.begin(), found.end());
     llvm::sort(sorted);
     return sorted;
@@ -249,44 +263,6 @@ private:
     Operation *def = value.getDefiningOp();
     auto found = groupOf.find(def);
     return def && found != groupOf.end() && found->second == group;
-  }
-
-  /// The consumer's dimensions along the group's rows; nothing if it reads the
-  /// group's values other than tile by tile.
-  std::optional<RowsInConsumer> rowsIn(unsigned number, GenericOp consumer) {
-    Group &group = groups[number];
-    RowsInConsumer dims(group.rows.back().size(), -2);
-    for (OpOperand *operand : consumer.getDpsInputOperands()) {
-      Value source = operand->get();
-      while (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>())
-        source = slice.getSource();
-      if (!isMember(source, number))
-        continue;
-      AffineMap read = consumer.getMatchingIndexingMap(operand);
-      if (source != operand->get() || !read.isProjectedPermutation())
-        return std::nullopt;
-      auto writer = cast<GenericOp>(source.getDefiningOp());
-      AffineMap written =
-          writer.getIndexingMapMatchingResult(cast<OpResult>(source));
-      auto member =
-          llvm::find(group.ops, writer.getOperation()) - group.ops.begin();
-      for (auto [j, row] : llvm::enumerate(group.rows[member])) {
-        auto position = written.getResultPosition(
-            getAffineDimExpr(row, consumer.getContext()));
-        int64_t dim = read.getDimPosition(*position);
-        if (dims[j] != -2 && dims[j] != dim)
-          dim = -1;
-        dims[j] = dim;
-      }
-    }
-    bool captures = false;
-    consumer.getRegion().walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands())
-        captures |= isMember(operand, number);
-    });
-    if (captures)
-      return std::nullopt;
-    return dims;
   }
 
   /// Whether the group can run where the consumer stands.
@@ -317,25 +293,34 @@ private:
         if (found == groupOf.end() || !joined.contains(found->second))
           continue;
         Group &group = groups[found->second];
-        auto groupDims = rowsIn(found->second, consumer);
-        auto read = rowsIn(number, cast<GenericOp>(top));
+        auto groupDims = rowsIn(group, consumer);
+        auto read = rowsIn(groups[number], cast<GenericOp>(top));
         if (!read || !groupDims)
           return false;
-        ArrayRef<int64_t> rows =
-            group.rows[llvm::find(group.ops, top) - group.ops.begin()];
-        for (int64_t row : kept)
-          if ((*read)[llvm::find(dims, row) - dims.begin()] !=
-              rows[llvm::find(*groupDims, row) - groupDims->begin()])
+        size_t member = placeIn(group, top);
+        for (int64_t row : kept) {
+          const RowInConsumer &mine = dims[placeOf(dims, row)];
+          const RowInConsumer &inTop = (*read)[placeOf(dims, row)];
+          size_t place = placeOf(*groupDims, row);
+          const RowInConsumer &theirs = (*groupDims)[place];
+          // As many of this group's iterations to one of the other, whether
+          // the reader is asked or the consumer.
+          if (inTop.dim != group.rows[member][place] ||
+              group.units[member][place] * inTop.units * theirs.units *
+                      mine.iterations !=
+                  inTop.iterations * theirs.iterations * mine.units)
             return false;
+        }
       }
     return true;
   }
 
-  static int64_t extentOf(GenericOp op, ArrayRef<int64_t> dims) {
+  static int64_t extentOf(GenericOp op, ArrayRef<int64_t> dims,
+                          ArrayRef<int64_t> units) {
     SmallVector<int64_t> sizes = usualLoopSizes(op);
     int64_t total = 1;
-    for (int64_t dim : dims)
-      total *= sizes[dim];
+    for (auto [dim, unit] : llvm::zip_equal(dims, units))
+      total *= sizes[dim] / unit;
     return total;
   }
 
@@ -349,31 +334,40 @@ private:
         !mayMove(number, consumer, joined) ||
         wouldHoldMuch(group.ops, consumer))
       return std::nullopt;
-    auto dims = rowsIn(number, consumer);
+    auto dims = rowsIn(group, consumer);
     if (!dims)
       return std::nullopt;
     SmallVector<int64_t> kept;
     for (int64_t row : rows)
-      if (llvm::is_contained(*dims, row))
+      if (placeOf(*dims, row) != dims->size())
         kept.push_back(row);
     bool reduces = consumer.getNumReductionLoops() != 0;
+    bool isBlocks = keepsBlocks(consumer, kept);
     bool all = kept.size() == dims->size();
-    if (kept.empty() || (consumerKind == kind::kColumnReduce) ||
+    if (kept.empty() || (consumerKind == kind::kColumnReduce && !isBlocks) ||
         (group.kind == kind::kPointwise && !reduces && !all) ||
         (group.kind == kind::kColumnReduce &&
-         (!all || consumer.getNumLoops() != kept.size())))
+         (!all || (!isBlocks && consumer.getNumLoops() != kept.size()))))
       return std::nullopt;
     if (!readTileByTile(number, *dims, consumer, kept, joined))
       return std::nullopt;
 
     // All that the joined groups keep of one row has to fit on a stack.
-    int64_t count = extentOf(consumer, kept), bytes = rowBytes(consumer, count);
+    SmallVector<const Group *> together{&group};
+    for (unsigned other : joined)
+      together.push_back(&groups[other]);
+    auto units = unitsOf(consumer, kept, together);
+    if (!units)
+      return std::nullopt;
+    int64_t count = extentOf(consumer, kept, units->iterations);
+    int64_t tiles = count * units->block; // a loop goes through a block's rows
+    int64_t bytes = rowBytes(consumer, tiles);
     int64_t work = iterations(consumer);
     size_t ops = group.ops.size();
     auto tally = [&](const Group &g) {
       for (Operation *member : g.ops)
         if (auto generic = dyn_cast<GenericOp>(member)) {
-          bytes += rowBytes(generic, count);
+          bytes += rowBytes(generic, tiles);
           work += iterations(generic) * (1 + pointCost(generic));
         }
     };
@@ -404,22 +398,29 @@ private:
               ArrayRef<int64_t> rows, StringRef consumerKind) {
     Group merged;
     merged.kind = consumerKind;
+    SmallVector<const Group *> all;
+    for (unsigned number : parts)
+      all.push_back(&groups[number]);
+    SmallVector<int64_t> units = unitsOf(consumer, rows, all)->iterations;
     for (unsigned number : parts) {
       Group &part = groups[number];
-      RowsInConsumer dims = *rowsIn(number, consumer);
-      for (auto [op, partRows] : llvm::zip_equal(part.ops, part.rows)) {
-        SmallVector<int64_t> kept;
-        for (int64_t row : rows)
-          kept.push_back(partRows[llvm::find(dims, row) - dims.begin()]);
+      RowsInConsumer dims = *rowsIn(part, consumer);
+      for (auto [op, partRows, partUnits] :
+           llvm::zip_equal(part.ops, part.rows, part.units)) {
+        SmallVector<int64_t> kept, scaled;
+        for (auto [row, unit] : llvm::zip_equal(rows, units)) {
+          size_t place = placeOf(dims, row);
+          kept.push_back(partRows[place]);
+          scaled.push_back(partUnits[place] * dims[place].scaleTo(unit));
+        }
         merged.ops.push_back(op);
         merged.rows.push_back(kept);
+        merged.units.push_back(scaled);
       }
       if (part.kind != kind::kPointwise)
         merged.kind = part.kind;
     }
-    appendFills(merged, consumer, rows);
-    merged.ops.push_back(consumer);
-    merged.rows.push_back(llvm::to_vector(rows));
+    append(merged, consumer, rows, units);
     for (unsigned number : parts)
       groups[number] = Group();
     sortByPosition(merged);
@@ -436,6 +437,7 @@ private:
     for (size_t i : order) {
       sorted.ops.push_back(group.ops[i]);
       sorted.rows.push_back(group.rows[i]);
+      sorted.units.push_back(group.units[i]);
     }
     group = std::move(sorted);
   }

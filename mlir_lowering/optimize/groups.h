@@ -17,6 +17,9 @@ struct Group {
   /// For each op, the loop dimensions that stand for the group's rows: the
   /// i-th row dimension of one op is the i-th of every other.
   llvm::SmallVector<llvm::SmallVector<int64_t>> rows;
+  /// For each of those, how many of the op's iterations are one of the group's:
+  /// all rows of a block, beside the one row of sums that the block gives.
+  llvm::SmallVector<llvm::SmallVector<int64_t>> units;
   llvm::StringRef kind;
 };
 

@@ -83,6 +83,8 @@ LogicalResult optimize(ModuleOp module, const Machine &machine,
   if (failed(fuseElementwise(main, optimizations)))
     return failure();
   joinParts(main);
+  if (optimizations.fuse)
+    mergeSiblings(main);
   splitReductions(main);
   if (failed(outlineKernels(module, optimizations)) ||
       failed(scheduleKernels(module)) ||

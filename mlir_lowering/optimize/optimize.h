@@ -32,6 +32,12 @@ namespace attr {
 inline constexpr llvm::StringLiteral kKind = "ltc.kind"; ///< on a kernel
 /// On an op of a kernel: the loop dimensions that all ops of it share.
 inline constexpr llvm::StringLiteral kRows = "ltc.rows";
+/// On an op of a kernel: for each of those, how many of its iterations are one
+/// of the kernel's.
+inline constexpr llvm::StringLiteral kUnits = "ltc.units";
+/// On a sum of blocks of rows: how many dimensions of a result say of which,
+/// and the loop through the rows of one.
+inline constexpr llvm::StringLiteral kBlocks = "ltc.blocks";
 /// On a kernel: pairs (argument, result) that may be one buffer.
 inline constexpr llvm::StringLiteral kInPlace = "ltc.in_place";
 /// On a kernel: pairs (argument, result) that must be one buffer.
@@ -59,6 +65,8 @@ mlir::LogicalResult fuseElementwise(mlir::func::FuncOp main,
 bool distributeOverParts(mlir::func::FuncOp main);
 /// Makes library calls of concatenations of many parts that are only copied.
 void joinParts(mlir::func::FuncOp main);
+/// Makes one of sums over the same elements of a tensor.
+void mergeSiblings(mlir::func::FuncOp main);
 /// Cuts reductions that are long, and few, into parts that run in parallel.
 void splitReductions(mlir::func::FuncOp main);
 /// Moves every computation on tensors out of @main into kernel functions;

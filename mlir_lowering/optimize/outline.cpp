@@ -237,8 +237,10 @@ void collapsePointwise(Group &group) {
     group.ops.back() = mergeDims(insert, made.getResult(0), merged);
     rewriter.eraseOp(collapsed->results[0].getDefiningOp()); // read by none
   }
-  for (auto &rows : group.rows)
+  for (auto [rows, units] : llvm::zip_equal(group.rows, group.units)) {
     rows = llvm::to_vector(llvm::seq<int64_t>(0, made.getNumLoops()));
+    units.assign(rows.size(), 1);
+  }
 }
 
 /// On a slice: that where it begins is for the caller of a kernel to say.
@@ -403,11 +405,13 @@ private:
     for (Operation *op : along)
       b.clone(*op, map);
     int64_t work = 0;
-    for (auto [op, rows] : llvm::zip_equal(group.ops, group.rows)) {
+    for (auto [op, rows, units] :
+         llvm::zip_equal(group.ops, group.rows, group.units)) {
       Operation *clone = b.clone(*op, map);
       clone->removeAttr("ltc.private");
       if (auto generic = dyn_cast<GenericOp>(op)) {
         clone->setAttr(attr::kRows, b.getDenseI64ArrayAttr(rows));
+        clone->setAttr(attr::kUnits, b.getDenseI64ArrayAttr(units));
         work += iterations(generic) *
                 (pointCost(generic) + generic->getNumOperands());
       } else if (group.kind == kind::kSerial) {

@@ -22,6 +22,8 @@ namespace {
 constexpr int64_t kPointwiseTile = 4096;
 constexpr int64_t kColumnTile = 128;
 constexpr int64_t kWideColumnTile = 512; ///< if there are two and more
+/// Elements of the rows of a block that are taken at a time, of each tensor.
+constexpr int64_t kStepPoints = 2048;
 /// Side of a tile that is read across: its lines stay in the first cache.
 constexpr int64_t kCrossTile = 64;
 
@@ -71,15 +73,14 @@ std::optional<int64_t> crossDim(GenericOp op) {
   return std::nullopt;
 }
 
-SmallVector<int64_t> chooseTiles(GenericOp op, ArrayRef<int64_t> rows,
-                                 StringRef kernelKind) {
-  SmallVector<int64_t> sizes = loopSizes(op);
+SmallVector<int64_t> tileSizes(GenericOp op, ArrayRef<int64_t> rows,
+                               StringRef kernelKind) {
+  SmallVector<int64_t> sizes = rowCounts(op);
   SmallVector<int64_t> tiles(rows.size(), 1);
   MLIRContext *context = op.getContext();
-  int64_t columns =
-      sizeTable(context).hint(sizes[rows.back()]) < 2 * kWideColumnTile
-          ? kColumnTile
-          : kWideColumnTile;
+  int64_t columns = sizeTable(context).hint(sizes.back()) < 2 * kWideColumnTile
+                        ? kColumnTile
+                        : kWideColumnTile;
   int64_t limit = kernelKind == kind::kPointwise      ? kPointwiseTile
                   : kernelKind == kind::kColumnReduce ? columns
                                                       : 1;
@@ -87,17 +88,44 @@ SmallVector<int64_t> chooseTiles(GenericOp op, ArrayRef<int64_t> rows,
   if (cross && llvm::is_contained(rows, *cross)) {
     size_t place = llvm::find(rows, *cross) - rows.begin();
     tiles[place] =
-        std::max<int64_t>(1, tileFor(context, sizes[*cross], kCrossTile));
+        std::max<int64_t>(1, tileFor(context, sizes[place], kCrossTile));
     limit = std::max<int64_t>(kCrossTile, limit / tiles[place]);
   }
   // Rows are in loop order: fill the limit from the innermost outwards.
   for (size_t i = rows.size(); i-- > 0 && limit > 1;) {
     if (cross == rows[i])
       continue;
-    tiles[i] =
-        std::max<int64_t>(1, tileFor(context, sizes[rows[i]], limit, i == 0));
-    int64_t usual = sizeTable(context).hint(sizes[rows[i]]);
+    tiles[i] = std::max<int64_t>(1, tileFor(context, sizes[i], limit, i == 0));
+    int64_t usual = sizeTable(context).hint(sizes[i]);
     limit /= std::clamp<int64_t>(usual, 1, tiles[i]);
+  }
+  return tiles;
+}
+
+/// Rows of a block to take at a time.
+int64_t blockStep(ArrayRef<GenericOp> ops, ArrayRef<int64_t> tiles,
+                  int64_t rows) {
+  int64_t most = 1; // elements of a row
+  for (GenericOp op : ops) {
+    int64_t points = iterations(op);
+    for (auto [count, tile] : llvm::zip_equal(rowCounts(op), tiles))
+      points = points * tile / sizeTable(op.getContext()).hint(count);
+    most = std::max(most, points / rows);
+  }
+  int64_t step = std::clamp<int64_t>(kStepPoints / most, 1, rows);
+  while (rows % step != 0)
+    --step;
+  return step;
+}
+
+RowTiles chooseTiles(ArrayRef<GenericOp> ops, StringRef kernelKind) {
+  GenericOp last = ops.back();
+  auto rows = last->getAttrOfType<DenseI64ArrayAttr>(attr::kRows).asArrayRef();
+  RowTiles tiles{tileSizes(last, rows, kernelKind)};
+  if (auto block = blockOf(ops)) {
+    auto [row, size] = *block;
+    tiles.sizes[row] = 1;
+    tiles.blockStep = blockStep(ops, tiles.sizes, size);
   }
   return tiles;
 }
@@ -110,9 +138,7 @@ LogicalResult schedule(func::FuncOp kernel) {
   for (auto op : kernel.getOps<GenericOp>())
     if (op->hasAttr(attr::kRows))
       ops.push_back(op);
-  GenericOp last = ops.back();
-  auto rows = last->getAttrOfType<DenseI64ArrayAttr>(attr::kRows).asArrayRef();
-  return tileRows(kernel, ops, chooseTiles(last, rows, kernelKind));
+  return tileRows(kernel, ops, chooseTiles(ops, kernelKind));
 }
 
 } // namespace

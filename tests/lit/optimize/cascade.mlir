@@ -22,7 +22,7 @@
 // CHECK-NOT:     scf.for
 #id = affine_map<(i, j) -> (i, j)>
 #column = affine_map<(i, j) -> (j)>
-func.func @main(%x: tensor<2048x16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
+func.func @main(%x: tensor<2048x16xf32>, %y: tensor<2048x16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
   %zero = arith.constant 0.0 : f32
   %low = arith.constant 0xFF800000 : f32
   %e = tensor.empty() : tensor<16xf32>
@@ -35,7 +35,7 @@ func.func @main(%x: tensor<2048x16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
   } -> tensor<16xf32>
   %g = linalg.fill ins(%low : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
   %m = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]}
-      ins(%x : tensor<2048x16xf32>) outs(%g : tensor<16xf32>) {
+      ins(%y : tensor<2048x16xf32>) outs(%g : tensor<16xf32>) {
   ^bb0(%a: f32, %o: f32):
     %r = arith.maximumf %o, %a : f32
     linalg.yield %r : f32

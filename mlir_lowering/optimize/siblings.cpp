@@ -32,7 +32,7 @@ constexpr size_t kMostResults = 4; ///< sums that registers hold, side by side
 
 bool mayHaveSibling(GenericOp op) {
   return op.getNumReductionLoops() != 0 && !op.hasIndexSemantics() &&
-         op->getNumResults() < kMostResults && largestInput(op) &&
+         largestInput(op) &&
          !llvm::is_contained(loopSizes(op), ShapedType::kDynamic);
 }
 
@@ -71,6 +71,7 @@ public:
   bool match() {
     return first.getIteratorTypesArray() == second.getIteratorTypesArray() &&
            loopSizes(first) == loopSizes(second) &&
+           first->getNumResults() + second->getNumResults() <= kMostResults &&
            pointCost(first) + pointCost(second) <= kMostCost &&
            first.getMatchingIndexingMap(largestInput(first)) ==
                second.getMatchingIndexingMap(largestInput(second)) &&

@@ -79,7 +79,7 @@ bool isMember(Value value, const Group &group) {
 
 /// Notes how a consumer's indices of a tensor run along a member's.
 void meet(RowsInConsumer &rows, const Group &group, size_t member,
-                 AffineMap ours, AffineMap theirs, GenericOp consumer) {
+          AffineMap ours, AffineMap theirs, GenericOp consumer) {
   for (auto [j, row] : llvm::enumerate(rows)) {
     auto position = ours.getResultPosition(
         getAffineDimExpr(group.rows[member][j], consumer.getContext()));

@@ -62,8 +62,9 @@ void makeKnownAt(Value value, Operation *place) {
   def->moveBefore(place);
 }
 
-/// Two ops with one largest input as one op: where the first stands, if all that the second reads is
-/// known there, or else where the second does, if nobody wants results before.
+/// Two ops with one largest input as one op: where the first stands, if all
+/// that the second reads is known there, or else where the second does, if
+/// nobody wants results before.
 class Siblings {
 public:
   Siblings(GenericOp first, GenericOp second) : first(first), second(second) {}
@@ -130,8 +131,8 @@ private:
         first.getIteratorTypesArray(),
         [&](OpBuilder &nested, Location loc, ValueRange arguments) {
           ValueRange sums = arguments.drop_front(inputs.size());
-          SmallVector<Value> own = llvm::to_vector(
-              arguments.take_front(first.getNumDpsInputs()));
+          SmallVector<Value> own =
+              llvm::to_vector(arguments.take_front(first.getNumDpsInputs()));
           llvm::append_range(own, sums.take_front(first.getNumDpsInits()));
           SmallVector<Value> results = clone(nested, first, own);
           own.clear();

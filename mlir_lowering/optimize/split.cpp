@@ -78,10 +78,10 @@ Operation *Splitter::firstReader() {
 
 /// The op's own body, for other loops.
 GenericOp Splitter::withLoops(ArrayRef<Value> inputs, ArrayRef<Value> inits,
-                    ArrayRef<AffineMap> maps,
-                    ArrayRef<utils::IteratorType> iterators) {
-  auto made = GenericOp::create(b, TypeRange(ValueRange(inits)), inputs,
-                                inits, maps, iterators);
+                              ArrayRef<AffineMap> maps,
+                              ArrayRef<utils::IteratorType> iterators) {
+  auto made = GenericOp::create(b, TypeRange(ValueRange(inits)), inputs, inits,
+                                maps, iterators);
   IRMapping mapping;
   op.getRegion().cloneInto(&made.getRegion(), mapping);
   return made;
@@ -201,7 +201,8 @@ SmallVector<Value> Splitter::makeParts() {
 }
 
 /// An operand that nobody reads and that says how long a part is.
-void Splitter::addLength(SmallVector<Value> &inputs, SmallVector<AffineMap> &maps) {
+void Splitter::addLength(SmallVector<Value> &inputs,
+                         SmallVector<AffineMap> &maps) {
   inputs.push_back(tensor::EmptyOp::create(b, {split.length}, b.getI8Type()));
   maps.push_back(AffineMap::get(op.getNumLoops() + 1, 0, beside(split.dim),
                                 b.getContext()));

@@ -60,9 +60,9 @@ def check(program, shape, dtype=torch.float32):
     eager, lazy = (run(program, tensors, device) for device in ("cpu", "lazy"))
     # In float64 eager is what both are compared with.
     least = torch.finfo(dtype).eps * 8
-    for e, l, x in zip(eager, lazy, exact, strict=True):
-        norm = x.norm() + 1e-30
-        wrong = [((t.double() - x).norm() / norm).item() for t in (e, l)]
+    for *found, right in zip(eager, lazy, exact, strict=True):
+        norm = right.norm() + 1e-30
+        wrong = [((t.double() - right).norm() / norm).item() for t in found]
         assert wrong[1] <= max(2 * wrong[0], least), wrong
 
 

@@ -50,9 +50,9 @@ std::optional<Split> chooseBlocks(GenericOp op) {
   int64_t rows = 1;
   for (unsigned dim : dims)
     rows *= usual[dim];
-  if (iterations(op) / rows > kLongestRow)
+  if (rows < kEnoughParts * kFewestRows || iterations(op) / rows > kLongestRow)
     return std::nullopt;
-  int64_t wanted = std::clamp(rows / kEnoughParts, kFewestRows, kBlockRows);
+  int64_t wanted = std::min(rows / kEnoughParts, kBlockRows);
   int64_t inside = 1; // rows of the loops within the one that is cut
   while (!dims.empty() && !isSymbolic(sizes[dims.back()]) &&
          inside * usual[dims.back()] <= wanted)

@@ -268,7 +268,7 @@ Status AtenKernel::run(Views operands, Views results) {
   }
   try {
     CleanThreadState clean;
-    if (!direct)
+    if (!direct && !plan.hasOwnLoops)
       prepareForAten();
     call(operands, results);
   } catch (...) {

@@ -268,6 +268,7 @@ Result<CallPlan> planCall(const Graph &call) {
 
   CallPlan plan{.op = *op, .out = nativeOut(*op), .name = node.op};
   plan.needsDense = looksAtStrides(op->schema());
+  plan.hasOwnLoops = op->schema().name().starts_with("ltc::");
   plan.operands = call.inputs.size();
   plan.results = node.results.size();
   if (Status status = Planner(call, plan).run(); !status)

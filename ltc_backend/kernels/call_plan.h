@@ -55,6 +55,9 @@ struct CallPlan {
   /// The operator looks at strides or storage (as_strided, views), where a
   /// graph only knows dense row-major values.
   bool needsDense = false;
+  /// A kernel of ours, whose loops are parallelFor()'s: the calling thread's
+  /// region may stay open.
+  bool hasOwnLoops = false;
   std::string name; ///< "aten::add.Tensor"
   size_t operands = 0, results = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "../parallel.h"
 #include "patch_convolution.h"
+#include "patch_weight_grad.h"
 #include "winograd.h"
 
 #include <ATen/ops/convolution_backward.h>
@@ -44,10 +45,8 @@ struct Geometry {
            winogradPays(which, input.sizes(), weight.sizes(), padding[0]);
   }
 
-  /// Where there is one that patchConvolution() is the faster way for.
-  std::optional<Window> window(const at::Tensor &input,
-                               const at::Tensor &weight,
-                               const at::Tensor &output) const {
+  /// Nothing if there is none for Patches.
+  std::optional<Window> window(const at::Tensor &weight) const {
     size_t dims = weight.dim() - 2;
     if (!isDirect || dims < 1 || dims > 2 || stride.size() != dims ||
         padding.size() != dims || dilation.size() != dims)
@@ -55,11 +54,8 @@ struct Geometry {
     auto pair = [&](at::IntArrayRef list, int64_t absent) {
       return std::array{dims == 2 ? list[0] : absent, list.back()};
     };
-    Window window{pair(weight.sizes().slice(2), 1), pair(stride, 1),
+    return Window{pair(weight.sizes().slice(2), 1), pair(stride, 1),
                   pair(padding, 0), pair(dilation, 1)};
-    if (!patchesPay(input.sizes(), weight.sizes(), output.sizes(), window))
-      return std::nullopt;
-    return window;
   }
 
   const std::vector<int64_t> stride, padding, dilation;
@@ -78,44 +74,79 @@ bool tryConvolution(const Stack &a, c10::ArrayRef<at::Tensor> results,
   if (winograd && geometry.pays(Winograd::Convolution, input, weight))
     return winogradConvolution(input, weight, bias, geometry.padding[0],
                                results[0]);
-  auto window =
-      im2col ? geometry.window(input, weight, results[0]) : std::nullopt;
-  return window && patchConvolution(input, weight, bias, *window, results[0]);
+  auto window = im2col ? geometry.window(weight) : std::nullopt;
+  return window &&
+         patchesPay(input.sizes(), weight.sizes(), results[0].sizes(),
+                    *window) &&
+         patchConvolution(input, weight, bias, *window, results[0]);
 }
 
+/// Of `grad`, which has an element for each kernel at each place.
+void biasGrad(const at::Tensor &grad, at::Tensor gradBias) {
+  c10::DimVector others{0};
+  for (int64_t d = 2; d < grad.dim(); ++d)
+    others.push_back(d);
+  at::sum_out(gradBias, grad, others);
+}
+
+/// Who computes a gradient.
+enum class Way { None, Aten, Winograd, Patches };
+
+template <bool winograd, bool im2col>
 bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
                             const at::Generator &) {
   const at::Tensor &grad = a[0].toTensor(), &input = a[1].toTensor(),
                    &weight = a[2].toTensor();
   Geometry geometry(a, 4);
   std::vector<bool> wanted = a[10].toBoolList().vec();
-  bool ofInput = wanted[0] && geometry.pays(Winograd::InputGrad, input, weight);
-  bool ofWeight =
-      wanted[1] && geometry.pays(Winograd::WeightGrad, input, weight);
-  if ((!ofInput && !ofWeight) || !areDense({grad, input, weight}) ||
-      !areDense(results))
+  auto window = im2col ? geometry.window(weight) : std::nullopt;
+  auto way = [&](bool isWanted, Winograd which, bool patchesPay) {
+    if (!isWanted)
+      return Way::None;
+    if (winograd && geometry.pays(which, input, weight))
+      return Way::Winograd;
+    return patchesPay ? Way::Patches : Way::Aten;
+  };
+  Way ofInput = way(wanted[0], Winograd::InputGrad,
+                    window && window->isPointwise() &&
+                        pointwisePays(grad.sizes(), weight.size(1)));
+  Way ofWeight =
+      way(wanted[1], Winograd::WeightGrad,
+          window && patchWeightGradPays(input.sizes(), weight.sizes(),
+                                        grad.sizes(), *window));
+  auto isOurs = [](Way way) {
+    return way == Way::Winograd || way == Way::Patches;
+  };
+  if ((!isOurs(ofInput) && !isOurs(ofWeight)) ||
+      !areDense({grad, input, weight}) || !areDense(results))
     return false;
 
   size_t next = 0;
   at::Tensor gradInput = wanted[0] ? results[next++] : at::Tensor(),
              gradWeight = wanted[1] ? results[next++] : at::Tensor();
   int64_t padding = geometry.padding[0];
-  if (ofInput && !winogradInputGrad(grad, weight, padding, gradInput))
+  if (ofInput == Way::Winograd &&
+      !winogradInputGrad(grad, weight, padding, gradInput))
     return false;
-  if (ofWeight && !winogradWeightGrad(grad, input, padding, gradWeight))
+  if (ofInput == Way::Patches)
+    pointwiseInputGrad(grad, weight, gradInput);
+  if (ofWeight == Way::Winograd &&
+      !winogradWeightGrad(grad, input, padding, gradWeight))
+    return false;
+  if (ofWeight == Way::Patches &&
+      !patchWeightGrad(grad, input, *window, gradWeight))
     return false;
   prepareForAten();
-  if (wanted[2]) {
-    at::Tensor gradBias = results[next];
-    at::sum_out(gradBias, grad, {0, 2, 3});
-  }
-  std::array<bool, 3> left = {wanted[0] && !ofInput, wanted[1] && !ofWeight,
+  if (wanted[2])
+    biasGrad(grad, results[next]);
+  std::array<bool, 3> left = {ofInput == Way::Aten, ofWeight == Way::Aten,
                               false};
   if (!left[0] && !left[1])
     return true;
   auto [leftInput, leftWeight, none] = at::convolution_backward(
-      grad, input, weight, std::nullopt, {1, 1}, {padding, padding}, {1, 1},
-      /*transposed=*/false, {0, 0}, /*groups=*/1, left);
+      grad, input, weight, std::nullopt, geometry.stride, geometry.padding,
+      geometry.dilation, /*transposed=*/false,
+      std::vector<int64_t>(geometry.stride.size()), /*groups=*/1, left);
   if (left[0])
     gradInput.copy_(leftInput);
   if (left[1])
@@ -133,7 +164,10 @@ DirectCall convolutionCall(const Optimizations &allowed) {
 }
 
 DirectCall convolutionBackwardCall(const Optimizations &allowed) {
-  return allowed.winograd ? tryConvolutionBackward : nullptr;
+  if (allowed.winograd)
+    return allowed.im2col ? tryConvolutionBackward<true, true>
+                          : tryConvolutionBackward<true, false>;
+  return allowed.im2col ? tryConvolutionBackward<false, true> : nullptr;
 }
 
 } // namespace ltc::backend

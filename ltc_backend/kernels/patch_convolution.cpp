@@ -5,11 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order of the loops, from the outside, as in gemm.cpp:
-//
-//   a pass: some panels of kPanelCols places, and kPassDepth of the patches'
-//   values, which are read
-//   a block: kBlockRows kernels, of the weight, times all panels of the pass
+// A panel is the patches of kPanelCols places, of which kPassDepth values are
+// read at a time, and multiplied by a block of kBlockRows kernels after the
+// other. One thread does that, in whose caches all of it stays, unless there
+// are few panels: then threads share the reading, and after that the blocks.
 //
 // A panel has places of one image, and its sums stand in the output, unless
 // images are smaller than a panel: then they stand beside the patches.
@@ -33,8 +32,10 @@ namespace {
 constexpr int64_t kBlockRows = 64, kPassDepth = 1024;
 /// Of a panel, what one kernel call takes.
 constexpr int64_t kDepth = 256;
-/// Of all patches of a pass and the sums beside them.
-constexpr int64_t kPassFloats = int64_t(1) << 21;
+/// Of which a panel has sums beside its patches.
+constexpr int64_t kMostKernels = 4096;
+/// Of panels whose reading is shared.
+constexpr int64_t kMostShared = int64_t(1) << 21;
 
 using Vector = WideVector;
 
@@ -55,24 +56,23 @@ LTC_AVX512 void addTo(float *row, int64_t count, float by, Vector &check) {
 
 class Convolution {
 public:
+  /// `weight`: kernel after kernel.
   Convolution(const WindowedImages &images, const float *weight,
               int64_t kernels, const float *bias, float *output)
       : images(images), weight(weight), bias(bias), output(output),
-        kernels(kernels), depth(images.depth()), plane(images.placesOfImage()),
-        together(plane < kPanelCols) {}
+        kernels(kernels), depth(images.depth()),
+        deep(at::ceil_div(depth, at::ceil_div(depth, kPassDepth))),
+        plane(images.placesOfImage()), together(plane < kPanelCols),
+        isPointwise(images.window.isPointwise()),
+        seesZeros(std::ranges::max(images.window.padding) > 0) {}
 
   bool run() {
-    int64_t deep = at::ceil_div(depth, at::ceil_div(depth, kPassDepth));
-    int64_t floats = kPanelCols * (deep + (together ? kernels : 0));
-    int64_t count = panelCount();
-    int64_t most = std::max<int64_t>(1, kPassFloats / floats);
-    int64_t step = at::ceil_div(count, at::ceil_div(count, most));
-    static thread_local Scratch scratch;
-    patches = scratch.reserve(step * floats);
-    sums = patches + step * kPanelCols * deep;
-    for (int64_t i = 0; i < count; i += step)
-      for (int64_t k = 0; k < depth; k += deep)
-        pass({i, std::min(count, i + step)}, {k, std::min(depth, k + deep)});
+    constexpr int64_t kPanelsPerThread = 8;
+    if (panelCount() >= kPanelsPerThread * loopThreads() ||
+        panelCount() * floatsOfPanel() > kMostShared)
+      runByPanels();
+    else
+      runByPasses();
     return isFinite;
   }
 
@@ -91,61 +91,109 @@ private:
     int64_t begin = first + panel % panelsOfImage() * kPanelCols;
     return {begin, std::min(first + plane, begin + kPanelCols)};
   }
+  /// The next of them from `begin` on.
+  Span pieceAt(int64_t begin) const {
+    return {begin, std::min(depth, begin + deep)};
+  }
+  Span blockAt(int64_t number) const {
+    return {number * kBlockRows, std::min(kernels, (number + 1) * kBlockRows)};
+  }
+  int64_t blocks() const { return at::ceil_div(kernels, kBlockRows); }
+  int64_t floatsOfPanel() const { return kPanelCols * deep + floatsOfSums(); }
+  int64_t floatsOfSums() const { return together ? kernels * kPanelCols : 0; }
 
-  void pass(Span panels, Span deep) {
+  /// Each panel on one thread, in whose caches it stays.
+  void runByPanels() {
+    forRanges(panelCount(), [this](int64_t begin, int64_t end) {
+      static thread_local Scratch scratch;
+      float *patches = scratch.reserve(floatsOfPanel());
+      float *sums = patches + kPanelCols * deep;
+      for (int64_t panel = begin; panel < end; ++panel)
+        for (int64_t k = 0; k < depth; k += deep) {
+          read(placesOf(panel), pieceAt(k), patches);
+          for (int64_t block = 0; block < blocks(); ++block)
+            multiply(blockAt(block), placesOf(panel), pieceAt(k), patches,
+                     sums);
+        }
+    });
+  }
+
+  /// Few panels, whose reading is shared, and then the kernels.
+  void runByPasses() {
+    static thread_local Scratch scratch;
+    int64_t count = panelCount();
+    float *patches = scratch.reserve(count * floatsOfPanel());
+    float *sums = patches + count * kPanelCols * deep;
+    for (int64_t k = 0; k < depth; k += deep)
+      pass(pieceAt(k), patches, sums);
+  }
+
+  void pass(Span piece, float *patches, float *sums) {
     constexpr int64_t kChunk = 64; // values of a patch
-    int64_t chunks = at::ceil_div(deep.size(), kChunk);
-    forRanges(panels.size() * chunks, [&](int64_t begin, int64_t end) {
+    int64_t chunks = at::ceil_div(piece.size(), kChunk), count = panelCount();
+    forRanges(count * chunks, [=, this](int64_t begin, int64_t end) {
       for (int64_t i = begin, next; i < end; i = next) {
         int64_t panel = i / chunks, first = panel * chunks;
         next = std::min(end, first + chunks);
         int64_t from = (i - first) * kChunk,
-                to = std::min(deep.size(), (next - first) * kChunk);
-        Patches(images, placesOf(panels.begin + panel))
-            .read({deep.begin + from, deep.begin + to},
-                  patches + (panel * deep.size() + from) * kPanelCols);
+                to = std::min(piece.size(), (next - first) * kChunk);
+        read(placesOf(panel), {piece.begin + from, piece.begin + to},
+             patches + (panel * piece.size() + from) * kPanelCols);
       }
     });
-    int64_t blocks = at::ceil_div(kernels, kBlockRows);
-    forRanges(blocks * panels.size(), [&](int64_t begin, int64_t end) {
+    forRanges(blocks() * count, [=, this](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        int64_t row = i / panels.size() * kBlockRows, panel = i % panels.size();
-        multiply({row, std::min(kernels, row + kBlockRows)}, panel,
-                 placesOf(panels.begin + panel), deep);
+        int64_t panel = i % count;
+        multiply(blockAt(i / count), placesOf(panel), piece,
+                 patches + panel * piece.size() * kPanelCols,
+                 sums + panel * floatsOfSums());
       }
     });
   }
 
-  void multiply(Span rows, int64_t panel, Span places, Span deep) {
+  void read(Span places, Span piece, float *to) const {
+    if (!isPointwise || together)
+      return Patches(images, places).read(piece, to);
+    int64_t image = places.begin / plane, place = places.begin % plane;
+    pack({images.data + (image * depth + piece.begin) * plane + place,
+          piece.size(), places.size(), plane, 1},
+         to, kPanelCols);
+  }
+
+  /// Kernels `rows` times the patches of a panel, of which `sums` is for all
+  /// kernels.
+  void multiply(Span rows, Span places, Span piece, const float *patches,
+                float *sums) {
     Rows<float> to =
-        together
-            ? Rows<float>{sums + (panel * kernels + rows.begin) * kPanelCols,
-                          kPanelCols}
-            : Rows<float>{placeOf(rows.begin, places.begin), plane};
+        together ? Rows<float>{sums + rows.begin * kPanelCols, kPanelCols}
+                 : Rows<float>{placeOf(rows.begin, places.begin), plane};
     // Beside the patches there is room for whole vectors.
     int64_t cols =
         together ? at::round_up(places.size(), kLineFloats) : places.size();
-    const float *from = patches + panel * deep.size() * kPanelCols;
-    for (int64_t k = 0; k < deep.size(); k += kDepth)
+    for (int64_t k = 0; k < piece.size(); k += kDepth)
       multiplyBlock(
           {.rows = rows.size(),
            .cols = cols,
-           .depth = std::min(kDepth, deep.size() - k),
-           .a = {weight + rows.begin * depth + deep.begin + k, depth, 1},
-           .b = from + k * kPanelCols,
-           .accumulate = deep.begin + k != 0,
+           .depth = std::min(kDepth, piece.size() - k),
+           .a = {weight + rows.begin * depth + piece.begin + k, depth, 1},
+           .b = patches + k * kPanelCols,
+           .accumulate = piece.begin + k != 0,
            .c = to,
            .prefetch = {}});
-    if (deep.end == depth)
+    if (piece.end == depth)
       finish(rows, places, to);
   }
 
   /// Adds the bias, and moves sums to where they belong.
   void finish(Span rows, Span places, Rows<float> sum) {
+    bool adds = bias || seesZeros;
+    if (!adds && !together)
+      return;
     Vector check = {};
     for (int64_t row = rows.begin; row < rows.end; ++row) {
       float *from = sum.row(row - rows.begin);
-      addTo(from, places.size(), bias ? bias[row] : 0, check);
+      if (adds)
+        addTo(from, places.size(), bias ? bias[row] : 0, check);
       for (int64_t p = places.begin, next; together && p < places.end;
            p = next) {
         next = std::min(places.end, (p / plane + 1) * plane);
@@ -153,7 +201,7 @@ private:
                     (next - p) * sizeof(float));
       }
     }
-    if (!areFinite(check))
+    if (seesZeros && !areFinite(check))
       isFinite = false;
   }
 
@@ -165,16 +213,13 @@ private:
   const float *weight, *bias;
   float *output;
   const int64_t kernels, depth;
+  const int64_t deep;  ///< values of a patch in a pass
   const int64_t plane; ///< of the output
   const bool together; ///< images are smaller than a panel
-  float *patches = nullptr, *sums = nullptr;
+  const bool isPointwise;
+  const bool seesZeros; ///< around the images
   std::atomic<bool> isFinite = true;
 };
-
-/// Height and width, the first of which may be absent.
-std::array<int64_t, 2> planeOf(at::IntArrayRef sizes) {
-  return {sizes.size() == 4 ? sizes[2] : 1, sizes.back()};
-}
 
 } // namespace
 
@@ -182,28 +227,50 @@ bool patchesPay(at::IntArrayRef input, at::IntArrayRef weight,
                 at::IntArrayRef output, const Window &window) {
   // Of fewer kernels the patches are what takes the time; of more places
   // oneDNN's order of the weight has paid for itself.
-  constexpr int64_t kFewest = 32, kMost = 4096, kMostPlaces = 1024;
-  int64_t count = c10::multiply_integers(input);
-  return hasWideVectors() && count > 0 && weight[0] >= kFewest &&
-         weight[0] <= kMost &&
-         c10::multiply_integers(output) <= kMostPlaces * weight[0] &&
-         std::ranges::max(window.size) <= Patches::kMostLines;
+  constexpr int64_t kFewest = 32, kFewestOfPoints = 8, kMostPlaces = 1024;
+  int64_t kernels = weight[0], count = c10::multiply_integers(output);
+  if (!hasWideVectors() || count == 0 || kernels > kMostKernels ||
+      std::ranges::max(window.size) > Patches::kMostLines)
+    return false;
+  if (isMapped(input) || isMapped(output))
+    return true;
+  if (window.size == std::array<int64_t, 2>{1, 1})
+    return kernels >= kFewestOfPoints;
+  return kernels >= kFewest && count <= kMostPlaces * kernels;
 }
 
 bool patchConvolution(const Tensor &input, const Tensor &weight,
                       const Tensor &bias, const Window &window,
                       const Tensor &output) {
-  auto [height, width] = planeOf(input.sizes());
-  WindowedImages images{input.const_data_ptr<float>(),
-                        input.size(0),
-                        input.size(1),
-                        height,
-                        width,
-                        window,
-                        planeOf(output.sizes())};
+  auto images = WindowedImages::of(input, window, output);
   return Convolution(images, weight.const_data_ptr<float>(), weight.size(0),
                      bias.defined() ? bias.const_data_ptr<float>() : nullptr,
                      output.mutable_data_ptr<float>())
+      .run();
+}
+
+bool pointwisePays(at::IntArrayRef grad, int64_t channels) {
+  constexpr int64_t kFewest = 8;
+  return hasWideVectors() && c10::multiply_integers(grad) > 0 &&
+         channels >= kFewest && channels <= kMostKernels;
+}
+
+void pointwiseInputGrad(const Tensor &grad, const Tensor &weight,
+                        const Tensor &gradInput) {
+  int64_t kernels = weight.size(0), channels = weight.size(1);
+  auto images = WindowedImages::of(grad, {}, gradInput);
+  std::vector<float> turned(kernels * channels);
+  MatrixView from{weight.const_data_ptr<float>(), channels, kernels, 1,
+                  channels};
+  forRanges(at::ceil_div(channels, kBlockRows),
+            [&](int64_t begin, int64_t end) {
+              int64_t row = begin * kBlockRows;
+              int64_t rows = std::min(channels, end * kBlockRows) - row;
+              pack(from.block(row, 0, rows, kernels),
+                   turned.data() + row * kernels, kernels);
+            });
+  Convolution(images, turned.data(), channels, nullptr,
+              gradInput.mutable_data_ptr<float>())
       .run();
 }
 

@@ -36,4 +36,14 @@ LTC_API bool patchConvolution(const at::Tensor &input, const at::Tensor &weight,
                               const at::Tensor &bias, const Window &window,
                               const at::Tensor &output);
 
+/// Whether pointwiseInputGrad() is faster than oneDNN's on this processor, of
+/// so many `channels`.
+LTC_API bool pointwisePays(at::IntArrayRef grad, int64_t channels);
+
+/// The gradient of images by a weight (K, C, 1, 1) in a window that moves by
+/// one, from that of the output. All else as above; zeros there are none.
+LTC_API void pointwiseInputGrad(const at::Tensor &grad,
+                                const at::Tensor &weight,
+                                const at::Tensor &gradInput);
+
 } // namespace ltc::backend

@@ -32,6 +32,28 @@ uint16_t bits(int64_t begin, int64_t end) {
 
 } // namespace
 
+bool isMapped(at::IntArrayRef sizes) {
+  constexpr int64_t kThreshold = int64_t(32) << 20;
+  return c10::multiply_integers(sizes) * int64_t(sizeof(float)) > kThreshold;
+}
+
+/// Height and width, the first of which may be absent.
+static std::array<int64_t, 2> planeOf(at::IntArrayRef sizes) {
+  return {sizes.size() == 4 ? sizes[2] : 1, sizes.back()};
+}
+
+WindowedImages WindowedImages::of(const at::Tensor &input, const Window &window,
+                                  const at::Tensor &output) {
+  auto [height, width] = planeOf(input.sizes());
+  return {input.const_data_ptr<float>(),
+          input.size(0),
+          input.size(1),
+          height,
+          width,
+          window,
+          planeOf(output.sizes())};
+}
+
 Patches::Patches(const WindowedImages &of, Span some)
     : of(of), used(at::ceil_div(some.size(), kLineFloats)),
       apart(of.window.stride[1] == 2 ? 2 : 1) {

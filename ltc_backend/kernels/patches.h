@@ -8,14 +8,29 @@
 
 #include "pack.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <array>
 
 namespace ltc::backend {
 
 /// How a kernel's window moves over images, by dimension.
 struct Window {
-  std::array<int64_t, 2> size, stride, padding, dilation;
+  std::array<int64_t, 2> size{1, 1}, stride{1, 1}, padding{0, 0},
+      dilation{1, 1};
+
+  /// Whether it sees each place of an image once, and no other.
+  bool isPointwise() const {
+    constexpr std::array<int64_t, 2> one{1, 1}, none{0, 0};
+    return size == one && stride == one && padding == none;
+  }
 };
+
+/// Whether glibc's malloc maps a float32 tensor of these sizes anew each time,
+/// since its threshold for that grows to 32 MiB and no further. oneDNN's
+/// kernels copy a tensor to an order of their own; where the system has to
+/// clear pages for the copy, that takes longer than the sums.
+LTC_API bool isMapped(at::IntArrayRef sizes);
 
 /// A convolution's images (images, channels, height, width), around which are
 /// zeros, and its output's places (places[0], places[1]) in each.
@@ -24,6 +39,11 @@ struct WindowedImages {
   int64_t images, channels, height, width;
   Window window;
   std::array<int64_t, 2> places;
+
+  /// Of `input` (N, C, H, W) and a float32 tensor (N, K, Y, X) of the places;
+  /// the dimensions of H and Y may be absent.
+  static WindowedImages of(const at::Tensor &input, const Window &window,
+                           const at::Tensor &output);
 
   int64_t plane() const { return height * width; }
   int64_t placesOfImage() const { return places[0] * places[1]; }

@@ -45,5 +45,16 @@ LTC_AVX512 inline bool areFinite(const WideVector &check) {
     sum += check[i];
   return sum == 0;
 }
+LTC_AVX512 inline bool areFinite(const float *values, int64_t count) {
+  WideVector check = {};
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    WideVector some = *reinterpret_cast<const WideInMemory *>(values + i);
+    noteFinite(some, check);
+  }
+  for (; i < count; ++i)
+    check[0] += values[i] - values[i];
+  return areFinite(check);
+}
 
 } // namespace ltc::backend

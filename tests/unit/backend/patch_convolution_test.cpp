@@ -36,9 +36,9 @@ struct Case {
   Window window; ///< without its size
 };
 
-// Images that are larger than a panel, or smaller, or both in turn; one pass or
-// several of places and of depth; kernels that fill blocks or not; windows
-// that see outside of the image only.
+// Images that are larger than a panel, or smaller; few panels or many; one pass
+// or several of depth; kernels that fill blocks or not; windows that see
+// outside of the image only.
 const std::vector<Case> kCases = {
     {{1, 1, 1, 1}, {1, 1, 1, 1}, {{}, {1, 1}, {0, 0}, {1, 1}}},
     {{3, 5, 7, 6}, {9, 5, 3, 3}, {{}, {1, 1}, {1, 1}, {1, 1}}},
@@ -48,6 +48,9 @@ const std::vector<Case> kCases = {
     {{2, 16, 12, 14}, {32, 16, 3, 3}, {{}, {1, 2}, {4, 2}, {2, 3}}},
     {{1, 300, 8, 8}, {20, 300, 1, 1}, {{}, {1, 1}, {0, 0}, {1, 1}}},
     {{2, 3, 64, 96}, {40, 3, 16, 32}, {{}, {16, 32}, {0, 0}, {1, 1}}},
+    {{3, 70, 20, 33}, {130, 70, 1, 1}, {{}, {1, 1}, {0, 0}, {1, 1}}},
+    {{200, 40, 2, 5}, {70, 40, 1, 1}, {{}, {1, 1}, {0, 0}, {1, 1}}},
+    {{2, 40, 21, 33}, {70, 40, 1, 1}, {{}, {2, 2}, {0, 0}, {1, 1}}},
     {{1, 2, 4, 4}, {3, 2, 1, 1}, {{}, {1, 1}, {3, 5}, {1, 1}}},
     {{700, 130, 3, 3}, {16, 130, 2, 2}, {{}, {1, 1}, {0, 0}, {1, 1}}},
     {{1, 150, 60, 90}, {33, 150, 3, 3}, {{}, {1, 1}, {1, 1}, {1, 1}}}};
@@ -61,6 +64,24 @@ TEST_F(PatchConvolution, IsTheConvolution) {
                              bias.to(at::kDouble), window);
     Guarded found(wanted.sizes());
     EXPECT_TRUE(patchConvolution(input, weight, bias, window, found.inside));
+    EXPECT_TRUE(found.isUntouched());
+    at::Tensor error = (found.inside.to(at::kDouble) - wanted).abs().max();
+    EXPECT_LE(error.item<double>(), 1e-6 * wanted.abs().max().item<double>())
+        << sizes << " by " << kernels;
+  }
+}
+
+TEST_F(PatchConvolution, OfPointsHasTheImagesGradient) {
+  for (auto [sizes, kernels, window] : kCases) {
+    window.size = {kernels[2], kernels[3]};
+    if (!window.isPointwise())
+      continue;
+    at::Tensor weight = at::randn(kernels), images = at::empty(sizes),
+               grad = at::randn({sizes[0], kernels[0], sizes[2], sizes[3]});
+    at::Tensor wanted =
+        at::conv_transpose2d(grad.to(at::kDouble), weight.to(at::kDouble));
+    Guarded found(sizes);
+    pointwiseInputGrad(grad, weight, found.inside);
     EXPECT_TRUE(found.isUntouched());
     at::Tensor error = (found.inside.to(at::kDouble) - wanted).abs().max();
     EXPECT_LE(error.item<double>(), 1e-6 * wanted.abs().max().item<double>())

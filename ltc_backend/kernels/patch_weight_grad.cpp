@@ -1,0 +1,196 @@
+//===- patch_weight_grad.cpp - Gradients of convolutions' weights ---------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A product of few rows and columns, and as deep as there are places, which are
+// taken by chunks of an image. Of the two sides, the right one is turned over a
+// chunk at a time, into panels; the left one, which has more rows, is read
+// where it lies if it is a tensor, and consists of patches if it is not.
+//
+// The chunks are split into as many parts as make work for many threads, whose
+// sums are added up in the end: so many whatever the number of threads.
+//
+//===----------------------------------------------------------------------===//
+#include "patch_weight_grad.h"
+
+#include "for_ranges.h"
+#include "scratch.h"
+#include "wide_vectors.h"
+
+#include <atomic>
+#include <memory>
+
+namespace ltc::backend {
+using at::Tensor;
+
+namespace {
+
+/// Of a chunk: places, and floats of its left side, half a second-level cache.
+constexpr int64_t kMostPlaces = 256, kChunkFloats = int64_t(1) << 17;
+constexpr int64_t kTasks = 32;
+/// Of all parts' sums, unless those of one are more.
+constexpr int64_t kMostSums = int64_t(1) << 22;
+/// Rows of sums that are added up at a time.
+constexpr int64_t kSumRows = 64;
+
+class WeightGrad {
+public:
+  WeightGrad(const WindowedImages &images, const float *grad, int64_t kernels,
+             float *result)
+      : images(images), depth(images.depth()), plane(images.placesOfImage()),
+        readsPatches(!images.window.isPointwise()),
+        turned(readsPatches || kernels <= depth),
+        left(turned ? images.data : grad), right(turned ? grad : images.data),
+        rows(turned ? depth : kernels), cols(turned ? kernels : depth),
+        chunkPlaces(std::clamp(kChunkFloats / rows / kPanelCols * kPanelCols,
+                               kPanelCols, kMostPlaces)),
+        parts(std::clamp<int64_t>(kMostSums / (rows * cols), 1,
+                                  std::min(kTasks, chunks()))),
+        groups(std::min(panels(), at::ceil_div(kTasks, parts))),
+        result(result) {}
+
+  bool run() {
+    std::unique_ptr<float[]> memory;
+    sums = result;
+    if (turned || parts > 1) {
+      memory.reset(new float[parts * rows * cols]);
+      sums = memory.get();
+    }
+    forRanges(parts * groups, [this](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        multiply(i / groups, i % groups);
+    });
+    forRanges(at::ceil_div(rows, kSumRows), [this](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        addUp({i * kSumRows, std::min(rows, (i + 1) * kSumRows)});
+    });
+    return isFinite;
+  }
+
+private:
+  /// Some places of an image.
+  struct Chunk {
+    int64_t image;
+    Span places;
+  };
+
+  int64_t chunksOfImage() const { return at::ceil_div(plane, chunkPlaces); }
+  int64_t chunks() const { return images.images * chunksOfImage(); }
+  Chunk chunkAt(int64_t number) const {
+    int64_t begin = number % chunksOfImage() * chunkPlaces;
+    return {number / chunksOfImage(),
+            {begin, std::min(plane, begin + chunkPlaces)}};
+  }
+  int64_t panels() const { return at::ceil_div(cols, kPanelCols); }
+
+  /// The sums of a part of the chunks, for some panels.
+  void multiply(int64_t part, int64_t group) {
+    static thread_local Scratch patchScratch, panelScratch;
+    float *patches =
+        readsPatches ? patchScratch.reserve(rows * chunkPlaces) : nullptr;
+    float *panel = panelScratch.reserve(kMostPlaces * kPanelCols);
+    int64_t first = part * chunks() / parts,
+            behind = (part + 1) * chunks() / parts;
+    for (int64_t i = first; i < behind; ++i) {
+      Chunk chunk = chunkAt(i);
+      if (readsPatches)
+        readPatches(chunk, patches);
+      for (int64_t p = group * panels() / groups;
+           p < (group + 1) * panels() / groups; ++p) {
+        int64_t col = p * kPanelCols, width = std::min(kPanelCols, cols - col);
+        const float *from =
+            right + (chunk.image * cols + col) * plane + chunk.places.begin;
+        pack({from, chunk.places.size(), width, 1, plane}, panel, kPanelCols);
+        addProduct(chunk, patches, panel, width, i != first,
+                   {sums + part * rows * cols + col, cols});
+      }
+    }
+  }
+
+  /// Panels of places, one after the other.
+  void readPatches(const Chunk &chunk, float *to) const {
+    int64_t image = chunk.image * plane;
+    for (int64_t p = chunk.places.begin; p < chunk.places.end; p += kPanelCols)
+      Patches(images,
+              {image + p, image + std::min(chunk.places.end, p + kPanelCols)})
+          .read({0, depth}, to + (p - chunk.places.begin) * depth);
+  }
+
+  void addProduct(const Chunk &chunk, const float *patches, const float *panel,
+                  int64_t width, bool accumulate, Rows<float> to) const {
+    int64_t size = chunk.places.size();
+    auto add = [&](const BlockLeft &a, int64_t deep, int64_t from, bool more) {
+      multiplyBlock({.rows = rows,
+                     .cols = width,
+                     .depth = deep,
+                     .a = a,
+                     .b = panel + from * kPanelCols,
+                     .accumulate = more,
+                     .c = to,
+                     .prefetch = {}});
+    };
+    if (!readsPatches)
+      return add(
+          {left + chunk.image * rows * plane + chunk.places.begin, plane, 1},
+          size, 0, accumulate);
+    int64_t whole = size / kPanelCols, rest = size % kPanelCols;
+    if (whole)
+      add({patches, kPanelCols, 1, whole, depth * kPanelCols}, kPanelCols, 0,
+          accumulate);
+    int64_t read = whole * kPanelCols;
+    if (rest)
+      add({patches + read * depth, kPanelCols, 1}, rest, read,
+          accumulate || whole);
+  }
+
+  /// All parts' sums of some rows, and puts them where they belong.
+  void addUp(Span some) {
+    int64_t count = some.size() * cols;
+    float *to = sums + some.begin * cols;
+    for (int64_t part = 1; part < parts; ++part)
+      add({to + part * rows * cols, 1, count, count, 1}, {to, count});
+    if (std::ranges::max(images.window.padding) > 0 && !areFinite(to, count))
+      isFinite = false;
+    if (turned)
+      pack(MatrixView{to, some.size(), cols, cols, 1}.transposed(),
+           result + some.begin, rows);
+    else if (sums != result)
+      pack({to, some.size(), cols, cols, 1}, result + some.begin * cols, cols);
+  }
+
+  const WindowedImages &images;
+  const int64_t depth, plane; ///< of patches, and of the output
+  const bool readsPatches;
+  const bool turned; ///< the sums are the result's transpose
+  const float *left, *right;
+  const int64_t rows, cols;
+  const int64_t chunkPlaces;
+  const int64_t parts;  ///< of the chunks
+  const int64_t groups; ///< of panels
+  float *result, *sums = nullptr;
+  std::atomic<bool> isFinite = true;
+};
+
+} // namespace
+
+bool patchWeightGradPays(at::IntArrayRef input, at::IntArrayRef weight,
+                         at::IntArrayRef grad, const Window &window) {
+  return hasWideVectors() && (isMapped(input) || isMapped(grad)) &&
+         c10::multiply_integers(input) > 0 &&
+         c10::multiply_integers(grad) > 0 &&
+         c10::multiply_integers(weight) > 0 &&
+         std::ranges::max(window.size) <= Patches::kMostLines;
+}
+
+bool patchWeightGrad(const Tensor &grad, const Tensor &input,
+                     const Window &window, const Tensor &gradWeight) {
+  auto images = WindowedImages::of(input, window, grad);
+  return WeightGrad(images, grad.const_data_ptr<float>(), grad.size(1),
+                    gradWeight.mutable_data_ptr<float>())
+      .run();
+}
+
+} // namespace ltc::backend

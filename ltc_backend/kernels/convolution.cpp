@@ -7,6 +7,7 @@
 #include "convolution.h"
 
 #include "../parallel.h"
+#include "depthwise.h"
 #include "patch_convolution.h"
 #include "patch_weight_grad.h"
 #include "winograd.h"
@@ -36,19 +37,26 @@ struct Geometry {
   Geometry(const Stack &a, size_t first)
       : stride(a[first].toIntVector()), padding(a[first + 1].toIntVector()),
         dilation(a[first + 2].toIntVector()),
-        isDirect(!a[first + 3].toBool() && a[first + 5].toInt() == 1) {}
+        isTransposed(a[first + 3].toBool()), groups(a[first + 5].toInt()) {}
 
   bool pays(Winograd which, const at::Tensor &input,
             const at::Tensor &weight) const {
-    return isDirect && isOnes(stride) && isOnes(dilation) && !padding.empty() &&
-           padding.front() == padding.back() &&
+    return isPlain() && isOnes(stride) && isOnes(dilation) &&
+           !padding.empty() && padding.front() == padding.back() &&
            winogradPays(which, input.sizes(), weight.sizes(), padding[0]);
   }
 
-  /// Nothing if there is none for Patches.
+  bool isPlain() const { return !isTransposed && groups == 1; }
+  /// Whether each channel has a kernel of its own.
+  bool isDepthwise(const at::Tensor &weight) const {
+    return !isTransposed && groups > 1 && weight.size(0) == groups &&
+           weight.size(1) == 1;
+  }
+
+  /// Nothing if there is none for WindowedImages.
   std::optional<Window> window(const at::Tensor &weight) const {
     size_t dims = weight.dim() - 2;
-    if (!isDirect || dims < 1 || dims > 2 || stride.size() != dims ||
+    if (isTransposed || dims < 1 || dims > 2 || stride.size() != dims ||
         padding.size() != dims || dilation.size() != dims)
       return std::nullopt;
     auto pair = [&](at::IntArrayRef list, int64_t absent) {
@@ -59,7 +67,8 @@ struct Geometry {
   }
 
   const std::vector<int64_t> stride, padding, dilation;
-  const bool isDirect; ///< not transposed or grouped
+  const bool isTransposed;
+  const int64_t groups;
 };
 
 template <bool winograd, bool im2col>
@@ -75,7 +84,10 @@ bool tryConvolution(const Stack &a, c10::ArrayRef<at::Tensor> results,
     return winogradConvolution(input, weight, bias, geometry.padding[0],
                                results[0]);
   auto window = im2col ? geometry.window(weight) : std::nullopt;
-  return window &&
+  if (window && geometry.isDepthwise(weight))
+    return depthwisePays(input.sizes(), *window) &&
+           depthwise(input, weight, bias, *window, results[0]);
+  return window && geometry.isPlain() &&
          patchesPay(input.sizes(), weight.sizes(), results[0].sizes(),
                     *window) &&
          patchConvolution(input, weight, bias, *window, results[0]);
@@ -90,7 +102,7 @@ void biasGrad(const at::Tensor &grad, at::Tensor gradBias) {
 }
 
 /// Who computes a gradient.
-enum class Way { None, Aten, Winograd, Patches };
+enum class Way { None, Aten, Winograd, Own };
 
 template <bool winograd, bool im2col>
 bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
@@ -100,23 +112,25 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
   Geometry geometry(a, 4);
   std::vector<bool> wanted = a[10].toBoolList().vec();
   auto window = im2col ? geometry.window(weight) : std::nullopt;
-  auto way = [&](bool isWanted, Winograd which, bool patchesPay) {
+  bool isDepthwise = window && geometry.isDepthwise(weight);
+  bool isPlain = window && geometry.isPlain();
+  auto way = [&](bool isWanted, Winograd which, bool own) {
     if (!isWanted)
       return Way::None;
     if (winograd && geometry.pays(which, input, weight))
       return Way::Winograd;
-    return patchesPay ? Way::Patches : Way::Aten;
+    return own ? Way::Own : Way::Aten;
   };
   Way ofInput = way(wanted[0], Winograd::InputGrad,
-                    window && window->isPointwise() &&
-                        pointwisePays(grad.sizes(), weight.size(1)));
+                    (isDepthwise && depthwisePays(input.sizes(), *window)) ||
+                        (isPlain && window->isPointwise() &&
+                         pointwisePays(grad.sizes(), weight.size(1))));
   Way ofWeight =
       way(wanted[1], Winograd::WeightGrad,
-          window && patchWeightGradPays(input.sizes(), weight.sizes(),
-                                        grad.sizes(), *window));
-  auto isOurs = [](Way way) {
-    return way == Way::Winograd || way == Way::Patches;
-  };
+          (isDepthwise && depthwiseWeightGradPays(input.sizes(), *window)) ||
+              (isPlain && patchWeightGradPays(input.sizes(), weight.sizes(),
+                                              grad.sizes(), *window)));
+  auto isOurs = [](Way way) { return way == Way::Winograd || way == Way::Own; };
   if ((!isOurs(ofInput) && !isOurs(ofWeight)) ||
       !areDense({grad, input, weight}) || !areDense(results))
     return false;
@@ -128,13 +142,17 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
   if (ofInput == Way::Winograd &&
       !winogradInputGrad(grad, weight, padding, gradInput))
     return false;
-  if (ofInput == Way::Patches)
+  if (ofInput == Way::Own && isDepthwise &&
+      !depthwiseInputGrad(grad, weight, *window, gradInput))
+    return false;
+  if (ofInput == Way::Own && isPlain)
     pointwiseInputGrad(grad, weight, gradInput);
   if (ofWeight == Way::Winograd &&
       !winogradWeightGrad(grad, input, padding, gradWeight))
     return false;
-  if (ofWeight == Way::Patches &&
-      !patchWeightGrad(grad, input, *window, gradWeight))
+  if (ofWeight == Way::Own &&
+      !(isDepthwise ? depthwiseWeightGrad
+                    : patchWeightGrad)(grad, input, *window, gradWeight))
     return false;
   prepareForAten();
   if (wanted[2])
@@ -146,7 +164,7 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
   auto [leftInput, leftWeight, none] = at::convolution_backward(
       grad, input, weight, std::nullopt, geometry.stride, geometry.padding,
       geometry.dilation, /*transposed=*/false,
-      std::vector<int64_t>(geometry.stride.size()), /*groups=*/1, left);
+      std::vector<int64_t>(geometry.stride.size()), geometry.groups, left);
   if (left[0])
     gradInput.copy_(leftInput);
   if (left[1])

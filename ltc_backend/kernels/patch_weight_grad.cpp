@@ -178,11 +178,17 @@ private:
 
 bool patchWeightGradPays(at::IntArrayRef input, at::IntArrayRef weight,
                          at::IntArrayRef grad, const Window &window) {
-  return hasWideVectors() && (isMapped(input) || isMapped(grad)) &&
-         c10::multiply_integers(input) > 0 &&
-         c10::multiply_integers(grad) > 0 &&
-         c10::multiply_integers(weight) > 0 &&
-         std::ranges::max(window.size) <= Patches::kMostLines;
+  // Of points, where the sums are no more than the chunks' sides.
+  constexpr int64_t kFewest = 16, kMostWeights = int64_t(1) << 16;
+  int64_t weights = c10::multiply_integers(weight);
+  bool isEmpty = weights == 0 || c10::multiply_integers(input) == 0 ||
+                 c10::multiply_integers(grad) == 0;
+  if (!hasWideVectors() || isEmpty ||
+      std::ranges::max(window.size) > Patches::kMostLines)
+    return false;
+  return isMapped(input) || isMapped(grad) ||
+         (window.isPointwise() && weights <= kMostWeights &&
+          std::min(weight[0], weight[1]) >= kFewest);
 }
 
 bool patchWeightGrad(const Tensor &grad, const Tensor &input,

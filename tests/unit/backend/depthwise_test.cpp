@@ -1,0 +1,188 @@
+//===- depthwise_test.cpp - Against float64 ---------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/kernels/depthwise.h"
+
+#include "kernel_call.h"
+#include "ltc_backend/parallel.h"
+#include "vectors_test.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+using namespace ltc::backend;
+using ltc::backend::test::Guarded;
+using ltc::backend::test::KernelCall;
+using ltc::backend::test::WideVectorsTest;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+class Depthwise : public WideVectorsTest {};
+
+struct Case {
+  std::vector<int64_t> input; ///< (N, C, H, W)
+  Window window;
+
+  at::Tensor weight() const {
+    return at::randn({input[1], 1, window.size[0], window.size[1]});
+  }
+  at::Tensor output(const at::Tensor &input, const at::Tensor &weight,
+                    const at::Tensor &bias = {}) const {
+    return at::conv2d(input, weight, bias, window.stride, window.padding,
+                      window.dilation, this->input[1]);
+  }
+  at::Tensor grad() const {
+    return at::randn(output(at::empty(input), weight()).sizes());
+  }
+};
+
+// One place and many; steps of one and two, each way; even and odd widths and
+// paddings; taps that fall into each phase; windows that see outside only.
+const std::vector<Case> kCases = {
+    {{1, 2, 1, 1}, {{1, 1}, {1, 1}, {0, 0}, {1, 1}}},
+    {{2, 3, 7, 7}, {{3, 3}, {1, 1}, {1, 1}, {1, 1}}},
+    {{2, 5, 20, 33}, {{3, 3}, {2, 2}, {1, 1}, {1, 1}}},
+    {{1, 4, 21, 18}, {{3, 5}, {2, 1}, {0, 2}, {1, 2}}},
+    {{3, 2, 19, 40}, {{5, 5}, {1, 2}, {2, 1}, {1, 1}}},
+    {{2, 2, 30, 29}, {{7, 7}, {1, 1}, {3, 3}, {1, 1}}},
+    {{1, 3, 30, 30}, {{4, 2}, {2, 2}, {3, 0}, {2, 3}}},
+    {{1, 2, 3, 4}, {{1, 1}, {2, 2}, {3, 5}, {1, 1}}},
+    {{2, 6, 1, 200}, {{1, 31}, {1, 1}, {0, 15}, {1, 1}}},
+    {{1, 2, 130, 140}, {{3, 3}, {1, 1}, {2, 2}, {2, 2}}}};
+
+void expectNear(const at::Tensor &found, const at::Tensor &wanted,
+                const Case &of) {
+  at::Tensor error = (found.to(at::kDouble) - wanted).abs().max();
+  EXPECT_LE(error.item<double>(), 1e-6 * wanted.abs().max().item<double>())
+      << of.input << " by " << of.window.size[0] << "x" << of.window.size[1];
+}
+
+TEST_F(Depthwise, IsTheConvolution) {
+  for (const Case &of : kCases) {
+    at::Tensor input = at::randn(of.input), weight = of.weight(),
+               bias = at::randn({of.input[1]});
+    at::Tensor wanted = of.output(input.to(at::kDouble), weight.to(at::kDouble),
+                                  bias.to(at::kDouble));
+    Guarded found(wanted.sizes());
+    EXPECT_TRUE(depthwise(input, weight, bias, of.window, found.inside));
+    EXPECT_TRUE(found.isUntouched());
+    expectNear(found.inside, wanted, of);
+  }
+}
+
+TEST_F(Depthwise, HasTheGradients) {
+  for (const Case &of : kCases) {
+    at::Tensor input = at::randn(of.input), weight = of.weight(),
+               grad = of.grad();
+    auto [ofInput, ofWeight, none] = at::convolution_backward(
+        grad.to(at::kDouble), input.to(at::kDouble), weight.to(at::kDouble),
+        std::nullopt, of.window.stride, of.window.padding, of.window.dilation,
+        false, {0, 0}, of.input[1], {true, true, false});
+    Guarded gradInput(of.input), gradWeight(weight.sizes());
+    EXPECT_TRUE(depthwiseInputGrad(grad, weight, of.window, gradInput.inside));
+    EXPECT_TRUE(gradInput.isUntouched());
+    expectNear(gradInput.inside, ofInput, of);
+    EXPECT_TRUE(depthwiseWeightGrad(grad, input, of.window, gradWeight.inside));
+    EXPECT_TRUE(gradWeight.isUntouched());
+    expectNear(gradWeight.inside, ofWeight, of);
+  }
+}
+
+/// Other channels have other threads, and other scratch.
+TEST_F(Depthwise, GivesTheSameOnAnyNumberOfThreads) {
+  int threads = at::get_num_threads();
+  for (const Case &of : kCases) {
+    at::Tensor input = at::randn(of.input), weight = of.weight(),
+               grad = of.grad();
+    std::vector<std::vector<at::Tensor>> found;
+    for (int count : {1, 3}) {
+      at::set_num_threads(count);
+      noteThreadCount();
+      auto &each = found.emplace_back(std::vector<at::Tensor>{
+          at::empty_like(grad), at::empty_like(input), at::empty_like(weight)});
+      EXPECT_TRUE(depthwise(input, weight, {}, of.window, each[0]));
+      EXPECT_TRUE(depthwiseInputGrad(grad, weight, of.window, each[1]));
+      EXPECT_TRUE(depthwiseWeightGrad(grad, input, of.window, each[2]));
+    }
+    for (size_t i = 0; i < found[0].size(); ++i)
+      EXPECT_TRUE(found[0][i].equal(found[1][i]));
+  }
+  at::set_num_threads(threads);
+  noteThreadCount();
+}
+
+TEST_F(Depthwise, SaysWhenAValueIsNotFinite) {
+  Case of{{2, 3, 9, 9}, {{3, 3}, {1, 1}, {1, 1}, {1, 1}}};
+  at::Tensor input = at::randn(of.input), weight = of.weight(),
+             grad = of.grad();
+  at::Tensor output = at::empty_like(grad), gradWeight = at::empty_like(weight);
+  for (float value : {kInfinity, -kInfinity, kInfinity - kInfinity}) {
+    at::Tensor bad = weight.clone();
+    bad.view(-1)[4].fill_(value);
+    EXPECT_FALSE(depthwise(input, bad, {}, of.window, output));
+    EXPECT_FALSE(depthwiseInputGrad(grad, bad, of.window, output));
+    at::Tensor badGrad = grad.clone();
+    badGrad.view(-1)[40].fill_(value);
+    EXPECT_FALSE(depthwiseWeightGrad(badGrad, input, of.window, gradWeight));
+  }
+}
+
+/// What is not finite in an image stays in its places.
+TEST_F(Depthwise, KeepsWhatIsNotFiniteInItsPlaces) {
+  for (const Case &of : kCases) {
+    at::Tensor input = at::randn(of.input), weight = of.weight(),
+               grad = of.grad();
+    input.view(-1)[input.numel() / 2].fill_(kInfinity);
+    grad.view(-1)[grad.numel() / 2].fill_(-kInfinity);
+    at::Tensor wanted = of.output(input, weight),
+               found = at::empty_like(wanted), foundGrad = at::empty(of.input);
+    EXPECT_TRUE(depthwise(input, weight, {}, of.window, found));
+    EXPECT_TRUE(found.allclose(wanted, 1e-4, 1e-4, /*equal_nan=*/true));
+    auto gradients = at::convolution_backward(
+        grad, input, weight, std::nullopt, of.window.stride, of.window.padding,
+        of.window.dilation, false, {0, 0}, of.input[1], {true, false, false});
+    EXPECT_TRUE(depthwiseInputGrad(grad, weight, of.window, foundGrad));
+    EXPECT_TRUE(foundGrad.allclose(std::get<0>(gradients), 1e-4, 1e-4,
+                                   /*equal_nan=*/true));
+  }
+}
+
+/// Bit for bit, where oneDNN would round differently.
+TEST_F(Depthwise, IsWhatAGraphCalls) {
+  Case of{{3, 40, 1, 200}, {{1, 9}, {1, 2}, {0, 4}, {1, 1}}};
+  at::Tensor input = at::randn(of.input), weight = of.weight(),
+             bias = at::randn({40}), grad = of.grad();
+  at::Tensor output = at::empty_like(grad), gradInput = at::empty_like(input),
+             gradWeight = at::empty_like(weight);
+  ASSERT_TRUE(depthwise(input, weight, bias, of.window, output));
+  ASSERT_TRUE(depthwiseInputGrad(grad, weight, of.window, gradInput));
+  ASSERT_TRUE(depthwiseWeightGrad(grad, input, of.window, gradWeight));
+  auto flat = [](const at::Tensor &t) { return t.squeeze(2).contiguous(); };
+  KernelCall call("aten::convolution(input=%0, weight=%1, bias=%2, stride=[2], "
+                  "padding=[4], dilation=[1], transposed=false, "
+                  "output_padding=[0], groups=40)",
+                  {flat(input), flat(weight), bias}, {flat(output)});
+  ASSERT_TRUE(call.run());
+  EXPECT_TRUE(call.results[0].equal(flat(output)));
+  KernelCall backward(
+      "aten::convolution_backward(grad_output=%0, input=%1, weight=%2, "
+      "bias_sizes=[40], stride=[2], padding=[4], dilation=[1], "
+      "transposed=false, output_padding=[0], groups=40, "
+      "output_mask=[true, true, true])",
+      {flat(grad), flat(input), flat(weight)},
+      {flat(input), flat(weight), bias});
+  ASSERT_TRUE(backward.run());
+  EXPECT_TRUE(backward.results[0].equal(flat(gradInput)));
+  EXPECT_TRUE(backward.results[1].equal(flat(gradWeight)));
+  EXPECT_TRUE(backward.results[2].equal(grad.sum({0, 2, 3})));
+}
+
+} // namespace

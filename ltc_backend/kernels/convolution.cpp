@@ -107,8 +107,8 @@ enum class Way { None, Aten, Winograd, Own };
 template <bool winograd, bool im2col>
 bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
                             const at::Generator &) {
-  const at::Tensor &grad = a[0].toTensor(), &input = a[1].toTensor(),
-                   &weight = a[2].toTensor();
+  at::Tensor grad = a[0].toTensor();
+  const at::Tensor &input = a[1].toTensor(), &weight = a[2].toTensor();
   Geometry geometry(a, 4);
   std::vector<bool> wanted = a[10].toBoolList().vec();
   auto window = im2col ? geometry.window(weight) : std::nullopt;
@@ -131,9 +131,15 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
               (isPlain && patchWeightGradPays(input.sizes(), weight.sizes(),
                                               grad.sizes(), *window)));
   auto isOurs = [](Way way) { return way == Way::Winograd || way == Way::Own; };
-  if ((!isOurs(ofInput) && !isOurs(ofWeight)) ||
-      !areDense({grad, input, weight}) || !areDense(results))
+  if ((!isOurs(ofInput) && !isOurs(ofWeight)) || !areDense({input, weight}) ||
+      !areDense(results))
     return false;
+  // As from a network that has its channels last in between. ATen would copy it
+  // too.
+  if (!areDense({grad})) {
+    prepareForAten();
+    grad = grad.contiguous();
+  }
 
   size_t next = 0;
   at::Tensor gradInput = wanted[0] ? results[next++] : at::Tensor(),

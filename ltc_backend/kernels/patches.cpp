@@ -34,7 +34,7 @@ uint16_t bits(int64_t begin, int64_t end) {
 
 bool isMapped(at::IntArrayRef sizes) {
   constexpr int64_t kThreshold = int64_t(32) << 20;
-  return c10::multiply_integers(sizes) * int64_t(sizeof(float)) > kThreshold;
+  return c10::multiply_integers(sizes) * int64_t(sizeof(float)) >= kThreshold;
 }
 
 /// Height and width, the first of which may be absent.

@@ -7,6 +7,7 @@
 #include "winograd.h"
 
 #include "for_ranges.h"
+#include "patches.h"
 #include "scratch.h"
 #include "wide_vectors.h"
 #include "winograd_tiles.h"
@@ -158,7 +159,9 @@ bool winogradPays(Winograd which, at::IntArrayRef input, at::IntArrayRef weight,
   // Of fewer channels the transforms are what takes the time; more, and wider
   // images, would take more scratch than is promised.
   bool isWeight = which == Winograd::WeightGrad;
-  int64_t fewest = isWeight ? 32 : 64;
+  bool mapped =
+      isMapped(input) || isMapped({input[0], weight[0], height, width});
+  int64_t fewest = isWeight || mapped ? 32 : 64;
   constexpr int64_t kMost = 1024, kWidest = 512, kMostPairs = int64_t(1) << 19;
   if (weight[0] % kLanes || weight[1] % kLanes || weight[0] < fewest ||
       weight[1] < fewest || weight[0] > kMost || weight[1] > kMost ||

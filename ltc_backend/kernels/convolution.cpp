@@ -9,6 +9,7 @@
 #include "../parallel.h"
 #include "depthwise.h"
 #include "patch_convolution.h"
+#include "patch_input_grad.h"
 #include "patch_weight_grad.h"
 #include "winograd.h"
 
@@ -47,6 +48,8 @@ struct Geometry {
   }
 
   bool isPlain() const { return !isTransposed && groups == 1; }
+  /// Whether it is what is the gradient of a plain one's images.
+  bool isTurned() const { return isTransposed && groups == 1; }
   /// Whether each channel has a kernel of its own.
   bool isDepthwise(const at::Tensor &weight) const {
     return !isTransposed && groups > 1 && weight.size(0) == groups &&
@@ -56,7 +59,7 @@ struct Geometry {
   /// Nothing if there is none for WindowedImages.
   std::optional<Window> window(const at::Tensor &weight) const {
     size_t dims = weight.dim() - 2;
-    if (isTransposed || dims < 1 || dims > 2 || stride.size() != dims ||
+    if (dims < 1 || dims > 2 || stride.size() != dims ||
         padding.size() != dims || dilation.size() != dims)
       return std::nullopt;
     auto pair = [&](at::IntArrayRef list, int64_t absent) {
@@ -87,9 +90,14 @@ bool tryConvolution(const Stack &a, c10::ArrayRef<at::Tensor> results,
   if (window && geometry.isDepthwise(weight))
     return depthwisePays(input.sizes(), *window) &&
            depthwise(input, weight, bias, *window, results[0]);
+  at::IntArrayRef output = results[0].sizes();
+  if (window && geometry.isTurned() &&
+      patchInputGradPays(output, weight.sizes(), input.sizes(), *window)) {
+    patchInputGrad(input, weight, bias, *window, results[0]);
+    return true;
+  }
   return window && geometry.isPlain() &&
-         patchesPay(input.sizes(), weight.sizes(), results[0].sizes(),
-                    *window) &&
+         patchesPay(input.sizes(), weight.sizes(), output, *window) &&
          patchConvolution(input, weight, bias, *window, results[0]);
 }
 
@@ -112,8 +120,13 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
   Geometry geometry(a, 4);
   std::vector<bool> wanted = a[10].toBoolList().vec();
   auto window = im2col ? geometry.window(weight) : std::nullopt;
+  at::IntArrayRef images = input.sizes(), kernels = weight.sizes(),
+                  output = grad.sizes();
   bool isDepthwise = window && geometry.isDepthwise(weight);
   bool isPlain = window && geometry.isPlain();
+  bool isTurned = window && geometry.isTurned();
+  bool isOfPoints =
+      isPlain && window->isPointwise() && pointwisePays(output, weight.size(1));
   auto way = [&](bool isWanted, Winograd which, bool own) {
     if (!isWanted)
       return Way::None;
@@ -121,15 +134,16 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
       return Way::Winograd;
     return own ? Way::Own : Way::Aten;
   };
-  Way ofInput = way(wanted[0], Winograd::InputGrad,
-                    (isDepthwise && depthwisePays(input.sizes(), *window)) ||
-                        (isPlain && window->isPointwise() &&
-                         pointwisePays(grad.sizes(), weight.size(1))));
-  Way ofWeight =
-      way(wanted[1], Winograd::WeightGrad,
-          (isDepthwise && depthwiseWeightGradPays(input.sizes(), *window)) ||
-              (isPlain && patchWeightGradPays(input.sizes(), weight.sizes(),
-                                              grad.sizes(), *window)));
+  Way ofInput = way(
+      wanted[0], Winograd::InputGrad,
+      isOfPoints || (isDepthwise && depthwisePays(images, *window)) ||
+          (isPlain && patchInputGradPays(images, kernels, output, *window)) ||
+          (isTurned && patchesPay(output, kernels, images, *window)));
+  Way ofWeight = way(
+      wanted[1], Winograd::WeightGrad,
+      (isDepthwise && depthwiseWeightGradPays(images, *window)) ||
+          (isPlain && patchWeightGradPays(images, kernels, output, *window)) ||
+          (isTurned && patchWeightGradPays(output, kernels, images, *window)));
   auto isOurs = [](Way way) { return way == Way::Winograd || way == Way::Own; };
   if ((!isOurs(ofInput) && !isOurs(ofWeight)) || !areDense({input, weight}) ||
       !areDense(results))
@@ -148,17 +162,29 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
   if (ofInput == Way::Winograd &&
       !winogradInputGrad(grad, weight, padding, gradInput))
     return false;
-  if (ofInput == Way::Own && isDepthwise &&
-      !depthwiseInputGrad(grad, weight, *window, gradInput))
+  auto ownInputGrad = [&] {
+    if (isDepthwise)
+      return depthwiseInputGrad(grad, weight, *window, gradInput);
+    if (isTurned)
+      return patchConvolution(grad, weight, {}, *window, gradInput);
+    if (isOfPoints)
+      pointwiseInputGrad(grad, weight, gradInput);
+    else
+      patchInputGrad(grad, weight, {}, *window, gradInput);
+    return true;
+  };
+  if (ofInput == Way::Own && !ownInputGrad())
     return false;
-  if (ofInput == Way::Own && isPlain)
-    pointwiseInputGrad(grad, weight, gradInput);
   if (ofWeight == Way::Winograd &&
       !winogradWeightGrad(grad, input, padding, gradWeight))
     return false;
-  if (ofWeight == Way::Own &&
-      !(isDepthwise ? depthwiseWeightGrad
-                    : patchWeightGrad)(grad, input, *window, gradWeight))
+  auto ownWeightGrad = [&] {
+    if (isDepthwise)
+      return depthwiseWeightGrad(grad, input, *window, gradWeight);
+    return isTurned ? patchWeightGrad(input, grad, *window, gradWeight)
+                    : patchWeightGrad(grad, input, *window, gradWeight);
+  };
+  if (ofWeight == Way::Own && !ownWeightGrad())
     return false;
   prepareForAten();
   if (wanted[2])
@@ -169,8 +195,8 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
     return true;
   auto [leftInput, leftWeight, none] = at::convolution_backward(
       grad, input, weight, std::nullopt, geometry.stride, geometry.padding,
-      geometry.dilation, /*transposed=*/false,
-      std::vector<int64_t>(geometry.stride.size()), geometry.groups, left);
+      geometry.dilation, geometry.isTransposed, a[8].toIntVector(),
+      geometry.groups, left);
   if (left[0])
     gradInput.copy_(leftInput);
   if (left[1])

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "pack.h"
 
+#include "for_ranges.h"
 #include "wide_vectors.h"
 
 #include <ATen/native/CPUBlas.h>
@@ -43,6 +44,19 @@ void pack(const MatrixView &from, float *to, int64_t stride) {
                                          from.colStride, to, stride);
   for (int64_t r = 0; r < from.rows; ++r)
     std::memcpy(to + r * stride, from.at(r, 0), from.cols * sizeof(float));
+}
+
+std::unique_ptr<float[]> turnedOver(const MatrixView &matrix) {
+  constexpr int64_t kRows = 64;
+  MatrixView from = matrix.transposed();
+  std::unique_ptr<float[]> result(new float[from.rows * from.cols]);
+  forRanges(at::ceil_div(from.rows, kRows), [&](int64_t begin, int64_t end) {
+    int64_t row = begin * kRows;
+    int64_t rows = std::min(from.rows, end * kRows) - row;
+    pack(from.block(row, 0, rows, from.cols), result.get() + row * from.cols,
+         from.cols);
+  });
+  return result;
 }
 
 void add(const MatrixView &addend, Rows<float> to) {

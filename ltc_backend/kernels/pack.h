@@ -12,12 +12,17 @@
 #include <ATen/ceil_div.h>
 
 #include <algorithm>
+#include <memory>
 
 namespace ltc::backend {
 
 /// Copies `from`, one of whose strides is 1, to rows of `stride` floats at
 /// `to`.
 void pack(const MatrixView &from, float *to, int64_t stride);
+
+/// The transpose of a matrix whose rows are dense, its rows one after the
+/// other. On all threads.
+std::unique_ptr<float[]> turnedOver(const MatrixView &matrix);
 
 /// to += addend, of any strides.
 void add(const MatrixView &addend, Rows<float> to);

@@ -22,6 +22,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
 
 namespace ltc::backend {
 using at::Tensor;
@@ -259,17 +260,9 @@ void pointwiseInputGrad(const Tensor &grad, const Tensor &weight,
                         const Tensor &gradInput) {
   int64_t kernels = weight.size(0), channels = weight.size(1);
   auto images = WindowedImages::of(grad, {}, gradInput);
-  std::vector<float> turned(kernels * channels);
-  MatrixView from{weight.const_data_ptr<float>(), channels, kernels, 1,
-                  channels};
-  forRanges(at::ceil_div(channels, kBlockRows),
-            [&](int64_t begin, int64_t end) {
-              int64_t row = begin * kBlockRows;
-              int64_t rows = std::min(channels, end * kBlockRows) - row;
-              pack(from.block(row, 0, rows, kernels),
-                   turned.data() + row * kernels, kernels);
-            });
-  Convolution(images, turned.data(), channels, nullptr,
+  std::unique_ptr<float[]> turned = turnedOver(
+      {weight.const_data_ptr<float>(), kernels, channels, channels, 1});
+  Convolution(images, turned.get(), channels, nullptr,
               gradInput.mutable_data_ptr<float>())
       .run();
 }

@@ -28,8 +28,9 @@ using at::Tensor;
 
 namespace {
 
-/// Of a chunk: places, and floats of its left side, half a second-level cache.
-constexpr int64_t kMostPlaces = 256, kChunkFloats = int64_t(1) << 17;
+/// Places of a chunk, and rows of its left side that are half a second-level
+/// cache.
+constexpr int64_t kPlaces = 256, kRows = 512;
 constexpr int64_t kTasks = 32;
 /// Of all parts' sums, unless those of one are more.
 constexpr int64_t kMostSums = int64_t(1) << 22;
@@ -45,8 +46,6 @@ public:
         turned(readsPatches || kernels <= depth),
         left(turned ? images.data : grad), right(turned ? grad : images.data),
         rows(turned ? depth : kernels), cols(turned ? kernels : depth),
-        chunkPlaces(std::clamp(kChunkFloats / rows / kPanelCols * kPanelCols,
-                               kPanelCols, kMostPlaces)),
         parts(std::clamp<int64_t>(kMostSums / (rows * cols), 1,
                                   std::min(kTasks, chunks()))),
         groups(std::min(panels(), at::ceil_div(kTasks, parts))),
@@ -77,12 +76,12 @@ private:
     Span places;
   };
 
-  int64_t chunksOfImage() const { return at::ceil_div(plane, chunkPlaces); }
+  int64_t chunksOfImage() const { return at::ceil_div(plane, kPlaces); }
   int64_t chunks() const { return images.images * chunksOfImage(); }
   Chunk chunkAt(int64_t number) const {
-    int64_t begin = number % chunksOfImage() * chunkPlaces;
+    int64_t begin = number % chunksOfImage() * kPlaces;
     return {number / chunksOfImage(),
-            {begin, std::min(plane, begin + chunkPlaces)}};
+            {begin, std::min(plane, begin + kPlaces)}};
   }
   int64_t panels() const { return at::ceil_div(cols, kPanelCols); }
 
@@ -90,40 +89,44 @@ private:
   void multiply(int64_t part, int64_t group) {
     static thread_local Scratch patchScratch, panelScratch;
     float *patches =
-        readsPatches ? patchScratch.reserve(rows * chunkPlaces) : nullptr;
-    float *panel = panelScratch.reserve(kMostPlaces * kPanelCols);
-    int64_t first = part * chunks() / parts,
-            behind = (part + 1) * chunks() / parts;
-    for (int64_t i = first; i < behind; ++i) {
-      Chunk chunk = chunkAt(i);
-      if (readsPatches)
-        readPatches(chunk, patches);
-      for (int64_t p = group * panels() / groups;
-           p < (group + 1) * panels() / groups; ++p) {
-        int64_t col = p * kPanelCols, width = std::min(kPanelCols, cols - col);
-        const float *from =
-            right + (chunk.image * cols + col) * plane + chunk.places.begin;
-        pack({from, chunk.places.size(), width, 1, plane}, panel, kPanelCols);
-        addProduct(chunk, patches, panel, width, i != first,
-                   {sums + part * rows * cols + col, cols});
+        readsPatches ? patchScratch.reserve(kRows * kPlaces) : nullptr;
+    float *panel = panelScratch.reserve(kPlaces * kPanelCols);
+    int64_t begin = part * chunks() / parts,
+            end = (part + 1) * chunks() / parts;
+    Span some{group * panels() / groups, (group + 1) * panels() / groups};
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t row = 0; row < rows; row += kRows) {
+        Chunk chunk = chunkAt(i);
+        Span block{row, std::min(rows, row + kRows)};
+        if (readsPatches)
+          readPatches(chunk, block, patches);
+        for (int64_t p = some.begin; p < some.end; ++p) {
+          int64_t col = p * kPanelCols,
+                  width = std::min(kPanelCols, cols - col);
+          const float *from =
+              right + (chunk.image * cols + col) * plane + chunk.places.begin;
+          pack({from, chunk.places.size(), width, 1, plane}, panel, kPanelCols);
+          addProduct(chunk, block, patches, panel, width, i != begin,
+                     {sums + (part * rows + row) * cols + col, cols});
+        }
       }
-    }
   }
 
   /// Panels of places, one after the other.
-  void readPatches(const Chunk &chunk, float *to) const {
+  void readPatches(const Chunk &chunk, Span block, float *to) const {
     int64_t image = chunk.image * plane;
     for (int64_t p = chunk.places.begin; p < chunk.places.end; p += kPanelCols)
       Patches(images,
               {image + p, image + std::min(chunk.places.end, p + kPanelCols)})
-          .read({0, depth}, to + (p - chunk.places.begin) * depth);
+          .read(block, to + (p - chunk.places.begin) * block.size());
   }
 
-  void addProduct(const Chunk &chunk, const float *patches, const float *panel,
-                  int64_t width, bool accumulate, Rows<float> to) const {
+  void addProduct(const Chunk &chunk, Span block, const float *patches,
+                  const float *panel, int64_t width, bool accumulate,
+                  Rows<float> to) const {
     int64_t size = chunk.places.size();
     auto add = [&](const BlockLeft &a, int64_t deep, int64_t from, bool more) {
-      multiplyBlock({.rows = rows,
+      multiplyBlock({.rows = block.size(),
                      .cols = width,
                      .depth = deep,
                      .a = a,
@@ -133,16 +136,17 @@ private:
                      .prefetch = {}});
     };
     if (!readsPatches)
-      return add(
-          {left + chunk.image * rows * plane + chunk.places.begin, plane, 1},
-          size, 0, accumulate);
+      return add({left + (chunk.image * rows + block.begin) * plane +
+                      chunk.places.begin,
+                  plane, 1},
+                 size, 0, accumulate);
     int64_t whole = size / kPanelCols, rest = size % kPanelCols;
     if (whole)
-      add({patches, kPanelCols, 1, whole, depth * kPanelCols}, kPanelCols, 0,
-          accumulate);
+      add({patches, kPanelCols, 1, whole, block.size() * kPanelCols},
+          kPanelCols, 0, accumulate);
     int64_t read = whole * kPanelCols;
     if (rest)
-      add({patches + read * depth, kPanelCols, 1}, rest, read,
+      add({patches + read * block.size(), kPanelCols, 1}, rest, read,
           accumulate || whole);
   }
 
@@ -167,7 +171,6 @@ private:
   const bool turned; ///< the sums are the result's transpose
   const float *left, *right;
   const int64_t rows, cols;
-  const int64_t chunkPlaces;
   const int64_t parts;  ///< of the chunks
   const int64_t groups; ///< of panels
   float *result, *sums = nullptr;

@@ -28,7 +28,7 @@ LTC_API bool patchWeightGradPays(at::IntArrayRef input, at::IntArrayRef weight,
 /// be absent. All tensors are float32, dense and row-major, on the CPU. Runs on
 /// ATen's threads, whose number changes no value. False: a value is not finite,
 /// and a zero around an image may have made it so; the result is to be computed
-/// in another way. Scratch stays with the threads, up to 2.5 MiB each; while it
+/// in another way. Scratch stays with the threads, 0.6 MiB each; while it
 /// runs there are 16 MiB more, or as much as the result has.
 LTC_API bool patchWeightGrad(const at::Tensor &grad, const at::Tensor &input,
                              const Window &window,

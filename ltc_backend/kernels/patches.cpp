@@ -61,11 +61,11 @@ Patches::Patches(const WindowedImages &of, Span some)
     int64_t lane = (at - some.begin) % kLineFloats, width = of.places[1];
     next =
         std::min({some.end, (at / width + 1) * width, at - lane + kLineFloats});
-    add({at, next}, lane, groups[(at - some.begin) / kLineFloats]);
+    append({at, next}, lane, groups[(at - some.begin) / kLineFloats]);
   }
 }
 
-void Patches::add(Span some, int64_t lane, Group &to) const {
+void Patches::append(Span some, int64_t lane, Group &to) const {
   const Window &window = of.window;
   int64_t row = some.begin / of.places[1], step = window.stride[1];
   int64_t image = row / of.places[0];
@@ -96,6 +96,29 @@ void Patches::add(Span some, int64_t lane, Group &to) const {
   }
 }
 
+template <typename Visit>
+__attribute__((always_inline)) inline void
+Patches::forRows(Span depth, const Visit &visit) const {
+  auto [lines, columns] = of.window.size;
+  int64_t channel = depth.begin / (lines * columns);
+  int64_t r = depth.begin / columns % lines, s = depth.begin % columns;
+  for (int64_t row = depth.begin; row < depth.end; ++row) {
+    int64_t first = channel * of.plane() +
+                    r * of.window.dilation[0] * of.width +
+                    s * of.window.dilation[1];
+    for (int64_t i = 0; i < used; ++i)
+      visit((row - depth.begin) * kPanelCols + i * kLineFloats, first,
+            groups[i], uint16_t(groups[i].lines[r] & groups[i].columns[s]));
+    if (++s < columns)
+      continue;
+    s = 0;
+    if (++r < lines)
+      continue;
+    r = 0;
+    ++channel;
+  }
+}
+
 #if defined(__x86_64__)
 namespace {
 
@@ -113,36 +136,50 @@ LTC_AVX512_BMI2 inline __m512 load(__m512 others, __mmask16 lanes,
                             _mm512_permutex2var_ps(low, even, high));
 }
 
+LTC_AVX512 inline void addLine(__m512 values, __mmask16 lanes, float *to) {
+  values = _mm512_add_ps(values, _mm512_maskz_loadu_ps(lanes, to));
+  _mm512_mask_storeu_ps(to, lanes, values);
+}
+
+LTC_AVX512_BMI2 inline void addValues(__m512 values, __mmask16 lanes, float *to,
+                                      int64_t apart) {
+  if (apart != 2)
+    return addLine(values, lanes, to);
+  const __m512i low =
+      _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  uint32_t both = _pdep_u32(lanes, 0x55555555);
+  addLine(_mm512_permutexvar_ps(low, values), __mmask16(both), to);
+  addLine(_mm512_permutexvar_ps(high, values), __mmask16(both >> 16),
+          to + kLineFloats);
+}
+
 } // namespace
 
 LTC_AVX512_BMI2 void Patches::read(Span depth, float *to) const {
-  auto [lines, columns] = of.window.size;
-  int64_t channel = depth.begin / (lines * columns);
-  int64_t r = depth.begin / columns % lines, s = depth.begin % columns;
-  for (int64_t row = depth.begin; row < depth.end; ++row, to += kPanelCols) {
-    const float *from = of.data + channel * of.plane() +
-                        r * of.window.dilation[0] * of.width +
-                        s * of.window.dilation[1];
-    for (int64_t i = 0; i < used; ++i) {
-      const Group &group = groups[i];
-      uint16_t inside = group.lines[r] & group.columns[s];
-      __m512 values = _mm512_setzero_ps();
-      for (int64_t k = 0; k < group.count; ++k)
-        values = load(values, inside & group.runs[k].lanes,
-                      from + group.runs[k].first, apart);
-      _mm512_storeu_ps(to + i * kLineFloats, values);
-    }
-    if (++s < columns)
-      continue;
-    s = 0;
-    if (++r < lines)
-      continue;
-    r = 0;
-    ++channel;
-  }
+  forRows(depth, [&](int64_t place, int64_t first, const Group &group,
+                     uint16_t inside) LTC_AVX512_BMI2 {
+    __m512 values = _mm512_setzero_ps();
+    for (int64_t k = 0; k < group.count; ++k)
+      values = load(values, inside & group.runs[k].lanes,
+                    of.data + first + group.runs[k].first, apart);
+    _mm512_storeu_ps(to + place, values);
+  });
+}
+
+LTC_AVX512_BMI2 void Patches::add(Span depth, const float *from,
+                                  float *images) const {
+  forRows(depth, [&](int64_t place, int64_t first, const Group &group,
+                     uint16_t inside) LTC_AVX512_BMI2 {
+    __m512 values = _mm512_loadu_ps(from + place);
+    for (int64_t k = 0; k < group.count; ++k)
+      addValues(values, inside & group.runs[k].lanes,
+                images + first + group.runs[k].first, apart);
+  });
 }
 #else
 void Patches::read(Span, float *) const {}
+void Patches::add(Span, const float *, float *) const {}
 #endif
 
 } // namespace ltc::backend

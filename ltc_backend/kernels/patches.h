@@ -65,6 +65,10 @@ public:
   /// vectors are zero or not written. For processors with hasWideVectors().
   void read(Span depth, float *to) const;
 
+  /// Adds such rows to the places of `images`, which are laid out as `of`, that
+  /// read() would have read them from.
+  void add(Span depth, const float *from, float *images) const;
+
 private:
   static constexpr int64_t kGroups = kPanelCols / kLineFloats;
 
@@ -81,7 +85,9 @@ private:
     std::array<uint16_t, kMostLines> lines{}, columns{}; ///< inside the image
   };
   /// Places of one line of the output, from lane `lane` on.
-  void add(Span some, int64_t lane, Group &to) const;
+  void append(Span some, int64_t lane, Group &to) const;
+  /// visit(row of patches, offset in the images, group, lanes inside)
+  template <typename Visit> void forRows(Span depth, const Visit &visit) const;
 
   const WindowedImages &of;
   const int64_t used;  ///< groups

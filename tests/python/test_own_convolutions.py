@@ -80,6 +80,14 @@ def test_images_that_are_mapped_anew(size):
     check(tensors, lambda *t: F.conv2d(*t, padding=size // 2, stride=2))
 
 
+@pytest.mark.parametrize(
+    "form", [{"stride": 2}, {"stride": 2, "padding": 1, "output_padding": 1}], ids=str
+)
+def test_transposed_of_images_that_are_mapped_anew(form):
+    tensors = [random(6, 4, 350, 353), random(4, 3, 3, 3) / 4, random(3)]
+    check(tensors, lambda *t: F.conv_transpose2d(*t, **form))
+
+
 @pytest.mark.parametrize("groups", [1, 48])
 def test_channels_last_in_between(groups):
     """A gradient comes as a view, with its channels last in memory."""

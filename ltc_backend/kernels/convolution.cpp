@@ -146,7 +146,7 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
           (isTurned && patchWeightGradPays(output, kernels, images, *window)));
   auto isOurs = [](Way way) { return way == Way::Winograd || way == Way::Own; };
   if ((!isOurs(ofInput) && !isOurs(ofWeight)) || !areDense({input, weight}) ||
-      !areDense(results))
+      !areDense(results) || grad.scalar_type() != at::kFloat)
     return false;
   // As from a network that has its channels last in between. ATen would copy it
   // too.

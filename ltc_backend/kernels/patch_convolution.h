@@ -31,7 +31,8 @@ LTC_API bool patchesPay(at::IntArrayRef input, at::IntArrayRef weight,
 /// tensors are float32, dense and row-major, on the CPU. Runs on ATen's
 /// threads, whose number changes no value. False: a value is not finite, and a
 /// zero around an image may have made it so; what was written is to be computed
-/// in another way. Scratch stays with the calling thread: 8 MiB at most.
+/// in another way. Scratch stays with the threads: 1.3 MiB at most, and 8 MiB
+/// on the calling one.
 LTC_API bool patchConvolution(const at::Tensor &input, const at::Tensor &weight,
                               const at::Tensor &bias, const Window &window,
                               const at::Tensor &output);

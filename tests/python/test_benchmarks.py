@@ -28,6 +28,7 @@ BENCH = Path(__file__).resolve().parents[2] / "benchmarks" / "bench.py"
 SLOW = {
     "resnet18-train",
     "resnet18-train-bf16",
+    "mobilenet-train",
     "encoder-8-lengths",
     "gpt-8-lengths",
     "gpt",

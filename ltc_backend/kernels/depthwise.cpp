@@ -268,10 +268,12 @@ bool isFinite(const Tensor &tensor) {
 
 } // namespace
 
-/// Of wider steps there are more phases than a cache should hold.
+/// Of wider steps there are more phases than a cache should hold, of larger
+/// images more scratch than should stay.
 static bool isKnown(at::IntArrayRef input, const Window &window) {
-  constexpr int64_t kMostStep = 2;
+  constexpr int64_t kMostStep = 2, kMostPlaces = int64_t(1) << 20;
   return hasWideVectors() && c10::multiply_integers(input) > 0 &&
+         c10::multiply_integers(input.slice(2)) <= kMostPlaces &&
          std::ranges::max(window.stride) <= kMostStep;
 }
 

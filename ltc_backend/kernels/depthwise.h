@@ -32,7 +32,8 @@ LTC_API bool depthwiseWeightGradPays(at::IntArrayRef input,
 // row-major, on the CPU. All run on ATen's threads, whose number changes no
 // value. False: a value is not finite, and a zero around an image may have made
 // it so; the result is to be computed in another way. Scratch stays with the
-// threads: some four channels of an image each.
+// threads: some four channels of an image each, which is 16 MiB at most of
+// images that these pay for, and what is around them.
 
 /// `bias` (C) may be undefined.
 LTC_API bool depthwise(const at::Tensor &input, const at::Tensor &weight,

@@ -6,10 +6,9 @@ from math import prod
 from typing import ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-from workloads.workload import Inference, Training
+from workloads.resnet import ResNetInfer, ResNetTrain
 
 SIZES = {"full": {"batch": 16, "side": 160}, "small": {"batch": 4, "side": 32}}
 
@@ -72,7 +71,7 @@ def backward_flops(grad, input, weight, *rest, **_):
     return 2 * prod(grad) * prod(weight[1:]) * sum(mask[:2])
 
 
-class MobileNetTrain(Training):
+class MobileNetTrain(ResNetTrain):
     """SGD with momentum."""
 
     name = "mobilenet-train"
@@ -82,30 +81,16 @@ class MobileNetTrain(Training):
     checked_steps, bound = 2, 3e-2
     targets: ClassVar[dict] = {"step_ms": 0.7}
     flop_counts: ClassVar[dict] = {torch.ops.aten.convolution_backward: backward_flops}
-
-    def build(self, batch, side):
-        self.model = network()
-        self.batches = [
-            (torch.randn(batch, 3, side, side), torch.randint(100, (batch,)))
-            for _ in range(4)
-        ]
-
-    def make_optimizer(self, parameters, **options):
-        return torch.optim.SGD(parameters, lr=0.01, momentum=0.9, **options)
-
-    def loss(self, x, y):
-        return F.cross_entropy(self.model(x), y)
+    network = staticmethod(network)
 
 
-class MobileNetInfer(Inference):
+class MobileNetInfer(ResNetInfer):
     """One batch, batch normalisation by running statistics."""
 
     name = "mobilenet-infer"
     sizes = SIZES
     targets: ClassVar[dict] = {"step_ms": 0.7}
-
-    def build(self, batch, side):
-        self.model, self.inputs = network(), torch.randn(batch, 3, side, side)
+    network = staticmethod(network)
 
 
 WORKLOADS = [MobileNetTrain, MobileNetInfer]

@@ -92,7 +92,7 @@ bool tryConvolution(const Stack &a, c10::ArrayRef<at::Tensor> results,
            depthwise(input, weight, bias, *window, results[0]);
   at::IntArrayRef output = results[0].sizes();
   if (window && geometry.isTurned() &&
-      patchInputGradPays(output, weight.sizes(), input.sizes(), *window)) {
+      patchInputGradPays(output, input.sizes(), *window)) {
     patchInputGrad(input, weight, bias, *window, results[0]);
     return true;
   }
@@ -134,11 +134,11 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
       return Way::Winograd;
     return own ? Way::Own : Way::Aten;
   };
-  Way ofInput = way(
-      wanted[0], Winograd::InputGrad,
-      isOfPoints || (isDepthwise && depthwisePays(images, *window)) ||
-          (isPlain && patchInputGradPays(images, kernels, output, *window)) ||
-          (isTurned && patchesPay(output, kernels, images, *window)));
+  Way ofInput =
+      way(wanted[0], Winograd::InputGrad,
+          isOfPoints || (isDepthwise && depthwisePays(images, *window)) ||
+              (isPlain && patchInputGradPays(images, output, *window)) ||
+              (isTurned && patchesPay(output, kernels, images, *window)));
   Way ofWeight = way(
       wanted[1], Winograd::WeightGrad,
       (isDepthwise && depthwiseWeightGradPays(images, *window)) ||

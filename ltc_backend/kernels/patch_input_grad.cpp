@@ -90,8 +90,8 @@ private:
 
 } // namespace
 
-bool patchInputGradPays(at::IntArrayRef input, at::IntArrayRef weight,
-                        at::IntArrayRef grad, const Window &window) {
+bool patchInputGradPays(at::IntArrayRef input, at::IntArrayRef grad,
+                        const Window &window) {
   return hasWideVectors() && (isMapped(input) || isMapped(grad)) &&
          c10::multiply_integers(input) > 0 &&
          c10::multiply_integers(grad) > 0 &&

@@ -21,8 +21,8 @@
 namespace ltc::backend {
 
 /// Whether patchInputGrad() is faster than oneDNN's on this processor.
-LTC_API bool patchInputGradPays(at::IntArrayRef input, at::IntArrayRef weight,
-                                at::IntArrayRef grad, const Window &window);
+LTC_API bool patchInputGradPays(at::IntArrayRef input, at::IntArrayRef grad,
+                                const Window &window);
 
 /// Of the gradient (N, K, Y, X) of what a weight (K, C, R, S) made of images
 /// (N, C, H, W), the gradient of those; the dimensions of H, Y and R may be

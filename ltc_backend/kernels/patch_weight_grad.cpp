@@ -7,8 +7,8 @@
 //
 // A product of few rows and columns, and as deep as there are places, which are
 // taken by chunks of an image. Of the two sides, the right one is turned over a
-// chunk at a time, into panels; the left one, which has more rows, is read
-// where it lies if it is a tensor, and consists of patches if it is not.
+// chunk at a time, into panels; the left one consists of patches, or of a
+// window that sees one place is the tensor with more rows, read where it lies.
 //
 // The chunks are split into as many parts as make work for many threads, whose
 // sums are added up in the end: so many whatever the number of threads.

@@ -9,6 +9,7 @@
 #include "kernel_call.h"
 #include "ltc_backend/parallel.h"
 #include "vectors_test.h"
+#include "window_case.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -31,10 +32,7 @@ at::Tensor aten(const at::Tensor &input, const at::Tensor &weight,
                     window.dilation);
 }
 
-struct Case {
-  std::vector<int64_t> input, weight;
-  Window window; ///< without its size
-};
+using Case = ltc::backend::test::WindowCase;
 
 // Images that are larger than a panel, or smaller; few panels or many; one pass
 // or several of depth; kernels that fill blocks or not; windows that see

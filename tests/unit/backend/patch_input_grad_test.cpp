@@ -11,6 +11,7 @@
 #include "ltc_backend/kernels/patch_weight_grad.h"
 #include "ltc_backend/parallel.h"
 #include "vectors_test.h"
+#include "window_case.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -27,10 +28,7 @@ namespace {
 
 class PatchInputGrad : public WideVectorsTest {};
 
-struct Case {
-  std::vector<int64_t> input, weight;
-  Window window; ///< without its size
-};
+using Case = ltc::backend::test::WindowCase;
 
 // One block of channels or several, of a channel or more; whole panels and
 // others; steps of one, two and more; windows that overlap, that leave places
@@ -45,13 +43,6 @@ const std::vector<Case> kCases = {
     {{2, 30, 20, 33}, {13, 30, 1, 1}, {{}, {2, 2}, {0, 0}, {1, 1}}},
     {{1, 2, 24, 31}, {3, 2, 16, 16}, {{}, {4, 5}, {0, 0}, {1, 1}}},
     {{1, 2, 4, 4}, {3, 2, 1, 1}, {{}, {1, 1}, {3, 5}, {1, 1}}}};
-
-at::Tensor gradOf(const Case &of) {
-  at::Tensor output =
-      at::conv2d(at::empty(of.input), at::empty(of.weight), {},
-                 of.window.stride, of.window.padding, of.window.dilation);
-  return at::randn(output.sizes());
-}
 
 TEST_F(PatchInputGrad, IsTheGradient) {
   for (Case of : kCases) {

@@ -10,6 +10,7 @@
 #include "ltc_backend/kernels/patch_convolution.h"
 #include "ltc_backend/parallel.h"
 #include "vectors_test.h"
+#include "window_case.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -26,10 +27,7 @@ namespace {
 
 class PatchWeightGrad : public WideVectorsTest {};
 
-struct Case {
-  std::vector<int64_t> input, weight;
-  Window window; ///< without its size
-};
+using Case = ltc::backend::test::WindowCase;
 
 // Patches, and images as they lie, with more kernels than channels and with
 // fewer; one chunk of an image or several, whole panels and others; one part
@@ -45,13 +43,6 @@ const std::vector<Case> kCases = {
     {{70, 40, 3, 5}, {70, 40, 1, 1}, {{}, {1, 1}, {0, 0}, {1, 1}}},
     {{1, 1100, 8, 9}, {2100, 1100, 1, 1}, {{}, {1, 1}, {0, 0}, {1, 1}}},
     {{1, 600, 6, 6}, {900, 600, 2, 2}, {{}, {2, 2}, {0, 0}, {1, 1}}}};
-
-at::Tensor gradOf(const Case &of) {
-  at::Tensor output =
-      at::conv2d(at::empty(of.input), at::empty(of.weight), {},
-                 of.window.stride, of.window.padding, of.window.dilation);
-  return at::randn(output.sizes());
-}
 
 at::Tensor aten(const at::Tensor &grad, const at::Tensor &input, Case of) {
   auto gradients = at::convolution_backward(

@@ -9,6 +9,7 @@
 #include "ltc/log.h"
 #include "ltc/trace.h"
 #include "mlir_lowering/codegen/codegen.h"
+#include "mlir_lowering/codegen/partition.h"
 #include "mlir_lowering/contract.h"
 #include "mlir_lowering/diagnose.h"
 #include "mlir_lowering/import/import.h"
@@ -35,9 +36,11 @@
 #include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/ThreadPool.h"
 
 #include <fstream>
 
@@ -127,7 +130,10 @@ LogicalResult codegen(ModuleOp module, const Target &target, Artifact &artifact,
   lowerChecks(module, artifact.errorSites, describe);
   if (failed(lowerKernels(module)) || failed(lowerMain(module, artifact)))
     return failure();
-  return lowerToLLVM(module, vectorBitsOf(target));
+  partition(module);
+  return failableParallelForEach(
+      module.getContext(), partsOf(module),
+      [&](ModuleOp part) { return lowerToLLVM(part, vectorBitsOf(target)); });
 }
 
 /// An error once nobody wants the result any more.
@@ -176,7 +182,8 @@ class Dumper {
 public:
   explicit Dumper(const CompileOptions &options) : options(options) {}
 
-  void write(Stage stage, const std::string &text, const char *suffix) const {
+  void write(Stage stage, const std::string &text,
+             const std::string &suffix) const {
     std::string path = options.dumpDir + "/" + options.dumpName + "." +
                        std::string(name(stage)) + suffix;
     std::ofstream file(path);
@@ -192,19 +199,56 @@ public:
     module.print(stream, OpPrintingFlags().enableDebugInfo(false));
     write(stage, text, ".mlir");
   }
-  void write(const llvm::Module &module) const {
+  /// `suffix`: of a part's file.
+  void write(const llvm::Module &module, const std::string &suffix) const {
     if (!wanted())
       return;
     std::string text;
     llvm::raw_string_ostream stream(text);
     module.print(stream, nullptr);
-    write(Stage::Codegen, text, ".ll");
+    write(Stage::Codegen, text, suffix);
   }
   bool wanted() const { return !options.dumpDir.empty(); }
 
 private:
   const CompileOptions &options;
 };
+
+/// An object for each part of the module.
+Result<std::vector<std::string>> emitObjects(ModuleOp module,
+                                             const CompileOptions &options,
+                                             const Dumper &dumper) {
+  auto betweenPhases = [&] {
+    if (options.betweenPhases)
+      options.betweenPhases();
+  };
+  SmallVector<ModuleOp> parts = partsOf(module);
+  bool isWhole = parts.size() == 1;
+  std::vector<std::string> objects(parts.size());
+  std::vector<Status> statuses(parts.size());
+  auto emit = [&](size_t i) -> Status {
+    if (Status wanted = checkWanted(options, Stage::Codegen); !wanted)
+      return wanted;
+    auto optimized = [&](const llvm::Module &code) {
+      dumper.write(code, isWhole ? ".ll" : "." + std::to_string(i) + ".ll");
+      if (isWhole)
+        betweenPhases();
+    };
+    Result<std::string> object =
+        emitObject(parts[i], options.target, optimized);
+    if (!object)
+      return object.takeError();
+    objects[i] = std::move(*object);
+    return {};
+  };
+  betweenPhases();
+  parallelFor(module.getContext(), 0, parts.size(),
+              [&](size_t i) { statuses[i] = emit(i); });
+  for (Status &status : statuses)
+    if (!status)
+      return status.takeError();
+  return objects;
+}
 
 const DialectRegistry &stageRegistry() {
   static const DialectRegistry *registry = [] {
@@ -239,6 +283,8 @@ Result<Artifact> compileGraph(const Graph &graph,
                  {},
                  {}};
   Dumper dumper(options);
+  // Has threads once there is something for them to do.
+  llvm::DefaultThreadPool threads(llvm::hardware_concurrency(options.threads));
   MLIRContext context(stageRegistry(), MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   OwningOpRef<ModuleOp> module;
@@ -261,26 +307,21 @@ Result<Artifact> compileGraph(const Graph &graph,
     artifact.donated.push_back(output.donated);
   }
   artifact.graphText = graph.str(SourceLines::Omit);
-  Status status = run(*module, Stage::Codegen, resolved, artifact, &graph,
-                      [&](Stage stage) { dumper.write(stage, *module); });
-  if (!status)
-    return status.takeError();
-  if (Status wanted = checkWanted(options, Stage::Codegen); !wanted)
-    return wanted.takeError();
-  Span span(Stage::Codegen);
-  auto betweenParts = [&] {
-    if (options.betweenParts)
-      options.betweenParts();
+  auto after = [&](Stage stage) {
+    dumper.write(stage, *module);
+    // The parts that codegen makes are apart; all before is one walk.
+    if (stage == Stage::Optimize && options.threads > 1)
+      context.setThreadPool(threads);
   };
-  betweenParts();
-  Result<std::string> code =
-      emitObject(*module, target, [&](const llvm::Module &optimized) {
-        dumper.write(optimized);
-        betweenParts();
-      });
-  if (!code)
-    return code.takeError();
-  artifact.code = std::move(*code);
+  if (Status status =
+          run(*module, Stage::Codegen, resolved, artifact, &graph, after);
+      !status)
+    return status.takeError();
+  Span span(Stage::Codegen);
+  auto objects = emitObjects(*module, resolved, dumper);
+  if (!objects)
+    return objects.takeError();
+  artifact.objects = std::move(*objects);
   return artifact;
 }
 

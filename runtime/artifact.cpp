@@ -22,7 +22,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view magic = "LTCARTI\n";
-constexpr uint64_t formatVersion = 5;
+constexpr uint64_t formatVersion = 6;
 
 class Writer {
 public:
@@ -107,7 +107,8 @@ std::string payloadOf(const Artifact &artifact) {
   out.string(artifact.compiler);
   out.string(artifact.target);
   out.string(artifact.entry);
-  out.string(artifact.code);
+  out.list(artifact.objects,
+           [&](const std::string &object) { out.string(object); });
   out.formula(artifact.arenaBytes);
   out.number(artifact.kernels);
   out.list(artifact.calls, [&](const Artifact::Call &call) {
@@ -168,7 +169,7 @@ Artifact readPayload(Reader &in) {
   artifact.compiler = in.string();
   artifact.target = in.string();
   artifact.entry = in.string();
-  artifact.code = in.string();
+  artifact.objects = in.list<std::string>([&] { return in.string(); });
   artifact.arenaBytes = in.formula();
   artifact.kernels = uint32_t(in.number());
   artifact.calls = in.list<Artifact::Call>([&] {
@@ -226,6 +227,13 @@ Error refused(std::string_view why) {
 }
 
 } // namespace
+
+size_t Artifact::codeBytes() const {
+  size_t bytes = 0;
+  for (const std::string &object : objects)
+    bytes += object.size();
+  return bytes;
+}
 
 std::string Artifact::serialize() const { return frame(payloadOf(*this)); }
 

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/kernels.h"
 
+#include <algorithm>
+
 namespace ltc {
 
 // Never destroyed: a queue drained at exit may still call a kernel.
@@ -17,5 +19,10 @@ static HostServices &services() {
 void setHostServices(HostServices lent) { services() = std::move(lent); }
 
 const HostServices &hostServices() { return services(); }
+
+unsigned hostThreads() {
+  auto count = services().threadCount;
+  return count ? std::max(1u, count()) : 1;
+}
 
 } // namespace ltc

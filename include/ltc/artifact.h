@@ -15,8 +15,11 @@ namespace ltc {
 struct Artifact {
   std::string compiler; ///< Compiler::identity() of what made it
   std::string target;   ///< Target::str() of what it was compiled for
-  std::string entry;    ///< symbol of the entry point in `code`, see below
-  std::string code;     ///< relocatable object, PTX, or what the driver loads
+  std::string entry;    ///< symbol of the entry point, see below
+  /// Relocatable objects, each of which refers to itself and those before it
+  /// alone, the entry point's last; PTX, or what the driver loads.
+  std::vector<std::string> objects;
+  LTC_API size_t codeBytes() const; ///< of all objects
   /// Scratch memory for one run, 64-byte aligned; constant for a static graph.
   Formula arenaBytes;
   uint32_t kernels = 0; ///< parallel loops and library calls in the code

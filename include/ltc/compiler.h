@@ -25,11 +25,12 @@ struct CompileOptions {
   Optimizations optimizations;
   std::string dumpDir;  ///< write the module after each stage here; empty: no
   std::string dumpName; ///< file stem of the dumps
+  unsigned threads = 1; ///< how many may work on it; the result is the same
   /// Set when nobody wants the result any more: the compile then fails soon.
   const std::atomic<bool> *stop = nullptr;
-  /// Called between parts of a compile that run different code of the compiler,
-  /// if there is one.
-  std::function<void()> betweenParts;
+  /// Called between phases of a compile, which run different code of the
+  /// compiler, by the thread that compiles; if there is one.
+  std::function<void()> betweenPhases;
 };
 
 class Compiler {

@@ -83,5 +83,7 @@ struct HostServices {
 };
 LTC_API void setHostServices(HostServices services);
 LTC_API const HostServices &hostServices();
+/// HostServices::threadCount, or 1.
+LTC_API unsigned hostThreads();
 
 } // namespace ltc

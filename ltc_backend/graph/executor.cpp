@@ -212,12 +212,12 @@ static Result<std::vector<BufferPtr>> compileAndLaunch(Engine &engine,
                                                        Collection &collection,
                                                        PendingList &list,
                                                        SourceId place) {
+  noteThreadCount();
   auto executable = findExecutable(engine, collection, list, place);
   if (!executable)
     return executable.takeError();
   if (collection.empty())
     return std::vector<BufferPtr>();
-  noteThreadCount();
   releaseThreads();
   return engine.launch(*executable, std::move(collection.arguments));
 }

@@ -49,8 +49,8 @@ mlir::LogicalResult approximateMath(mlir::ModuleOp module, unsigned vectorBits);
 /// Everything that is left, into the LLVM dialect.
 mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, unsigned vectorBits);
 
-/// LLVM's own part: optimises `module` and returns the object file.
-/// `optimized` sees the module in between.
+/// LLVM's own part: optimises `module` and returns the object file, of which
+/// private functions are no part. `optimized` sees the module in between.
 Result<std::string>
 emitObject(mlir::ModuleOp module, const Target &target,
            const std::function<void(const llvm::Module &)> &optimized);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -72,8 +73,6 @@ void setAttributes(llvm::Module &module, const llvm::TargetMachine &machine,
     function.addFnAttr(llvm::Attribute::NoInline);
     if (function.getName().starts_with(kEntry))
       function.addFnAttr(llvm::Attribute::OptimizeNone);
-    if (function.getName() != kEntry)
-      function.setLinkage(llvm::GlobalValue::InternalLinkage);
   }
 }
 
@@ -113,6 +112,9 @@ emitObject(mlir::ModuleOp module, const Target &target,
   auto machine = machineFor(target);
   if (!machine)
     return machine.takeError();
+  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
+    if (function.isPrivate() && !function.isExternal())
+      function.setLinkage(mlir::LLVM::Linkage::Internal);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code =
       mlir::translateModuleToLLVMIR(module, context, "ltc");

@@ -36,7 +36,7 @@ py::dict read(const std::string &directory, const std::string &key) {
   py::dict fields;
   fields["compiler"] = entry.compiler;
   fields["target"] = entry.target;
-  fields["code_bytes"] = entry.code.size();
+  fields["code_bytes"] = entry.codeBytes();
   fields["arena_bytes"] = entry.arenaBytes.constant();
   fields["kernels"] = entry.kernels;
   fields["library_calls"] = entry.calls.size();

@@ -12,7 +12,7 @@ namespace ltc::runtime {
 /// linked), its plan, and the text of its graph.
 static size_t bytesOf(const Executable &executable) {
   const Artifact &artifact = executable.artifact();
-  return 2 * artifact.code.size() + artifact.graphText.size() + 4096;
+  return 2 * artifact.codeBytes() + artifact.graphText.size() + 4096;
 }
 
 ExecutablePtr MemoryCache::touch(Hash128 key) {

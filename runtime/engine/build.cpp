@@ -317,7 +317,11 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
     if (few)
       releaseCodeNearPeak(siblingLibrary("libltc_compiler.so"));
   };
-  options.betweenParts = release;
+  // Behind a program that runs, and where each graph has a thread already, one
+  // is enough.
+  bool isAlone = background.isOwnThread() || settings().dry_run;
+  options.threads = isAlone ? 1 : hostThreads();
+  options.betweenPhases = release;
   std::optional<CompileProgress> progress;
   if (background.isOwnThread()) {
     options.stop = &background.stopping();

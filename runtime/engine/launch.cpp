@@ -70,8 +70,7 @@ Launch::Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
       sinceLaunch(sinceLaunch) {}
 
 Pool Launch::pool() const {
-  auto count = hostServices().threadCount;
-  unsigned threads = count ? count() : 1;
+  unsigned threads = hostThreads();
   if (threads == 1)
     return Pool::None;
   bool waits = state.team.team && state.team.threads == threads;

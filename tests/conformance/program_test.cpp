@@ -33,7 +33,7 @@ protected:
     Artifact made;
     made.target = driver().target(device);
     made.entry = std::move(entry);
-    made.code = programCode();
+    made.objects = {programCode()};
     made.inputs = std::move(inputs);
     made.donated.resize(results.size());
     made.results = std::move(results);
@@ -178,9 +178,9 @@ TEST_F(ExecutionTest, RefusesAMissingEntryAndBrokenCode) {
   EXPECT_EQ(failure.code, LTC_DEVICE_FAILED);
   EXPECT_NE(failure.message.find("noSuchEntry"), failure.message.npos)
       << failure.message;
-  made.code = "not an object file";
+  made.objects = {"not an object file"};
   EXPECT_EQ(load(made).code, LTC_DEVICE_FAILED);
-  made.code = programCode().substr(0, 200);
+  made.objects = {programCode().substr(0, 200)};
   EXPECT_EQ(load(made).code, LTC_DEVICE_FAILED);
 }
 

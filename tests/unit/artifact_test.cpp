@@ -17,9 +17,9 @@ Artifact sample() {
   artifact.compiler = "1234-llvm-22";
   artifact.target = "cpu:x86_64-linux:znver4:+avx512f";
   artifact.entry = "entry";
-  artifact.code = std::string("\x7f"
-                              "ELF\0code",
-                              9);
+  artifact.objects = {"", std::string("\x7f"
+                                      "ELF\0code",
+                                      9)};
   artifact.arenaBytes = Formula::symbol(0) * 256 + 4096;
   artifact.kernels = 7;
   artifact.calls = {{*Graph::parse("graph {\n  symbol s0 = 3\n  %0 = input "
@@ -47,7 +47,8 @@ TEST(Artifact, RoundTrips) {
   EXPECT_EQ(again->compiler, artifact.compiler);
   EXPECT_EQ(again->target, artifact.target);
   EXPECT_EQ(again->entry, artifact.entry);
-  EXPECT_EQ(again->code, artifact.code);
+  EXPECT_EQ(again->objects, artifact.objects);
+  EXPECT_EQ(again->codeBytes(), 9u);
   EXPECT_EQ(again->arenaBytes, artifact.arenaBytes);
   EXPECT_EQ(again->kernels, artifact.kernels);
   ASSERT_EQ(again->calls.size(), 1u);
@@ -74,9 +75,9 @@ TEST(Artifact, TheLinesOfAProgramAreNotInItsBytes) {
 // Whoever changes the bytes must raise the format version.
 TEST(Artifact, TheFormatIsTheSameForEver) {
   std::string bytes = sample().serialize();
-  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\5");
+  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\6");
   EXPECT_EQ(Hasher().add(bytes).finish().str(),
-            "d18e7cacdd1d35d3a6c15a8171a14b2e");
+            "0636c39d8ccf9e9384783eb810b02d49");
 }
 
 TEST(Artifact, RefusesEveryFlippedBit) {
@@ -117,7 +118,7 @@ TEST(Artifact, RefusesSizesThatItsSymbolsDoNotGive) {
 /// The header that serialize() would write before this payload.
 std::string framed(const std::string &payload) {
   Hash128 hash = Hasher().add(payload).finish();
-  uint64_t words[] = {5, payload.size(), hash.low, hash.high};
+  uint64_t words[] = {6, payload.size(), hash.low, hash.high};
   return "LTCARTI\n" +
          std::string(reinterpret_cast<char *>(words), sizeof(words)) + payload;
 }

@@ -238,7 +238,7 @@ public:
       return;
     }
     artifact = std::move(*made);
-    auto linked = cpu::link(artifact.code, artifact.entry, findSymbol);
+    auto linked = cpu::link(artifact.objects, artifact.entry, findSymbol);
     if (!linked) {
       ADD_FAILURE() << linked.error().str();
       return;

@@ -185,7 +185,7 @@ Result<Artifact> FakeCompiler::compile(const Graph &graph,
   artifact.compiler = identity();
   artifact.target = options.target.str();
   artifact.entry = graph.nodes[0].op;
-  artifact.code = std::string(1000, 'c');
+  artifact.objects = {std::string(1000, 'c')};
   artifact.arenaBytes = Formula(int64_t(arenaBytes.load()));
   artifact.kernels = 3;
   artifact.inputs = graph.inputs;

@@ -1,4 +1,4 @@
-//===- link.cpp - From an object file to running code, by JITLink ---------===//
+//===- link.cpp - From object files to running code, by JITLink -----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,6 +15,7 @@
 #error "no JIT linker chosen for this machine"
 #endif
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Process.h"
 #include "llvm/TargetParser/Host.h"
@@ -87,23 +88,23 @@ jitlink::InProcessMemoryManager &memoryManager() {
 class JITLinkedCode final : public LinkedCode {
 public:
   ~JITLinkedCode() override {
-    if (allocation)
-      llvm::consumeError(memoryManager().deallocate(std::move(allocation)));
+    if (!allocations.empty())
+      llvm::consumeError(memoryManager().deallocate(std::move(allocations)));
   }
-  jitlink::JITLinkMemoryManager::FinalizedAlloc allocation;
+  std::vector<jitlink::JITLinkMemoryManager::FinalizedAlloc> allocations;
 };
 
-/// What link() below gets back; the linker owns the context itself.
+/// What linkObject() below gets back; the linker owns the context itself.
 struct Outcome {
   JITLinkedCode &code;
+  llvm::StringMap<orc::ExecutorAddr> defined; ///< by the objects so far
   std::string failure;
 };
 
 class Context final : public jitlink::JITLinkContext {
 public:
-  Context(const std::string &entry, FindSymbol findSymbol, Outcome &outcome)
-      : JITLinkContext(nullptr), entry(entry), findSymbol(findSymbol),
-        outcome(outcome) {}
+  Context(FindSymbol findSymbol, Outcome &outcome)
+      : JITLinkContext(nullptr), findSymbol(findSymbol), outcome(outcome) {}
 
   jitlink::JITLinkMemoryManager &getMemoryManager() override {
     return memoryManager();
@@ -118,67 +119,75 @@ public:
       std::unique_ptr<jitlink::JITLinkAsyncLookupContinuation> next) override {
     jitlink::AsyncLookupResult found;
     for (const auto &[name, flags] : symbols) {
-      void *address = findSymbol((*name).str());
+      orc::ExecutorAddr address = outcome.defined.lookup(*name);
+      if (!address)
+        address = orc::ExecutorAddr::fromPtr(findSymbol((*name).str()));
       if (!address && flags == jitlink::SymbolLookupFlags::RequiredSymbol)
         return next->run(llvm::createStringError("the code calls " + *name +
                                                  ", which nothing defines"));
-      found[name] = {orc::ExecutorAddr::fromPtr(address),
-                     llvm::JITSymbolFlags::Exported};
+      found[name] = {address, llvm::JITSymbolFlags::Exported};
     }
     next->run(std::move(found));
   }
 
   llvm::Error notifyResolved(jitlink::LinkGraph &graph) override {
     for (const jitlink::Symbol *symbol : graph.defined_symbols())
-      if (symbol->hasName() && *symbol->getName() == entry)
-        outcome.code.entry = symbol->getAddress().toPtr<void *>();
-    if (outcome.code.entry)
-      return llvm::Error::success();
-    return llvm::createStringError("the code has no entry " + entry);
+      if (symbol->hasName() && symbol->getScope() != jitlink::Scope::Local)
+        outcome.defined[*symbol->getName()] = symbol->getAddress();
+    return llvm::Error::success();
   }
 
   void notifyFinalized(
       jitlink::JITLinkMemoryManager::FinalizedAlloc allocation) override {
-    outcome.code.allocation = std::move(allocation);
+    outcome.code.allocations.push_back(std::move(allocation));
   }
 
 private:
-  const std::string &entry;
   FindSymbol findSymbol;
   Outcome &outcome;
 };
 
-} // namespace
-
-Result<std::unique_ptr<LinkedCode>>
-link(std::string_view object, const std::string &entry, FindSymbol findSymbol) {
-  auto failed = [](const std::string &why) {
-    return Error{ErrorCode::DeviceFailed,
-                 Stage::Execute,
-                 "cannot link compiled code: " + why,
-                 "",
-                 {},
-                 ""};
-  };
+void linkObject(const std::string &object, FindSymbol findSymbol,
+                Outcome &outcome) {
   llvm::MemoryBufferRef buffer({object.data(), object.size()}, "graph");
   auto names = std::make_shared<orc::SymbolStringPool>();
-  auto code = std::make_unique<JITLinkedCode>();
-  Outcome outcome{*code, ""};
 #if defined(__x86_64__)
   auto graph = jitlink::createLinkGraphFromELFObject_x86_64(buffer, names);
 #else
   auto graph = jitlink::createLinkGraphFromELFObject_aarch64(buffer, names);
 #endif
-  if (!graph)
-    return failed(llvm::toString(graph.takeError()));
-  auto context = std::make_unique<Context>(entry, findSymbol, outcome);
+  if (!graph) {
+    outcome.failure = llvm::toString(graph.takeError());
+    return;
+  }
+  auto context = std::make_unique<Context>(findSymbol, outcome);
 #if defined(__x86_64__)
   jitlink::link_ELF_x86_64(std::move(*graph), std::move(context));
 #else
   jitlink::link_ELF_aarch64(std::move(*graph), std::move(context));
 #endif
+}
+
+} // namespace
+
+Result<std::unique_ptr<LinkedCode>> link(std::span<const std::string> objects,
+                                         const std::string &entry,
+                                         FindSymbol findSymbol) {
+  auto code = std::make_unique<JITLinkedCode>();
+  Outcome outcome{*code, {}, ""};
+  for (const std::string &object : objects)
+    if (outcome.failure.empty())
+      linkObject(object, findSymbol, outcome);
+  code->entry = outcome.defined.lookup(entry).toPtr<void *>();
+  if (outcome.failure.empty() && !code->entry)
+    outcome.failure = "the code has no entry " + entry;
   if (!outcome.failure.empty())
-    return failed(outcome.failure);
+    return Error{ErrorCode::DeviceFailed,
+                 Stage::Execute,
+                 "cannot link compiled code: " + outcome.failure,
+                 "",
+                 {},
+                 ""};
   return std::unique_ptr<LinkedCode>(std::move(code));
 }
 

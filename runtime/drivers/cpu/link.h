@@ -1,4 +1,4 @@
-//===- link.h - From an object file to running code -------------*- C++ -*-===//
+//===- link.h - From object files to running code ---------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,6 +10,7 @@
 #include "ltc/target.h"
 
 #include <memory>
+#include <span>
 
 namespace ltc::cpu {
 
@@ -19,7 +20,7 @@ Target hostTarget();
 /// name is `host`.
 Result<Target> targetNamed(const std::string &cpu, const Target &host);
 
-/// An object file in executable memory. Freed with the last owner; its code
+/// Object files in executable memory. Freed with the last owner; its code
 /// must not be running then.
 class LinkedCode {
 public:
@@ -30,8 +31,10 @@ public:
 /// Address of a function that compiled code may call, or nullptr.
 using FindSymbol = void *(*)(const std::string &name);
 
-/// Links a relocatable ELF object of this machine's kind. Any thread.
-Result<std::unique_ptr<LinkedCode>>
-link(std::string_view object, const std::string &entry, FindSymbol findSymbol);
+/// Links relocatable ELF objects of this machine's kind, of which each may
+/// refer to those before it; `entry` is a symbol of one of them. Any thread.
+Result<std::unique_ptr<LinkedCode>> link(std::span<const std::string> objects,
+                                         const std::string &entry,
+                                         FindSymbol findSymbol);
 
 } // namespace ltc::cpu

@@ -86,7 +86,7 @@ Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
   if (!calls)
     return calls.takeError();
   std::unique_ptr<Program> program(new Program(std::move(*calls)));
-  auto code = link(artifact->code, artifact->entry, findSymbol);
+  auto code = link(artifact->objects, artifact->entry, findSymbol);
   if (!code)
     return code.takeError();
   program->code = std::move(*code);

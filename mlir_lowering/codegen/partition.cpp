@@ -1,0 +1,107 @@
+//===- partition.cpp - A large module in parts ------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Nine tenths of a compile are what becomes of kernels once they are apart from
+// one another. Parts are compiled at the same time, by as many threads as there
+// are.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/codegen/partition.h"
+
+#include "mlir_lowering/codegen/codegen.h"
+#include "mlir_lowering/optimize/optimize.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace ltc::compiler {
+namespace {
+
+/// Some 80 ms of a compile, of which 3 are the part's own.
+constexpr size_t kOpsOfPart = 1000;
+/// What has fewer stays whole: threads would save some 50 ms, and take memory
+/// that small programs do without.
+constexpr size_t kLeastOps = 4 * kOpsOfPart;
+
+/// Kernels, the parts of a long entry point, the entry point: who calls comes
+/// behind whom it calls.
+SmallVector<func::FuncOp> inOrderOfCalls(ModuleOp module) {
+  SmallVector<func::FuncOp> kernels, callers;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(attr::kKind))
+      kernels.push_back(function);
+    else if (function.isPrivate())
+      callers.push_back(function);
+  llvm::append_range(kernels, callers);
+  kernels.push_back(module.lookupSymbol<func::FuncOp>(kEntry));
+  return kernels;
+}
+
+size_t opsIn(func::FuncOp function) {
+  size_t count = 0;
+  function.walk([&](Operation *) { ++count; });
+  return count;
+}
+
+/// Declares in `part` what its functions refer to and it does not have.
+void declareUsed(ModuleOp part, const SymbolTable &all) {
+  SymbolTable own(part);
+  std::optional<SymbolTable::UseRange> uses =
+      SymbolTable::getSymbolUses(&part.getBodyRegion());
+  for (SymbolTable::SymbolUse use : *uses) {
+    StringAttr name = use.getSymbolRef().getLeafReference();
+    if (own.lookup(name))
+      continue;
+    Operation *used = all.lookup(name);
+    own.insert(used->cloneWithoutRegions(), part.getBody()->end());
+    if (auto function = dyn_cast<func::FuncOp>(used))
+      function.setPublic(); // the declaration stays private
+  }
+}
+
+} // namespace
+
+void partition(ModuleOp module) {
+  SmallVector<std::pair<func::FuncOp, size_t>> functions;
+  size_t total = 0;
+  for (func::FuncOp function : inOrderOfCalls(module)) {
+    functions.push_back({function, opsIn(function)});
+    total += functions.back().second;
+  }
+  if (total < kLeastOps)
+    return;
+  size_t count = total / kOpsOfPart;
+  SymbolTable all(module);
+  SmallVector<ModuleOp> parts;
+  size_t taken = 0, last = count;
+  for (auto [function, ops] : functions) {
+    // The part in which the middle of the function is, of equal parts.
+    size_t number = (taken + ops / 2) * count / total;
+    if (std::exchange(last, number) != number) {
+      parts.push_back(ModuleOp::create(module.getLoc()));
+      parts.back()->setDiscardableAttrs(module->getDiscardableAttrDictionary());
+    }
+    taken += ops;
+    function->moveBefore(parts.back().getBody(), parts.back().getBody()->end());
+  }
+  for (ModuleOp part : parts)
+    declareUsed(part, all);
+  // What is left was declared in the parts that use it.
+  module.getBody()->clear();
+  for (ModuleOp part : parts)
+    module.push_back(part);
+}
+
+SmallVector<ModuleOp> partsOf(ModuleOp module) {
+  auto parts = llvm::to_vector(module.getOps<ModuleOp>());
+  if (parts.empty())
+    parts.push_back(module);
+  return parts;
+}
+
+} // namespace ltc::compiler

@@ -56,6 +56,11 @@ Result<std::unique_ptr<llvm::TargetMachine>> machineFor(const Target &target) {
   return machine;
 }
 
+/// Whether it is the entry point, or a part of it.
+bool isEntry(const llvm::Function &function) {
+  return function.getName().starts_with(kEntry);
+}
+
 void setAttributes(llvm::Module &module, const llvm::TargetMachine &machine,
                    unsigned vectorBits) {
   std::string width = std::to_string(vectorBits);
@@ -68,10 +73,10 @@ void setAttributes(llvm::Module &module, const llvm::TargetMachine &machine,
     function.addFnAttr("min-legal-vector-width", width);
     function.addFnAttr("no-trapping-math", "true");
     function.addFnAttr(llvm::Attribute::NoUnwind);
-    // The entry point is one long block that runs once: optimising it, or
-    // copying kernels into it, costs half of the compile time for nothing.
+    // The entry point is one long block that runs once: optimising it costs
+    // half of the compile time for nothing.
     function.addFnAttr(llvm::Attribute::NoInline);
-    if (function.getName().starts_with(kEntry))
+    if (isEntry(function))
       function.addFnAttr(llvm::Attribute::OptimizeNone);
   }
 }
@@ -123,7 +128,12 @@ emitObject(mlir::ModuleOp module, const Target &target,
   code->setTargetTriple((*machine)->getTargetTriple());
   code->setDataLayout((*machine)->createDataLayout());
   setAttributes(*code, **machine, vectorBitsOf(target));
-  optimizeModule(*code, **machine);
+  auto isKernel = [](const llvm::Function &function) {
+    return !function.isDeclaration() && !isEntry(function);
+  };
+  // Passes over all of a module go through what is not to be optimised, too.
+  if (llvm::any_of(*code, isKernel))
+    optimizeModule(*code, **machine);
   optimized(*code);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);

@@ -28,23 +28,10 @@ constexpr size_t kOpsOfPart = 1000;
 /// that small programs do without.
 constexpr size_t kLeastOps = 4 * kOpsOfPart;
 
-/// Kernels, the parts of a long entry point, the entry point: who calls comes
-/// behind whom it calls.
-SmallVector<func::FuncOp> inOrderOfCalls(ModuleOp module) {
-  SmallVector<func::FuncOp> kernels, callers;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr(attr::kKind))
-      kernels.push_back(function);
-    else if (function.isPrivate())
-      callers.push_back(function);
-  llvm::append_range(kernels, callers);
-  kernels.push_back(module.lookupSymbol<func::FuncOp>(kEntry));
-  return kernels;
-}
-
-size_t opsIn(func::FuncOp function) {
+size_t opsOf(ArrayRef<func::FuncOp> functions) {
   size_t count = 0;
-  function.walk([&](Operation *) { ++count; });
+  for (func::FuncOp function : functions)
+    function.walk([&](Operation *) { ++count; });
   return count;
 }
 
@@ -64,33 +51,41 @@ void declareUsed(ModuleOp part, const SymbolTable &all) {
   }
 }
 
-} // namespace
-
-void partition(ModuleOp module) {
-  SmallVector<std::pair<func::FuncOp, size_t>> functions;
-  size_t total = 0;
-  for (func::FuncOp function : inOrderOfCalls(module)) {
-    functions.push_back({function, opsIn(function)});
-    total += functions.back().second;
-  }
-  if (total < kLeastOps)
-    return;
-  size_t count = total / kOpsOfPart;
-  SymbolTable all(module);
-  SmallVector<ModuleOp> parts;
+/// Moves functions to modules of about as many ops each.
+void cut(ArrayRef<func::FuncOp> functions, SmallVector<ModuleOp> &parts) {
+  size_t total = opsOf(functions), count = total / kOpsOfPart + 1;
   size_t taken = 0, last = count;
-  for (auto [function, ops] : functions) {
+  for (func::FuncOp function : functions) {
+    size_t ops = opsOf(function);
     // The part in which the middle of the function is, of equal parts.
     size_t number = (taken + ops / 2) * count / total;
-    if (std::exchange(last, number) != number) {
-      parts.push_back(ModuleOp::create(module.getLoc()));
-      parts.back()->setDiscardableAttrs(module->getDiscardableAttrDictionary());
-    }
+    if (std::exchange(last, number) != number)
+      parts.push_back(ModuleOp::create(function.getLoc()));
     taken += ops;
     function->moveBefore(parts.back().getBody(), parts.back().getBody()->end());
   }
-  for (ModuleOp part : parts)
+}
+
+} // namespace
+
+void partition(ModuleOp module) {
+  SmallVector<func::FuncOp> kernels, entry;
+  for (auto function : module.getOps<func::FuncOp>())
+    (function->hasAttr(attr::kKind) ? kernels : entry).push_back(function);
+  // Behind the parts of itself that it calls.
+  auto isPart = [](func::FuncOp function) { return function.isPrivate(); };
+  std::partition(entry.begin(), entry.end(), isPart);
+  if (opsOf(kernels) + opsOf(entry) < kLeastOps)
+    return;
+  SymbolTable all(module);
+  SmallVector<ModuleOp> parts;
+  cut(kernels, parts);
+  // Apart from kernels, since LLVM does not optimise it.
+  cut(entry, parts);
+  for (ModuleOp part : parts) {
+    part->setDiscardableAttrs(module->getDiscardableAttrDictionary());
     declareUsed(part, all);
+  }
   // What is left was declared in the parts that use it.
   module.getBody()->clear();
   for (ModuleOp part : parts)

@@ -7,7 +7,7 @@
 #include "convolution.h"
 
 #include "../parallel.h"
-#include "depthwise.h"
+#include "grouped.h"
 #include "patch_convolution.h"
 #include "patch_input_grad.h"
 #include "patch_weight_grad.h"
@@ -50,11 +50,7 @@ struct Geometry {
   bool isPlain() const { return !isTransposed && groups == 1; }
   /// Whether it is what is the gradient of a plain one's images.
   bool isTurned() const { return isTransposed && groups == 1; }
-  /// Whether each channel has a kernel of its own.
-  bool isDepthwise(const at::Tensor &weight) const {
-    return !isTransposed && groups > 1 && weight.size(0) == groups &&
-           weight.size(1) == 1;
-  }
+  bool isGrouped() const { return !isTransposed && groups > 1; }
 
   /// Nothing if there is none for WindowedImages.
   std::optional<Window> window(const at::Tensor &weight) const {
@@ -87,9 +83,11 @@ bool tryConvolution(const Stack &a, c10::ArrayRef<at::Tensor> results,
     return winogradConvolution(input, weight, bias, geometry.padding[0],
                                results[0]);
   auto window = im2col ? geometry.window(weight) : std::nullopt;
-  if (window && geometry.isDepthwise(weight))
-    return depthwisePays(input.sizes(), *window) &&
-           depthwise(input, weight, bias, *window, results[0]);
+  if (window && geometry.isGrouped())
+    return groupedPays(input.sizes(), weight.sizes(), geometry.groups,
+                       *window) &&
+           groupedConvolution(input, weight, bias, geometry.groups, *window,
+                              results[0]);
   at::IntArrayRef output = results[0].sizes();
   if (window && geometry.isTurned() &&
       patchInputGradPays(output, input.sizes(), *window)) {
@@ -122,7 +120,7 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
   auto window = im2col ? geometry.window(weight) : std::nullopt;
   at::IntArrayRef images = input.sizes(), kernels = weight.sizes(),
                   output = grad.sizes();
-  bool isDepthwise = window && geometry.isDepthwise(weight);
+  bool isGrouped = window && geometry.isGrouped();
   bool isPlain = window && geometry.isPlain();
   bool isTurned = window && geometry.isTurned();
   bool isOfPoints =
@@ -136,12 +134,15 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
   };
   Way ofInput =
       way(wanted[0], Winograd::InputGrad,
-          isOfPoints || (isDepthwise && depthwisePays(images, *window)) ||
+          isOfPoints ||
+              (isGrouped &&
+               groupedPays(images, kernels, geometry.groups, *window)) ||
               (isPlain && patchInputGradPays(images, output, *window)) ||
               (isTurned && patchesPay(output, kernels, images, *window)));
   Way ofWeight = way(
       wanted[1], Winograd::WeightGrad,
-      (isDepthwise && depthwiseWeightGradPays(images, *window)) ||
+      (isGrouped &&
+       groupedWeightGradPays(images, kernels, geometry.groups, *window)) ||
           (isPlain && patchWeightGradPays(images, kernels, output, *window)) ||
           (isTurned && patchWeightGradPays(output, kernels, images, *window)));
   auto isOurs = [](Way way) { return way == Way::Winograd || way == Way::Own; };
@@ -163,8 +164,9 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
       !winogradInputGrad(grad, weight, padding, gradInput))
     return false;
   auto ownInputGrad = [&] {
-    if (isDepthwise)
-      return depthwiseInputGrad(grad, weight, *window, gradInput);
+    if (isGrouped)
+      return groupedInputGrad(grad, weight, geometry.groups, *window,
+                              gradInput);
     if (isTurned)
       return patchConvolution(grad, weight, {}, *window, gradInput);
     if (isOfPoints)
@@ -179,8 +181,9 @@ bool tryConvolutionBackward(const Stack &a, c10::ArrayRef<at::Tensor> results,
       !winogradWeightGrad(grad, input, padding, gradWeight))
     return false;
   auto ownWeightGrad = [&] {
-    if (isDepthwise)
-      return depthwiseWeightGrad(grad, input, *window, gradWeight);
+    if (isGrouped)
+      return groupedWeightGrad(grad, input, geometry.groups, *window,
+                               gradWeight);
     return isTurned ? patchWeightGrad(input, grad, *window, gradWeight)
                     : patchWeightGrad(grad, input, *window, gradWeight);
   };

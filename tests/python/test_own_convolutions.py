@@ -1,6 +1,6 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Convolutions of each channel alone, of points, and of large images."""
+"""Convolutions in groups, of points, and of large images."""
 
 import pytest
 import torch
@@ -50,9 +50,17 @@ def test_each_channel_alone_of_sound():
     check(tensors, lambda *t: F.conv1d(*t, padding="same", groups=16))
 
 
-def test_two_kernels_a_channel_are_eagers():
-    tensors = [random(2, 8, 12, 12), random(16, 1, 3, 3), random(16)]
-    check(tensors, lambda *t: F.conv2d(*t, padding=1, groups=8))
+@pytest.mark.parametrize("side", [12, 29])
+@pytest.mark.parametrize("channels, kernels", [(1, 2), (2, 1), (4, 4), (12, 7)])
+@pytest.mark.parametrize("form", [{}, {"stride": 2}, {"stride": 3}], ids=str)
+def test_some_channels_together(side, channels, kernels, form):
+    groups = 4
+    tensors = [
+        random(2, groups * channels, side, side),
+        random(groups * kernels, channels, 3, 3) / 3,
+        random(groups * kernels),
+    ]
+    check(tensors, lambda *t: F.conv2d(*t, padding=1, groups=groups, **form))
 
 
 @pytest.mark.parametrize("stride", [1, 2])

@@ -1,10 +1,10 @@
-//===- depthwise_test.cpp - Against float64 ---------------------*- C++ -*-===//
+//===- grouped_test.cpp - Against float64 -----------------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/depthwise.h"
+#include "ltc_backend/kernels/grouped.h"
 
 #include "kernel_call.h"
 #include "ltc_backend/parallel.h"
@@ -25,38 +25,46 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-class Depthwise : public WideVectorsTest {};
+class Grouped : public WideVectorsTest {};
 
 struct Case {
   std::vector<int64_t> input; ///< (N, C, H, W)
+  int64_t groups, kernels;    ///< in all
   Window window;
 
   at::Tensor weight() const {
-    return at::randn({input[1], 1, window.size[0], window.size[1]});
+    return at::randn(
+        {kernels, input[1] / groups, window.size[0], window.size[1]});
   }
   at::Tensor output(const at::Tensor &input, const at::Tensor &weight,
                     const at::Tensor &bias = {}) const {
     return at::conv2d(input, weight, bias, window.stride, window.padding,
-                      window.dilation, this->input[1]);
+                      window.dilation, groups);
   }
   at::Tensor grad() const {
     return at::randn(output(at::empty(input), weight()).sizes());
   }
 };
 
-// One place and many; steps of one and two, each way; even and odd widths and
-// paddings; taps that fall into each phase; windows that see outside only.
+// Each channel alone: one place and many; steps of one and two, each way; even
+// and odd widths and paddings; taps that fall into each phase; windows that see
+// outside only. Several channels, and kernels, to a group.
 const std::vector<Case> kCases = {
-    {{1, 2, 1, 1}, {{1, 1}, {1, 1}, {0, 0}, {1, 1}}},
-    {{2, 3, 7, 7}, {{3, 3}, {1, 1}, {1, 1}, {1, 1}}},
-    {{2, 5, 20, 33}, {{3, 3}, {2, 2}, {1, 1}, {1, 1}}},
-    {{1, 4, 21, 18}, {{3, 5}, {2, 1}, {0, 2}, {1, 2}}},
-    {{3, 2, 19, 40}, {{5, 5}, {1, 2}, {2, 1}, {1, 1}}},
-    {{2, 2, 30, 29}, {{7, 7}, {1, 1}, {3, 3}, {1, 1}}},
-    {{1, 3, 30, 30}, {{4, 2}, {2, 2}, {3, 0}, {2, 3}}},
-    {{1, 2, 3, 4}, {{1, 1}, {2, 2}, {3, 5}, {1, 1}}},
-    {{2, 6, 1, 200}, {{1, 31}, {1, 1}, {0, 15}, {1, 1}}},
-    {{1, 2, 130, 140}, {{3, 3}, {1, 1}, {2, 2}, {2, 2}}}};
+    {{1, 2, 1, 1}, 2, 2, {{1, 1}, {1, 1}, {0, 0}, {1, 1}}},
+    {{2, 3, 7, 7}, 3, 3, {{3, 3}, {1, 1}, {1, 1}, {1, 1}}},
+    {{2, 5, 20, 33}, 5, 5, {{3, 3}, {2, 2}, {1, 1}, {1, 1}}},
+    {{1, 4, 21, 18}, 4, 4, {{3, 5}, {2, 1}, {0, 2}, {1, 2}}},
+    {{3, 2, 19, 40}, 2, 2, {{5, 5}, {1, 2}, {2, 1}, {1, 1}}},
+    {{2, 2, 30, 29}, 2, 2, {{7, 7}, {1, 1}, {3, 3}, {1, 1}}},
+    {{1, 3, 30, 30}, 3, 3, {{4, 2}, {2, 2}, {3, 0}, {2, 3}}},
+    {{1, 2, 3, 4}, 2, 2, {{1, 1}, {2, 2}, {3, 5}, {1, 1}}},
+    {{2, 6, 1, 200}, 6, 6, {{1, 31}, {1, 1}, {0, 15}, {1, 1}}},
+    {{1, 2, 130, 140}, 2, 2, {{3, 3}, {1, 1}, {2, 2}, {2, 2}}},
+    {{2, 6, 9, 9}, 2, 4, {{3, 3}, {1, 1}, {1, 1}, {1, 1}}},
+    {{2, 12, 14, 14}, 3, 21, {{3, 3}, {2, 2}, {1, 1}, {1, 1}}},
+    {{1, 8, 15, 20}, 2, 2, {{2, 3}, {2, 1}, {0, 2}, {1, 2}}},
+    {{3, 3, 8, 7}, 3, 9, {{5, 5}, {1, 2}, {2, 2}, {1, 1}}},
+    {{2, 32, 7, 7}, 4, 44, {{1, 1}, {1, 1}, {0, 0}, {1, 1}}}};
 
 void expectNear(const at::Tensor &found, const at::Tensor &wanted,
                 const Case &of) {
@@ -65,39 +73,42 @@ void expectNear(const at::Tensor &found, const at::Tensor &wanted,
       << of.input << " by " << of.window.size[0] << "x" << of.window.size[1];
 }
 
-TEST_F(Depthwise, IsTheConvolution) {
+TEST_F(Grouped, IsTheConvolution) {
   for (const Case &of : kCases) {
     at::Tensor input = at::randn(of.input), weight = of.weight(),
-               bias = at::randn({of.input[1]});
+               bias = at::randn({of.kernels});
     at::Tensor wanted = of.output(input.to(at::kDouble), weight.to(at::kDouble),
                                   bias.to(at::kDouble));
     Guarded found(wanted.sizes());
-    EXPECT_TRUE(depthwise(input, weight, bias, of.window, found.inside));
+    EXPECT_TRUE(groupedConvolution(input, weight, bias, of.groups, of.window,
+                                   found.inside));
     EXPECT_TRUE(found.isUntouched());
     expectNear(found.inside, wanted, of);
   }
 }
 
-TEST_F(Depthwise, HasTheGradients) {
+TEST_F(Grouped, HasTheGradients) {
   for (const Case &of : kCases) {
     at::Tensor input = at::randn(of.input), weight = of.weight(),
                grad = of.grad();
     auto [ofInput, ofWeight, none] = at::convolution_backward(
         grad.to(at::kDouble), input.to(at::kDouble), weight.to(at::kDouble),
         std::nullopt, of.window.stride, of.window.padding, of.window.dilation,
-        false, {0, 0}, of.input[1], {true, true, false});
+        false, {0, 0}, of.groups, {true, true, false});
     Guarded gradInput(of.input), gradWeight(weight.sizes());
-    EXPECT_TRUE(depthwiseInputGrad(grad, weight, of.window, gradInput.inside));
+    EXPECT_TRUE(
+        groupedInputGrad(grad, weight, of.groups, of.window, gradInput.inside));
     EXPECT_TRUE(gradInput.isUntouched());
     expectNear(gradInput.inside, ofInput, of);
-    EXPECT_TRUE(depthwiseWeightGrad(grad, input, of.window, gradWeight.inside));
+    EXPECT_TRUE(groupedWeightGrad(grad, input, of.groups, of.window,
+                                  gradWeight.inside));
     EXPECT_TRUE(gradWeight.isUntouched());
     expectNear(gradWeight.inside, ofWeight, of);
   }
 }
 
 /// Other channels have other threads, and other scratch.
-TEST_F(Depthwise, GivesTheSameOnAnyNumberOfThreads) {
+TEST_F(Grouped, GivesTheSameOnAnyNumberOfThreads) {
   int threads = at::get_num_threads();
   for (const Case &of : kCases) {
     at::Tensor input = at::randn(of.input), weight = of.weight(),
@@ -108,9 +119,12 @@ TEST_F(Depthwise, GivesTheSameOnAnyNumberOfThreads) {
       noteThreadCount();
       auto &each = found.emplace_back(std::vector<at::Tensor>{
           at::empty_like(grad), at::empty_like(input), at::empty_like(weight)});
-      EXPECT_TRUE(depthwise(input, weight, {}, of.window, each[0]));
-      EXPECT_TRUE(depthwiseInputGrad(grad, weight, of.window, each[1]));
-      EXPECT_TRUE(depthwiseWeightGrad(grad, input, of.window, each[2]));
+      EXPECT_TRUE(
+          groupedConvolution(input, weight, {}, of.groups, of.window, each[0]));
+      EXPECT_TRUE(
+          groupedInputGrad(grad, weight, of.groups, of.window, each[1]));
+      EXPECT_TRUE(
+          groupedWeightGrad(grad, input, of.groups, of.window, each[2]));
     }
     for (size_t i = 0; i < found[0].size(); ++i)
       EXPECT_TRUE(found[0][i].equal(found[1][i]));
@@ -119,24 +133,27 @@ TEST_F(Depthwise, GivesTheSameOnAnyNumberOfThreads) {
   noteThreadCount();
 }
 
-TEST_F(Depthwise, SaysWhenAValueIsNotFinite) {
-  Case of{{2, 3, 9, 9}, {{3, 3}, {1, 1}, {1, 1}, {1, 1}}};
+TEST_F(Grouped, SaysWhenAValueIsNotFinite) {
+  Case of{{2, 4, 9, 9}, 2, 2, {{3, 3}, {1, 1}, {1, 1}, {1, 1}}};
   at::Tensor input = at::randn(of.input), weight = of.weight(),
              grad = of.grad();
-  at::Tensor output = at::empty_like(grad), gradWeight = at::empty_like(weight);
+  at::Tensor output = at::empty_like(grad), gradInput = at::empty_like(input),
+             gradWeight = at::empty_like(weight);
   for (float value : {kInfinity, -kInfinity, kInfinity - kInfinity}) {
     at::Tensor bad = weight.clone();
     bad.view(-1)[4].fill_(value);
-    EXPECT_FALSE(depthwise(input, bad, {}, of.window, output));
-    EXPECT_FALSE(depthwiseInputGrad(grad, bad, of.window, output));
+    EXPECT_FALSE(
+        groupedConvolution(input, bad, {}, of.groups, of.window, output));
+    EXPECT_FALSE(groupedInputGrad(grad, bad, of.groups, of.window, gradInput));
     at::Tensor badGrad = grad.clone();
     badGrad.view(-1)[40].fill_(value);
-    EXPECT_FALSE(depthwiseWeightGrad(badGrad, input, of.window, gradWeight));
+    EXPECT_FALSE(
+        groupedWeightGrad(badGrad, input, of.groups, of.window, gradWeight));
   }
 }
 
 /// What is not finite in an image stays in its places.
-TEST_F(Depthwise, KeepsWhatIsNotFiniteInItsPlaces) {
+TEST_F(Grouped, KeepsWhatIsNotFiniteInItsPlaces) {
   for (const Case &of : kCases) {
     at::Tensor input = at::randn(of.input), weight = of.weight(),
                grad = of.grad();
@@ -144,27 +161,30 @@ TEST_F(Depthwise, KeepsWhatIsNotFiniteInItsPlaces) {
     grad.view(-1)[grad.numel() / 2].fill_(-kInfinity);
     at::Tensor wanted = of.output(input, weight),
                found = at::empty_like(wanted), foundGrad = at::empty(of.input);
-    EXPECT_TRUE(depthwise(input, weight, {}, of.window, found));
+    EXPECT_TRUE(
+        groupedConvolution(input, weight, {}, of.groups, of.window, found));
     EXPECT_TRUE(found.allclose(wanted, 1e-4, 1e-4, /*equal_nan=*/true));
     auto gradients = at::convolution_backward(
         grad, input, weight, std::nullopt, of.window.stride, of.window.padding,
-        of.window.dilation, false, {0, 0}, of.input[1], {true, false, false});
-    EXPECT_TRUE(depthwiseInputGrad(grad, weight, of.window, foundGrad));
+        of.window.dilation, false, {0, 0}, of.groups, {true, false, false});
+    EXPECT_TRUE(
+        groupedInputGrad(grad, weight, of.groups, of.window, foundGrad));
     EXPECT_TRUE(foundGrad.allclose(std::get<0>(gradients), 1e-4, 1e-4,
                                    /*equal_nan=*/true));
   }
 }
 
 /// Bit for bit, where oneDNN would round differently.
-TEST_F(Depthwise, IsWhatAGraphCalls) {
-  Case of{{3, 40, 1, 200}, {{1, 9}, {1, 2}, {0, 4}, {1, 1}}};
+TEST_F(Grouped, IsWhatAGraphCalls) {
+  Case of{{3, 40, 1, 200}, 40, 40, {{1, 9}, {1, 2}, {0, 4}, {1, 1}}};
   at::Tensor input = at::randn(of.input), weight = of.weight(),
              bias = at::randn({40}), grad = of.grad();
   at::Tensor output = at::empty_like(grad), gradInput = at::empty_like(input),
              gradWeight = at::empty_like(weight);
-  ASSERT_TRUE(depthwise(input, weight, bias, of.window, output));
-  ASSERT_TRUE(depthwiseInputGrad(grad, weight, of.window, gradInput));
-  ASSERT_TRUE(depthwiseWeightGrad(grad, input, of.window, gradWeight));
+  ASSERT_TRUE(
+      groupedConvolution(input, weight, bias, of.groups, of.window, output));
+  ASSERT_TRUE(groupedInputGrad(grad, weight, of.groups, of.window, gradInput));
+  ASSERT_TRUE(groupedWeightGrad(grad, input, of.groups, of.window, gradWeight));
   auto flat = [](const at::Tensor &t) { return t.squeeze(2).contiguous(); };
   KernelCall call("aten::convolution(input=%0, weight=%1, bias=%2, stride=[2], "
                   "padding=[4], dilation=[1], transposed=false, "

@@ -176,33 +176,45 @@ bool groupedInputGrad(const Tensor &grad, const Tensor &weight, int64_t groups,
 
 bool groupedWeightGrad(const Tensor &grad, const Tensor &input, int64_t groups,
                        const Window &window, const Tensor &gradWeight) {
+  // Images are cut into as many blocks as give many threads work, with sums of
+  // their own.
+  constexpr int64_t kTasks = 64;
   auto images = WindowedImages::of(input, window, grad);
   Groups of(images, gradWeight, groups);
   const PlaneLayout &layout = of.layout;
   const float *from = grad.const_data_ptr<float>();
-  std::vector<float> sums(of.all() * of.weights());
-  forRanges(of.all(), [&](int64_t begin, int64_t end) {
+  int64_t blocks = std::min(images.images, at::ceil_div(kTasks, groups));
+  std::vector<double> sums(blocks * groups * of.weights());
+  forRanges(blocks * groups, [&](int64_t begin, int64_t end) {
     int64_t ofInput = of.channels * layout.planeFloats();
-    float *phases = zeros(ofInput + of.kernels * layout.count);
-    std::vector<const float *> runs, grads;
+    int64_t ofGrad = of.kernels * layout.count;
+    float *phases = zeros(ofInput + ofGrad + of.weights());
+    float *grads = phases + ofInput, *products = grads + ofGrad;
+    std::vector<const float *> runs, by;
     for (int64_t c = 0; c < of.channels; ++c)
       layout.appendRuns(phases + c * layout.planeFloats(), runs);
     for (int64_t k = 0; k < of.kernels; ++k)
-      grads.push_back(phases + ofInput + k * layout.count);
-    float *to = sums.data() + begin * of.weights();
-    of.forEach(begin, end, [&](int64_t, int64_t plane, int64_t made) {
-      of.spread(plane, phases);
-      of.spreadOutputs(from, made, phases + ofInput, layout.count);
-      multiplyRuns(runs, grads, layout.count, to, of.depth());
-      to += of.weights();
-    });
+      by.push_back(grads + k * layout.count);
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t group = i % groups, block = i / groups;
+      double *to = sums.data() + i * of.weights();
+      for (int64_t image = images.images * block / blocks;
+           image < images.images * (block + 1) / blocks; ++image) {
+        int64_t number = image * groups + group;
+        of.spread(number * of.channels, phases);
+        of.spreadOutputs(from, number * of.kernels, grads, layout.count);
+        multiplyRuns(runs, by, layout.count, products, of.depth());
+        for (int64_t w = 0; w < of.weights(); ++w)
+          to[w] += products[w];
+      }
+    }
   });
   float *to = gradWeight.mutable_data_ptr<float>();
   int64_t weights = gradWeight.numel();
   for (int64_t i = 0; i < weights; ++i) {
     double sum = 0;
-    for (int64_t image = 0; image < images.images; ++image)
-      sum += sums[image * weights + i];
+    for (int64_t block = 0; block < blocks; ++block)
+      sum += sums[block * weights + i];
     to[i] = float(sum);
   }
   return isFinite(gradWeight);

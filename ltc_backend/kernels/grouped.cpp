@@ -53,6 +53,13 @@ struct Groups {
     for (int64_t c = 0; c < channels; ++c)
       layout.spread(first + c, phases + c * layout.planeFloats());
   }
+  /// For each tap of each channel, where the output's first reads.
+  std::vector<const float *> runs(const float *phases) const {
+    std::vector<const float *> result;
+    for (int64_t c = 0; c < channels; ++c)
+      layout.appendRuns(phases + c * layout.planeFloats(), result);
+    return result;
+  }
   void spreadOutputs(const float *output, int64_t first, float *to,
                      int64_t apart) const {
     for (int64_t k = 0; k < kernels; ++k)
@@ -81,9 +88,7 @@ bool groupedConvolution(const Tensor &input, const Tensor &weight,
   forRanges(of.all(), [&](int64_t begin, int64_t end) {
     int64_t ofInput = of.channels * layout.planeFloats();
     float *phases = zeros(ofInput + of.kernels * layout.count);
-    std::vector<const float *> runs;
-    for (int64_t c = 0; c < of.channels; ++c)
-      layout.appendRuns(phases + c * layout.planeFloats(), runs);
+    auto runs = of.runs(phases);
     std::vector<RunSum> sums(of.kernels);
     for (int64_t k = 0; k < of.kernels; ++k)
       sums[k].to = phases + ofInput + k * layout.count;
@@ -190,9 +195,8 @@ bool groupedWeightGrad(const Tensor &grad, const Tensor &input, int64_t groups,
     int64_t ofGrad = of.kernels * layout.count;
     float *phases = zeros(ofInput + ofGrad + of.weights());
     float *grads = phases + ofInput, *products = grads + ofGrad;
-    std::vector<const float *> runs, by;
-    for (int64_t c = 0; c < of.channels; ++c)
-      layout.appendRuns(phases + c * layout.planeFloats(), runs);
+    auto runs = of.runs(phases);
+    std::vector<const float *> by;
     for (int64_t k = 0; k < of.kernels; ++k)
       by.push_back(grads + k * layout.count);
     for (int64_t i = begin; i < end; ++i) {

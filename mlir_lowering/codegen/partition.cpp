@@ -22,10 +22,10 @@ using namespace mlir;
 namespace ltc::compiler {
 namespace {
 
-/// Some 80 ms of a compile, of which 3 are the part's own.
+/// Some 80 ms of a compile, of which a few are the part's own.
 constexpr size_t kOpsOfPart = 1000;
-/// What has fewer stays whole: threads would save some 50 ms, and take memory
-/// that small programs do without.
+/// What has fewer stays whole: threads would save 50 ms at most, and take
+/// memory that small programs do without.
 constexpr size_t kLeastOps = 4 * kOpsOfPart;
 
 size_t opsOf(ArrayRef<func::FuncOp> functions) {

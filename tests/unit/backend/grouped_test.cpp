@@ -175,10 +175,9 @@ TEST_F(Grouped, KeepsWhatIsNotFiniteInItsPlaces) {
 }
 
 /// Bit for bit, where oneDNN would round differently.
-TEST_F(Grouped, IsWhatAGraphCalls) {
-  Case of{{3, 40, 1, 200}, 40, 40, {{1, 9}, {1, 2}, {0, 4}, {1, 1}}};
+void expectGraphCalls(const Case &of) {
   at::Tensor input = at::randn(of.input), weight = of.weight(),
-             bias = at::randn({40}), grad = of.grad();
+             bias = at::randn({of.kernels}), grad = of.grad();
   at::Tensor output = at::empty_like(grad), gradInput = at::empty_like(input),
              gradWeight = at::empty_like(weight);
   ASSERT_TRUE(
@@ -186,23 +185,33 @@ TEST_F(Grouped, IsWhatAGraphCalls) {
   ASSERT_TRUE(groupedInputGrad(grad, weight, of.groups, of.window, gradInput));
   ASSERT_TRUE(groupedWeightGrad(grad, input, of.groups, of.window, gradWeight));
   auto flat = [](const at::Tensor &t) { return t.squeeze(2).contiguous(); };
+  std::string groups = std::to_string(of.groups);
   KernelCall call("aten::convolution(input=%0, weight=%1, bias=%2, stride=[2], "
                   "padding=[4], dilation=[1], transposed=false, "
-                  "output_padding=[0], groups=40)",
+                  "output_padding=[0], groups=" +
+                      groups + ")",
                   {flat(input), flat(weight), bias}, {flat(output)});
   ASSERT_TRUE(call.run());
   EXPECT_TRUE(call.results[0].equal(flat(output)));
   KernelCall backward(
       "aten::convolution_backward(grad_output=%0, input=%1, weight=%2, "
-      "bias_sizes=[40], stride=[2], padding=[4], dilation=[1], "
-      "transposed=false, output_padding=[0], groups=40, "
-      "output_mask=[true, true, true])",
+      "bias_sizes=[" +
+          std::to_string(of.kernels) +
+          "], stride=[2], padding=[4], dilation=[1], transposed=false, "
+          "output_padding=[0], groups=" +
+          groups + ", output_mask=[true, true, true])",
       {flat(grad), flat(input), flat(weight)},
       {flat(input), flat(weight), bias});
   ASSERT_TRUE(backward.run());
   EXPECT_TRUE(backward.results[0].equal(flat(gradInput)));
   EXPECT_TRUE(backward.results[1].equal(flat(gradWeight)));
   EXPECT_TRUE(backward.results[2].equal(grad.sum({0, 2, 3})));
+}
+
+TEST_F(Grouped, IsWhatAGraphCalls) {
+  Window window{{1, 9}, {1, 2}, {0, 4}, {1, 1}};
+  expectGraphCalls({{3, 40, 1, 200}, 40, 40, window});
+  expectGraphCalls({{2, 12, 1, 800}, 4, 20, window});
 }
 
 } // namespace

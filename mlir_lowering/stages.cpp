@@ -15,6 +15,7 @@
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/lower/lower.h"
 #include "mlir_lowering/optimize/optimize.h"
+#include "mlir_lowering/work_pool.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/IR/ValueBoundsOpInterfaceImpl.h"
@@ -40,7 +41,6 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/ThreadPool.h"
 
 #include <fstream>
 
@@ -284,7 +284,7 @@ Result<Artifact> compileGraph(const Graph &graph,
                  {}};
   Dumper dumper(options);
   // Has threads once there is something for them to do.
-  llvm::DefaultThreadPool threads(llvm::hardware_concurrency(options.threads));
+  WorkPool threads(options.threads, options.threadEnds);
   MLIRContext context(stageRegistry(), MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   OwningOpRef<ModuleOp> module;

@@ -26,6 +26,8 @@ struct CompileOptions {
   std::string dumpDir;  ///< write the module after each stage here; empty: no
   std::string dumpName; ///< file stem of the dumps
   unsigned threads = 1; ///< how many may work on it; the result is the same
+  /// Called by each thread besides the caller's at its end, if there is one.
+  std::function<void()> threadEnds;
   /// Set when nobody wants the result any more: the compile then fails soon.
   const std::atomic<bool> *stop = nullptr;
   /// Called between phases of a compile, which run different code of the

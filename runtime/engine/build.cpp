@@ -317,11 +317,12 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
     if (few)
       releaseCodeNearPeak(siblingLibrary("libltc_compiler.so"));
   };
-  // Each keeps some memory with the process. Behind a program that runs, and
-  // where each graph has a thread already, one is enough.
+  // Behind a program that runs, and where each graph has a thread already, one
+  // is enough.
   constexpr unsigned kMostThreads = 8;
   bool isAlone = background.isOwnThread() || settings().dry_run;
   options.threads = isAlone ? 1 : std::min(hostThreads(), kMostThreads);
+  options.threadEnds = discardFreeEndOfHeap;
   options.betweenPhases = release;
   std::optional<CompileProgress> progress;
   if (background.isOwnThread()) {

@@ -32,15 +32,24 @@ void discardContents(void *data, size_t bytes) {
     madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
+/// The largest block that may be part of a heap.
+constexpr size_t kLargest = (size_t(32) << 20) - (size_t(64) << 10);
+
 void keepFreedHeap() {
   // The C library raises its limits by itself, to at most this size and twice
   // this size, when such a block is freed. Nobody touches its pages.
-  constexpr size_t largest = (size_t(32) << 20) - (size_t(64) << 10);
   static std::once_flag once;
   std::call_once(once, [] {
-    void *volatile block = std::malloc(largest);
+    void *volatile block = std::malloc(kLargest);
     std::free(block);
   });
+}
+
+void discardFreeEndOfHeap() {
+  if (void *block = std::malloc(kLargest)) {
+    discardContents(block, kLargest);
+    std::free(block);
+  }
 }
 
 namespace {

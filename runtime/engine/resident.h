@@ -27,7 +27,11 @@ LTC_API void discardContents(void *data, size_t bytes);
 /// library's temporaries of some MiB go back to the system at the end of a call
 /// and are made anew, page by page, in the next: 3000 faults in each step took
 /// 7 of 10 ms of a convolution of 4 MiB. Once a process.
-void keepFreedHeap();
+LTC_API void keepFreedHeap();
+
+/// Gives back the free pages at the end of this thread's heap, which would stay
+/// with the process when the thread ends. After keepFreedHeap().
+LTC_API void discardFreeEndOfHeap();
 
 /// Gives back the code of the library at `path`, which is read from its file
 /// again where it runs on. Any thread, also while it runs.

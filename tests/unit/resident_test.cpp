@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace ltc::runtime;
@@ -49,6 +50,26 @@ TEST_F(Resident, LessThanAPageIsKept) {
   discardContents(memory + page, page - 1);
   for (size_t i = 0; i < 3 * page; ++i)
     ASSERT_EQ(memory[i], 1) << i;
+}
+
+TEST(ThreadHeap, KeepsNoFreePages) {
+  keepFreedHeap();
+  std::thread([] {
+    auto page = uintptr_t(sysconf(_SC_PAGESIZE));
+    size_t size = 64 * page;
+    auto *block = static_cast<char *>(std::malloc(size));
+    std::fill(block, block + size, 1);
+    void *inside = block + size / 2 - uintptr_t(block) % page;
+    auto isResident = [&] {
+      unsigned char answer = 0;
+      EXPECT_EQ(mincore(inside, page, &answer), 0);
+      return bool(answer & 1);
+    };
+    std::free(block);
+    EXPECT_TRUE(isResident());
+    discardFreeEndOfHeap();
+    EXPECT_FALSE(isResident());
+  }).join();
 }
 
 } // namespace

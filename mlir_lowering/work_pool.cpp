@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <system_error>
+
 namespace ltc::compiler {
 
 WorkPool::~WorkPool() {
@@ -17,7 +19,7 @@ WorkPool::~WorkPool() {
     ending = true;
   }
   changed.notify_all();
-  for (llvm::thread &worker : workers)
+  for (std::thread &worker : workers)
     worker.join();
 }
 
@@ -26,8 +28,12 @@ void WorkPool::asyncEnqueue(llvm::unique_function<void()> run,
   {
     std::lock_guard lock(mutex);
     tasks.push_back({std::move(run), group});
-    if (workers.size() + 1 < threads)
-      workers.emplace_back([this] { work(); });
+    try {
+      if (workers.size() + 1 < threads)
+        workers.emplace_back([this] { work(); });
+    } catch (const std::system_error &) {
+      // The process may have no more of them: fewer do as well.
+    }
   }
   changed.notify_all();
 }

@@ -7,19 +7,20 @@
 #pragma once
 
 #include "llvm/Support/ThreadPool.h"
-#include "llvm/Support/thread.h"
 
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace ltc::compiler {
 
 /// A pool in which a thread that waits for tasks runs them, too. LLVM's own has
 /// one thread more, which costs what the heap keeps for it: the one that waits
-/// has done the rest of the compile, and so has memory for this.
+/// has done the rest of the compile, and so has memory for this. And where no
+/// thread can be had, LLVM's ends the process.
 class WorkPool final : public llvm::ThreadPoolInterface {
 public:
   /// Of so many threads with the one that waits; the others start when there
@@ -57,7 +58,7 @@ private:
   std::deque<Task> tasks;          ///< not yet begun
   std::vector<Group> running;      ///< of each task that has begun
   bool ending = false;
-  std::vector<llvm::thread> workers;
+  std::vector<std::thread> workers;
 };
 
 } // namespace ltc::compiler

@@ -7,10 +7,13 @@
 #include "mlir_lowering/work_pool.h"
 
 #include <atomic>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <latch>
 #include <set>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 using llvm::ThreadPoolTaskGroup;
 using ltc::compiler::WorkPool;
@@ -81,6 +84,29 @@ TEST(WorkPool, TheEndRunsWhatIsLeft) {
       pool.async([&] { ++ran; });
   }
   EXPECT_EQ(ran, 50);
+}
+
+/// Exits with 0 if it ran all tasks without another thread.
+[[noreturn]] void runWhereThreadsAreRefused() {
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlim_t bytes = pages * size_t(sysconf(_SC_PAGESIZE)) + (rlim_t(1) << 20);
+  rlimit limit{bytes, bytes}; // too little for a thread's stack
+  if (setrlimit(RLIMIT_AS, &limit) != 0)
+    std::_Exit(2);
+  unsigned here = 0;
+  WorkPool pool(4, {});
+  for (int i = 0; i < 4; ++i)
+    pool.async([&, thread = std::this_thread::get_id()] {
+      here += thread == std::this_thread::get_id();
+    });
+  pool.wait();
+  std::_Exit(here == 4 ? 0 : 1);
+}
+
+TEST(WorkPoolDeathTest, DoesWithoutThreadsThatCannotBeHad) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(runWhereThreadsAreRefused(), ::testing::ExitedWithCode(0), "");
 }
 
 } // namespace

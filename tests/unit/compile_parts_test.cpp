@@ -109,6 +109,15 @@ TEST(CompileParts, EachReferToThemselvesAndThoseBefore) {
       << alone.error().message;
 }
 
+TEST(CompileParts, ThreadsSayWhenTheyEnd) {
+  std::atomic<int> ends = 0;
+  CompileOptions options;
+  options.threads = 3; // with the one that compiles
+  options.threadEnds = [&] { ++ends; };
+  ASSERT_TRUE(ltc_compiler_get()->compile(softmaxes(48), options));
+  EXPECT_EQ(ends, 2);
+}
+
 TEST(CompileParts, SeeAStop) {
   std::atomic<bool> stop = false;
   CompileOptions options;

@@ -55,7 +55,8 @@ TEST_F(Resident, LessThanAPageIsKept) {
 TEST(ThreadHeap, KeepsNoFreePages) {
 #if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__) ||                    \
     defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the heap is not glibc's";
+  GTEST_SKIP() << "this is about glibc's heap, and the program has another: "
+                  "a sanitizer's or that of another C library";
 #endif
   keepFreedHeap();
   std::thread([] {

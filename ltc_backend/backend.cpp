@@ -13,6 +13,7 @@
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/lowering_context.h"
+#include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/kernels.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
@@ -250,7 +251,8 @@ void markStep(int64_t device, bool wait) {
 void synchronize(int64_t device) {
   sync(device, /*wait=*/false);
   finishDryRun();
-  raiseIfFailed(engine(device).synchronize());
+  if (Status status = engine(device).synchronize(); !status)
+    raiseUndone(device, status.error());
 }
 
 MarkerPtr recordEvent(int64_t device) {

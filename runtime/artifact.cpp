@@ -22,7 +22,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view magic = "LTCARTI\n";
-constexpr uint64_t formatVersion = 6;
+constexpr uint64_t formatVersion = 7;
 
 class Writer {
 public:
@@ -114,6 +114,7 @@ std::string payloadOf(const Artifact &artifact) {
   out.list(artifact.calls, [&](const Artifact::Call &call) {
     out.string(call.graph.str(SourceLines::Omit));
     out.number(call.node);
+    out.number(call.spoils);
   });
   out.list(artifact.errorSites, [&](const Artifact::ErrorSite &site) {
     out.string(site.op);
@@ -175,8 +176,9 @@ Artifact readPayload(Reader &in) {
   artifact.calls = in.list<Artifact::Call>([&] {
     Result<Graph> graph = Graph::parse(in.string());
     in.failed |= !graph;
-    return Artifact::Call{graph ? std::move(*graph) : Graph(),
-                          uint32_t(in.number())};
+    auto node = uint32_t(in.number());
+    return Artifact::Call{graph ? std::move(*graph) : Graph(), node,
+                          in.number() != 0};
   });
   artifact.errorSites = in.list<Artifact::ErrorSite>([&] {
     Artifact::ErrorSite site;
@@ -233,6 +235,13 @@ size_t Artifact::codeBytes() const {
   for (const std::string &object : objects)
     bytes += object.size();
   return bytes;
+}
+
+bool Artifact::spoils(size_t number) const {
+  if (number < errorSites.size())
+    return false;
+  number -= errorSites.size();
+  return number >= calls.size() || calls[number].spoils;
 }
 
 std::string Artifact::serialize() const { return frame(payloadOf(*this)); }

@@ -30,6 +30,9 @@ struct Artifact {
   struct Call {
     Graph graph;
     uint32_t node = kNoNode; ///< the graph's that makes it
+    /// Whether a result may lie in donated memory already when it fails. Never
+    /// so of a call that fails for some values of its operands.
+    bool spoils = false;
   };
   std::vector<Call> calls; ///< by number
   /// What an error number means: the op, and the node of the graph that
@@ -43,13 +46,18 @@ struct Artifact {
     bool operator==(const ErrorSite &) const = default;
   };
   std::vector<ErrorSite> errorSites;
+  /// Whether donated memory may have been written to when the run fails at this
+  /// number: that of an error site, or behind those of a call.
+  LTC_API bool spoils(size_t number) const;
   /// Symbolic sizes in `inputs` and `results` are numbers of these formulas of
   /// the graph's symbols; both are empty and 0 for a static graph.
   std::vector<Formula> formulas;
   uint32_t symbols = 0;
   std::vector<ValueType> inputs;
   std::vector<TensorType> results;
-  /// For each result, the input whose memory it takes over.
+  /// For each result, the input whose memory it takes over: some or all of
+  /// those that the graph offers. Nothing is written there before all checks
+  /// have been made.
   std::vector<std::optional<uint32_t>> donated;
   std::string graphText; ///< Graph::str(SourceLines::Omit) of its graph
 
@@ -73,7 +81,7 @@ struct Artifact {
 //     descriptor; a donated result is written into its input;
 //   - then one pointer to the descriptor of the arena, memref<?xi8>;
 //   - then, if the graph has symbols, a pointer to their values, int64_t each;
-//   - last, a pointer to a pointer that the code hands back to the three
+//   - last, a pointer to a pointer that the code hands back to the
 //     functions below as `context`.
 // The code calls, by symbol:
 //   void ltc_parallel_for(void *context, int64_t n, int64_t grain,
@@ -83,6 +91,9 @@ struct Artifact {
 //     words: for each operand, then each result: a tensor's data pointer,
 //     sizes and strides (in elements), or a scalar's 64 bits
 //     (double, or sign-extended integer).
+//   void ltc_copy(void *context, void *to, const void *from, int64_t bytes);
+// None of these does anything once a check or a call has failed. What writes to
+// donated memory is called through them.
 //   void ltc_index_error(int64_t site, int64_t index, int64_t bound);
 //   void ltc_value_error(int64_t site);
 //     site numbers Artifact::errorSites; records the first one, returns.

@@ -7,14 +7,16 @@
 //
 // One Engine a device: its driver, its in-order queue, its cache of
 // executables. launch() and upload() return at once with buffers that become
-// ready later; a failed launch poisons its own outputs and what is computed
-// from them, nothing else, and the device stays usable.
+// ready later. A failed launch fails its own results and what is computed from
+// them, nothing else: the memory that was donated to it is as it was before,
+// and the device stays usable.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "ltc/artifact.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 
@@ -32,7 +34,17 @@ public:
   /// Ready or failed, within that time; 0 does not block. For callers that have
   /// to look at signals while they wait.
   virtual bool waitFor(std::chrono::milliseconds time) = 0;
+  /// Its error, which does not count as delivered; null if it is ready, or not
+  /// known to have failed. Any thread, as the next two.
+  virtual const Error *failure() const = 0;
+  /// Whether it has failed, and somebody has got the error: the program goes on
+  /// from what the buffer was to replace.
+  virtual bool isUndone() const = 0;
+  /// Whether it has no memory any more, since a launch has taken it.
+  virtual bool isConsumed() const = 0;
 };
+/// Whether anything has failed in this process, for who asks often.
+LTC_API extern std::atomic<bool> anyFailure;
 using BufferPtr = std::shared_ptr<Buffer>;
 
 /// A loaded graph. Shared; unloaded when evicted and the last launch is done.
@@ -93,10 +105,13 @@ public:
   virtual Result<ExecutablePtr>
   compile(const Graph &graph, std::span<const DimMark> marks = {}) = 0;
   /// Queues one run. Buffers of donated inputs must have no other user; they
-  /// are consumed. Returns one buffer a result.
+  /// are consumed; after a failure they can be used again, unless a library
+  /// call failed that none is known to fail at, and had begun to overwrite them.
+  /// `kept` lives until the run has succeeded, or else as long as the results.
+  /// Returns one buffer a result.
   virtual Result<std::vector<BufferPtr>>
-  launch(const ExecutablePtr &executable,
-         std::vector<LaunchArgument> arguments) = 0;
+  launch(const ExecutablePtr &executable, std::vector<LaunchArgument> arguments,
+         std::shared_ptr<const void> kept = nullptr) = 0;
   /// Copies `data` (dense, row-major) before returning; null is for zeros.
   virtual Result<BufferPtr> upload(const TensorType &type,
                                    const void *data) = 0;

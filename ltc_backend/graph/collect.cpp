@@ -17,6 +17,7 @@ public:
   Collector(int64_t device, PendingList &list, Collected what)
       : list(list), what(what) {
     result.device = device;
+    result.replaced = std::make_shared<Replaced>();
   }
   Collection run();
 
@@ -92,6 +93,12 @@ void Collector::addReceiver(Collection::Receiver receiver) {
     slots.resize(slots.size() + node.num_outputs(), kNoSlot);
   }
   slots[node.firstSlot + index] = kWanted;
+  if (receiver.tensor && receiver.tensor->before) {
+    const std::shared_ptr<DeviceData> &before = receiver.tensor->before;
+    receiver.place = uint32_t(result.replaced->values.size());
+    result.replaced->values.push_back(before);
+    before->shares += 2; // the tensor's and this one
+  }
   result.receivers.push_back(std::move(receiver));
 }
 
@@ -124,7 +131,8 @@ void Collector::settleLateTensors() {
       alive = tensor->weak_from_this().lock();
     if (!alive)
       continue;
-    tensor->handle = node.computed[tensor->ir_value.index];
+    tensor->handle = inPlaceOf(std::exchange(tensor->before, nullptr),
+                               node.computed[tensor->ir_value.index]);
     list.unlink(*tensor);
     std::swap(result.released.emplace_back(), tensor->ir_value);
   }
@@ -164,6 +172,9 @@ void Collector::markLive() {
 }
 
 ValueId Collector::addDataInput(const std::shared_ptr<DeviceData> &data) {
+  if (anyFailure.load(std::memory_order_relaxed)) [[unlikely]]
+    if (std::shared_ptr<DeviceData> stands = standing(data); stands != data)
+      return addDataInput(stands);
   if (data->inputIndex == UINT32_MAX) {
     data->inputIndex = uint32_t(result.inputs.size());
     result.inputs.push_back({data});
@@ -237,8 +248,10 @@ bool Collector::isLastOwner(uint32_t input) const {
   for (; leaf; leaf = leaf->nextLeaf)
     if (leaf->weak_from_this().use_count() != leaf->references)
       return false;
-  // Beside the leaves, this collection holds one share.
-  return result.inputs[input].data.use_count() == count + 1;
+  // Beside the leaves and tensors that it was the value of, this collection
+  // holds one share.
+  const auto &data = result.inputs[input].data;
+  return !data->sharesBuffer && data.use_count() == count + data->shares + 1;
 }
 
 /// Follows `self` upwards from a result: an in-place update of x records
@@ -380,6 +393,8 @@ Collection Collector::run() {
   for (const auto &input : result.inputs)
     if (input.data)
       input.data->inputIndex = UINT32_MAX;
+  for (const auto &data : result.replaced->values)
+    data->shares = 0;
   return std::move(result);
 }
 

@@ -18,6 +18,8 @@ struct Collection {
     TensorDataPtr tensor;
     std::shared_ptr<OpNode> node;
     uint32_t index = 0, output = 0;
+    /// Of the tensor's value from before, in `replaced`.
+    uint32_t place = DeviceData::kNoPlace;
   };
   struct Input {
     std::shared_ptr<DeviceData> data; ///< null for a scalar
@@ -28,6 +30,7 @@ struct Collection {
   std::vector<Receiver> receivers;
   std::vector<Input> inputs;
   std::vector<LaunchArgument> arguments; ///< one an input
+  std::shared_ptr<Replaced> replaced;    ///< what the receivers had before
   std::vector<GraphOutput> outputs;
   std::vector<const ResultType *> outputTypes; ///< the receivers' nodes' own
   std::vector<ValueId> operands; ///< of all nodes, one after the other

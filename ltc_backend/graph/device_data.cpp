@@ -8,6 +8,7 @@
 
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/executor.h"
+#include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/lazy_tensor.h"
 
@@ -30,6 +31,41 @@ void DeviceData::Assign(const torch::lazy::BackendData &other) {
   buffer = static_cast<const DeviceData &>(other).buffer;
 }
 
+std::shared_ptr<DeviceData> inPlaceOf(std::shared_ptr<DeviceData> old,
+                                      const std::shared_ptr<DeviceData> &data) {
+  std::shared_ptr<Replaced> replaced = data->replaced.lock();
+  if (!old || (!replaced && !data->buffer->failure()))
+    return data;
+  auto result = std::make_shared<DeviceData>(data->device().ordinal(),
+                                             data->shape(), data->buffer);
+  result->sharesBuffer = data->sharesBuffer = true;
+  if (!replaced) {
+    result->before = std::move(old);
+    return result;
+  }
+  result->replaced = replaced;
+  result->place = uint32_t(replaced->values.size());
+  replaced->values.push_back(std::move(old));
+  return result;
+}
+
+std::shared_ptr<DeviceData> standing(std::shared_ptr<DeviceData> data) {
+  if (!anyFailure.load(std::memory_order_relaxed)) [[likely]]
+    return data;
+  while (data->buffer->isUndone()) {
+    if (auto replaced = data->replaced.lock();
+        replaced && data->place != DeviceData::kNoPlace) {
+      data->before = std::move(replaced->values[data->place]);
+      data->replaced.reset();
+    }
+    // What a launch has written over before it failed is lost.
+    if (!data->before || data->before->buffer->isConsumed())
+      break;
+    data = data->before;
+  }
+  return data;
+}
+
 std::shared_ptr<DeviceData> upload(const at::Tensor &cpu, int64_t device) {
   std::optional<DType> dtype = toDType(cpu.scalar_type());
   if (!dtype || cpu.layout() != c10::kStrided)
@@ -50,11 +86,12 @@ std::shared_ptr<DeviceData> upload(const at::Tensor &cpu, int64_t device) {
 }
 
 at::Tensor download(const DeviceData &data) {
-  waitFor(*data.buffer);
+  int64_t device = data.device().ordinal();
+  waitForResult(device, *data.buffer);
   const torch::lazy::Shape &shape = data.shape();
   at::Tensor result = at::detail::empty_cpu(shape.sizes(), shape.scalar_type());
-  raiseIfFailed(engine(data.device().ordinal())
-                    .download(data.buffer, result.mutable_data_ptr()));
+  raiseIfFailed(
+      engine(device).download(data.buffer, result.mutable_data_ptr()));
   return result;
 }
 

@@ -13,8 +13,16 @@
 
 namespace ltc::backend {
 
+class DeviceData;
+
+/// The values that a launch replaces. It lives until that has succeeded, or as
+/// long as the results of one that failed.
+struct Replaced {
+  std::vector<std::shared_ptr<DeviceData>> values;
+};
+
 /// Owns a share of a device buffer that is ready now or later. Immutable once
-/// it has a buffer, but for the scratch fields.
+/// it has a buffer, but for what the pending list's lock guards.
 class DeviceData final : public torch::lazy::BackendData {
 public:
   DeviceData(int64_t device, torch::lazy::Shape shape, BufferPtr buffer);
@@ -27,11 +35,31 @@ public:
   /// Later data has a greater number.
   const uint64_t made;
   static uint64_t lastMade();
-  /// What the program said of its dimensions. Under the pending list's lock.
+  // The rest is guarded by the pending list's lock.
+  /// What the program said of its dimensions.
   std::vector<std::pair<uint32_t, DimMark::Kind>> marks;
-  /// Scratch of the collector, under the pending list's lock.
+  /// What its launch replaces, while that has not succeeded.
+  std::weak_ptr<Replaced> replaced;
+  /// Which of those the tensor had, or kNoPlace. Once the launch has failed, and
+  /// somebody knows, it is `before`.
+  uint32_t place = kNoPlace;
+  static constexpr uint32_t kNoPlace = UINT32_MAX;
+  std::shared_ptr<DeviceData> before;
+  /// Other data has the same buffer: nobody may donate it.
+  bool sharesBuffer = false;
+  /// Scratch of the collector: number as an input, and shares in it of those
+  /// whose values are collected.
   uint32_t inputIndex = UINT32_MAX;
+  long shares = 0;
 };
+
+/// The same buffer for a tensor that had the value `old`.
+std::shared_ptr<DeviceData> inPlaceOf(std::shared_ptr<DeviceData> old,
+                                      const std::shared_ptr<DeviceData> &data);
+
+/// What stands for the data: it itself, or if it failed and somebody knows, the
+/// newest value from before that did not. With the pending list's lock.
+std::shared_ptr<DeviceData> standing(std::shared_ptr<DeviceData> data);
 
 /// Copies a CPU tensor of any layout to the device.
 std::shared_ptr<DeviceData> upload(const at::Tensor &cpu, int64_t device);

@@ -12,7 +12,9 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/dry_run.h"
+#include "ltc_backend/graph/failed_nodes.h"
 #include "ltc_backend/graph/number.h"
+#include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/parallel.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
@@ -74,23 +76,6 @@ static std::vector<DimMark> marksOf(const Collection &collection) {
 }
 
 namespace {
-/// A result that will never come: its graph could not be compiled, or was not
-/// to be run.
-class FailedBuffer final : public Buffer {
-public:
-  FailedBuffer(TensorType type, Error error)
-      : resultType(std::move(type)), error(std::move(error)) {}
-  const TensorType &type() const override { return resultType; }
-  Status wait() override { return error; }
-  bool waitFor(std::chrono::milliseconds) override { return true; }
-
-private:
-  TensorType resultType;
-  Error error;
-};
-} // namespace
-
-namespace {
 /// What tensors and nodes let go of, to be destroyed without the lock.
 struct Released {
   std::vector<torch::lazy::Value> values;
@@ -99,53 +84,118 @@ struct Released {
 };
 } // namespace
 
-/// Hands the results to their receivers.
-static Released deliver(Collection &collection, PendingList &list,
-                        const std::vector<BufferPtr> &buffers) {
-  std::vector<std::shared_ptr<DeviceData>> results;
-  results.reserve(buffers.size());
-  for (size_t i = 0; i < buffers.size(); ++i)
-    results.push_back(std::make_shared<DeviceData>(
-        collection.device, collection.outputTypes[i]->shape, buffers[i]));
+namespace {
+/// Hands the results to their receivers. With the list's lock.
+class Delivery {
+public:
+  Delivery(Collection &collection, PendingList &list,
+           const std::vector<BufferPtr> &buffers)
+      : collection(collection), list(list) {
+    results.reserve(buffers.size());
+    for (size_t i = 0; i < buffers.size(); ++i)
+      results.push_back({makeData(*collection.outputTypes[i], buffers[i])});
+  }
 
-  Released released;
-  released.values.reserve(collection.receivers.size());
-  released.operands.reserve(collection.receivers.size());
-  std::lock_guard lock(list.mutex);
-  for (auto &receiver : collection.receivers) {
-    const auto &data = results[receiver.output];
+  Released run() {
+    released.values.reserve(collection.receivers.size());
+    released.operands.reserve(collection.receivers.size());
+    std::lock_guard lock(list.mutex);
+    for (auto &receiver : collection.receivers)
+      give(receiver);
+    for (const OpNode *node : collection.nodes)
+      if (!node->computed.empty())
+        settle(const_cast<OpNode &>(*node));
+    for (auto &check : list.checks)
+      if (!check->computed.empty())
+        released.checks.push_back(std::move(check));
+    std::erase(list.checks, nullptr);
+    return std::move(released);
+  }
+
+private:
+  struct Result {
+    std::shared_ptr<DeviceData> data;
+    bool isGiven = false;
+  };
+
+  std::shared_ptr<DeviceData> makeData(const ResultType &type,
+                                       const BufferPtr &buffer) const {
+    auto data =
+        std::make_shared<DeviceData>(collection.device, type.shape, buffer);
+    data->replaced = collection.replaced;
+    return data;
+  }
+
+  /// Data of its own for each tensor that may go back to what it had.
+  std::shared_ptr<DeviceData> dataFor(const Collection::Receiver &receiver) {
+    Result &result = results[receiver.output];
+    bool isAlone = !result.isGiven || (receiver.place == DeviceData::kNoPlace &&
+                                       result.data->place == receiver.place);
+    if (!isAlone) {
+      result.data->sharesBuffer = true;
+      result.data = makeData(receiver.node->result(receiver.index),
+                             result.data->buffer);
+      result.data->sharesBuffer = true;
+    }
+    result.isGiven = true;
+    result.data->place = receiver.place;
+    return result.data;
+  }
+
+  void give(const Collection::Receiver &receiver) {
+    std::shared_ptr<DeviceData> data = dataFor(receiver);
     receiver.node->computed.resize(receiver.node->num_outputs());
     receiver.node->computed[receiver.index] = data;
     TensorData *tensor = receiver.tensor.get();
-    // It may have been given another value meanwhile.
-    if (!tensor || tensor->ir_value.node != receiver.node)
-      continue;
+    if (!tensor)
+      return;
+    // It may have been given another value meanwhile, which then replaces this.
+    if (tensor->ir_value.node != receiver.node) {
+      if (tensor->before)
+        tensor->before = std::move(data);
+      return;
+    }
     list.unlink(*tensor);
-    tensor->handle = data;
+    tensor->before = nullptr;
+    tensor->handle = std::move(data);
     std::swap(released.values.emplace_back(), tensor->ir_value);
     ++tensor->generation;
   }
-  for (const OpNode *constNode : collection.nodes) {
-    auto &node = const_cast<OpNode &>(*constNode);
-    if (node.computed.empty())
-      continue;
+
+  void settle(OpNode &node) {
     list.unlink(node);
     // A node that somebody still holds must not keep what led to it: its
     // buffers may have been donated.
     released.operands.push_back(std::move(node.inputs));
   }
-  for (auto &check : list.checks)
-    if (!check->computed.empty())
-      released.checks.push_back(std::move(check));
-  std::erase(list.checks, nullptr);
-  return released;
+
+  Collection &collection;
+  PendingList &list;
+  std::vector<Result> results;
+  Released released;
+};
+} // namespace
+
+static Released deliver(Collection &collection, PendingList &list,
+                        const std::vector<BufferPtr> &buffers) {
+  return Delivery(collection, list, buffers).run();
+}
+
+static std::vector<BufferPtr> unrunBuffers(const Collection &collection) {
+  std::vector<BufferPtr> buffers;
+  for (const ResultType *type : collection.outputTypes)
+    buffers.push_back(unrunBuffer(type->type));
+  return buffers;
 }
 
 static std::vector<BufferPtr> failedBuffers(const Collection &collection,
                                             const Error &error) {
+  auto failure = std::make_shared<HostFailure>(error, collection.replaced);
+  // The sync raises it.
+  failure->isTold = true;
   std::vector<BufferPtr> buffers;
   for (const ResultType *type : collection.outputTypes)
-    buffers.push_back(std::make_shared<FailedBuffer>(type->type, error));
+    buffers.push_back(failedBuffer(type->type, failure));
   return buffers;
 }
 
@@ -219,7 +269,8 @@ static Result<std::vector<BufferPtr>> compileAndLaunch(Engine &engine,
   if (collection.empty())
     return std::vector<BufferPtr>();
   releaseThreads();
-  return engine.launch(*executable, std::move(collection.arguments));
+  return engine.launch(*executable, std::move(collection.arguments),
+                       collection.replaced);
 }
 
 void sync(int64_t device, bool wait) {
@@ -229,9 +280,11 @@ void sync(int64_t device, bool wait) {
   const SourceId place = currentSource();
   Waiting waiting;
   std::vector<BufferPtr> buffers;
+  std::optional<Error> failure;
   {
     std::lock_guard oneAtATime(syncMutex(device));
     PendingList &list = pendingList(device);
+    settleFailed(list, device);
     Collection collection;
     {
       std::lock_guard lock(list.mutex);
@@ -240,30 +293,27 @@ void sync(int64_t device, bool wait) {
         list.hostReads.clear();
     }
     if (collection.empty())
-      return;
-    std::optional<Error> failure;
+      return noteWitnesses(list);
     if (dry) {
       if (!target.lookup(collection.key))
         compileInBackground(target, collection.build(place),
                             marksOf(collection));
-      failure = dryRunError();
+      buffers = unrunBuffers(collection);
     } else if (auto launched =
                    compileAndLaunch(target, collection, list, place)) {
       buffers = std::move(*launched);
     } else {
       failure = launched.takeError();
-    }
-    if (failure)
       buffers = failedBuffers(collection, *failure);
-    auto released = deliver(collection, list, buffers);
-    if (failure && !dry)
-      raise(*failure);
-  }
-  if (wait && !dry)
-    for (const BufferPtr &buffer : buffers) {
-      waitFor(*buffer);
-      raiseIfFailed(buffer->wait());
     }
+    auto released = deliver(collection, list, buffers);
+    noteWitnesses(list);
+  }
+  if (failure)
+    raiseUndone(device, *failure);
+  if (wait && !dry)
+    for (const BufferPtr &buffer : buffers)
+      waitForResult(device, *buffer);
   // After all that: the values are there, whatever the guard says.
   raiseIfFailed(CompileGuard::check());
 }

@@ -10,6 +10,7 @@
 #include "../parallel.h"
 #include "../raise.h"
 #include "clean_thread_state.h"
+#include "index_range.h"
 #include "placement.h"
 
 #include "ltc/metrics.h"
@@ -24,7 +25,7 @@ using c10::IValue;
 
 AtenKernel::AtenKernel(CallPlan bound)
     : plan(std::move(bound)), direct(directCall(plan)),
-      operandSlots(plan.operands), resultSlots(plan.results) {
+      byIndex(writesByIndex(plan.name)), operandSlots(plan.operands), resultSlots(plan.results) {
   stack.reserve(plan.arguments.size() + plan.results);
   if (plan.seed)
     generator = at::detail::createCPUGenerator();
@@ -230,8 +231,26 @@ void AtenKernel::callFunctional(Views results) {
     store(returned[i], results, i);
 }
 
+/// Whether the call may write to memory that a failure has to leave alone.
+bool AtenKernel::failsHalfWay(Views operands, Views results) const {
+  return byIndex && operands[0].data == results[0].data &&
+         mayBeOutOfRange(plan.name, stack);
+}
+
+/// Lets the call fail, in ATen's words, where that does no harm.
+void AtenKernel::callElsewhere(Views operands, Views results) {
+  at::Tensor copy = stack[0].toTensor().clone();
+  stack.clear();
+  KernelView output = results[0];
+  output.data = copy.mutable_data_ptr();
+  call(operands, {&output, 1});
+  borrow(results[0]).copy_(copy);
+}
+
 void AtenKernel::call(Views operands, Views results) {
   pushArguments(operands);
+  if (failsHalfWay(operands, results)) [[unlikely]]
+    return callElsewhere(operands, results);
   seedFrom(operands);
   if (direct || plan.out)
     for (size_t i = 0; i < results.size(); ++i)

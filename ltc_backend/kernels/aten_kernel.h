@@ -27,6 +27,8 @@ private:
   c10::IValue bound(const Binding &binding, Views operands);
   void seedFrom(Views operands);
   void call(Views operands, Views results);
+  bool failsHalfWay(Views operands, Views results) const;
+  void callElsewhere(Views operands, Views results);
   bool callDirect(Views results);
   void callOut(Views results);
   void callFunctional(Views results);
@@ -36,6 +38,7 @@ private:
 
   CallPlan plan;
   DirectCall direct;
+  const bool byIndex; ///< writes to some elements of its first operand
   Stack stack;
   std::vector<TensorSlot> operandSlots, resultSlots;
   std::vector<at::Tensor> outs;

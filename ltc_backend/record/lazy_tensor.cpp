@@ -192,7 +192,23 @@ Operand operandOf(const TensorDataPtr &data) {
   return valueOf(*data);
 }
 
+/// After a failure that somebody knows of, gives a tensor the value that it had
+/// before.
+static void restore(TensorData &data) {
+  if (!data.handle)
+    return;
+  auto now = std::static_pointer_cast<DeviceData>(data.handle);
+  auto before = standing(now);
+  if (before == now)
+    return;
+  data.handle = std::move(before);
+  data.ir_value = {};
+  ++data.generation;
+}
+
 Operand valueOf(TensorData &data) {
+  if (anyFailure.load(std::memory_order_relaxed)) [[unlikely]]
+    restore(data);
   // Without an IR value there is data: make it a leaf, once.
   if (!data.ir_value)
     data.ir_value = torch::lazy::Value(std::make_shared<DataNode>(
@@ -202,12 +218,18 @@ Operand valueOf(TensorData &data) {
 
 void exchange(PendingList &list, TensorData &data, torch::lazy::Value &value) {
   std::swap(data.ir_value, value);
+  if (data.handle)
+    data.before = std::static_pointer_cast<DeviceData>(
+        std::exchange(data.handle, nullptr));
   auto &node = static_cast<const LtcNode &>(*data.ir_value.node);
   if (node.isData) {
-    data.handle = static_cast<const DataNode &>(node).data;
+    const auto &given = static_cast<const DataNode &>(node).data;
+    auto now = inPlaceOf(std::exchange(data.before, nullptr), given);
+    if (now != given)
+      data.ir_value = {};
+    data.handle = std::move(now);
     list.unlink(data);
   } else {
-    data.handle = nullptr;
     list.link(data);
   }
   ++data.generation;
@@ -222,7 +244,8 @@ void assign(const TensorDataPtr &data, const Operand &value) {
 
 std::shared_ptr<DeviceData> deviceData(const TensorData &data) {
   std::lock_guard lock(pendingList(deviceOf(data)).mutex);
-  return std::static_pointer_cast<DeviceData>(data.handle);
+  auto now = std::static_pointer_cast<DeviceData>(data.handle);
+  return now ? standing(std::move(now)) : now;
 }
 
 } // namespace ltc::backend

@@ -28,6 +28,9 @@ struct TensorData final : torch::lazy::LazyTensor::Data,
 
   TensorData *previous = nullptr, *next = nullptr;
   bool pending = false;
+  /// While pending: the value that was there before, if there was one. Guarded
+  /// by the pending list's lock.
+  std::shared_ptr<DeviceData> before;
   /// One of a view and its base below functionalisation, where both are copies.
   bool isShared = false;
 };
@@ -49,6 +52,13 @@ struct PendingList {
   std::vector<HostRead> hostReads;
   /// Nodes that are computed for the error they may raise, until they are.
   std::vector<std::shared_ptr<OpNode>> checks;
+  /// A step of an optimizer that may still fail (graph/step_counts.h).
+  struct Step {
+    std::weak_ptr<TensorData> parameter;
+    std::vector<at::Tensor> counts;
+    BufferPtr witness; ///< the parameter's value after it
+  };
+  std::vector<Step> steps;
 
   void link(OpNode &node);
   void unlink(OpNode &node);

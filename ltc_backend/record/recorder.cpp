@@ -14,6 +14,7 @@
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/executor.h"
+#include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/checks/number_limits.h"
@@ -93,9 +94,7 @@ bool isFull(const PendingList &list) {
 /// has run in another, so that a program may catch it and go on.
 static void raiseNow(const TensorData &result) {
   sync(deviceOf(result), /*wait=*/false);
-  Buffer &buffer = *deviceData(result)->buffer;
-  waitFor(buffer);
-  raiseIfFailed(buffer.wait());
+  waitForResult(deviceOf(result), *deviceData(result)->buffer);
 }
 
 void record(const OpInfo &info, torch::jit::Stack &stack) {

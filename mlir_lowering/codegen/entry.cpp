@@ -38,6 +38,11 @@ public:
   LogicalResult run() {
     declare();
     unsigned count = main.getNumArguments();
+    for (auto [donated, argument] : llvm::zip_equal(
+             artifact.donated,
+             main->getAttrOfType<DenseI64ArrayAttr>(attr::kDonated).asArrayRef()))
+      if (argument < 0)
+        donated = std::nullopt;
     artifact.arenaBytes =
         arenaOf(cast<MemRefType>(main.getArgumentTypes().back()));
     SmallVector<EntryPart> parts = splitMain(main);
@@ -98,6 +103,7 @@ private:
     Type word = b.getI64Type();
     declareOne("ltc_parallel_for", {pointer, word, word, pointer, pointer});
     declareOne("ltc_kernel_call", {pointer, word, pointer});
+    declareOne("ltc_copy", {pointer, pointer, pointer, word});
   }
 
   Value constant(int64_t value) {
@@ -192,13 +198,15 @@ private:
     int64_t work = kernel->getAttrOfType<IntegerAttr>(attr::kWork).getInt();
     auto trips = kernel->getAttrOfType<ArrayAttr>("ltc.trips");
     Value count = trips ? product(trips) : constant(iterations);
-    if (!trips && (work < kParallelWork || iterations < 2)) {
+    bool isSmall = !trips && (work < kParallelWork || iterations < 2);
+    if (isSmall && !call->hasAttr(attr::kWritesDonated)) {
       func::CallOp::create(b, call.getCallee(), TypeRange(),
                            ValueRange{constant(0), count, array});
     } else {
       int64_t each =
           std::max<int64_t>(1, work / std::max<int64_t>(1, iterations));
-      int64_t grain = std::max<int64_t>(1, kParallelWork / 2 / each);
+      int64_t grain = isSmall ? std::numeric_limits<int64_t>::max()
+                              : std::max<int64_t>(1, kParallelWork / 2 / each);
       Value function = func::ConstantOp::create(b, kernel.getFunctionType(),
                                                 call.getCalleeAttr());
       Value address =
@@ -261,7 +269,8 @@ private:
   /// Equal calls too have a number each, by which an error finds its node.
   int64_t addSite(CallOp call) {
     artifact.calls.push_back(
-        {exportCall(call), uint32_t(call.getNode().value_or(-1))});
+        {exportCall(call), uint32_t(call.getNode().value_or(-1)),
+         call->hasAttr(attr::kSpoils)});
     return int64_t(artifact.calls.size()) - 1;
   }
 
@@ -286,7 +295,11 @@ private:
           .getResult();
     };
     Value to = address(copy.getTarget()), from = address(copy.getSource());
-    LLVM::MemmoveOp::create(b, to, from, bytes, /*isVolatile=*/false);
+    if (copy->hasAttr(attr::kWritesDonated))
+      LLVM::CallOp::create(b, TypeRange(), "ltc_copy",
+                           ValueRange{context, to, from, bytes});
+    else
+      LLVM::MemmoveOp::create(b, to, from, bytes, /*isVolatile=*/false);
     copy.erase();
   }
 

@@ -150,6 +150,25 @@ bool CallOp::readsViews(StringRef callee) {
   return kernels.contains(callee);
 }
 
+bool CallOp::mayFail() {
+  // What training and generation call between two updates in place.
+  static const llvm::StringSet<> safe = {
+      "aten::cat",
+      "aten::stack",
+      "aten::sort",
+      "aten::topk",
+      "aten::cumsum",
+      "aten::embedding_dense_backward", // its indices were checked forwards
+      "aten::max_pool2d_with_indices_backward"};
+  StringRef callee = getCallee();
+  bool isFamily =
+      llvm::any_of(ArrayRef<StringRef>{"ltc::", "aten::upsample_",
+                                       "aten::_upsample_", "aten::_fft_",
+                                       "aten::avg_pool", "aten::grid_sampler_"},
+                   [&](StringRef prefix) { return callee.starts_with(prefix); });
+  return !isFamily && !safe.contains(callee) && !readsViews(callee);
+}
+
 ArrayRef<int64_t> CallOp::permutationOf(unsigned input) {
   if (auto permutations = getPermutations())
     return cast<DenseI64ArrayAttr>((*permutations)[input]).asArrayRef();

@@ -137,6 +137,10 @@ def Ltc_CallOp : Ltc_Op<"call", [
     /// since PyTorch says contiguous() before it calls them, which does nothing
     /// to a lazy tensor.
     static bool readsViews(llvm::StringRef callee);
+    /// Whether the kernel fails for some values of its operands, such as an
+    /// index that is out of range. Of most kernels that is not known. One that
+    /// does leaves alone what it would write over.
+    bool mayFail();
   }];
 }
 

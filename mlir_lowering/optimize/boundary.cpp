@@ -77,13 +77,15 @@ public:
         return failure();
     for (auto [value, argument] : plan.finalCopies)
       memref::CopyOp::create(b, ret->getLoc(), map.lookup(value),
-                             entry->getArgument(argument));
+                             entry->getArgument(argument))
+          ->setAttr(attr::kWritesDonated, b.getUnitAttr());
     func::ReturnOp::create(b, ret->getLoc());
 
     old->dropAllReferences();
     old->dropAllDefinedValueUses();
     main.getBody().getBlocks().clear();
     main.getBody().push_back(entry);
+    main->setAttr(attr::kDonated, b.getDenseI64ArrayAttr(plan.donated));
     main->removeAttr(main.getResAttrsAttrName());
     main->removeAttr(main.getArgAttrsAttrName());
     main.setType(b.getFunctionType(types, {}));
@@ -238,13 +240,24 @@ private:
     }
     for (const BufferPlan::Copy &copy : plan.copies)
       if (copy.call == call)
-        memref::CopyOp::create(b, call.getLoc(),
-                               map.lookup(call.getOperand(copy.argument)),
-                               map.lookup(call.getResult(copy.result)));
+        noteDonated(memref::CopyOp::create(
+                        b, call.getLoc(),
+                        map.lookup(call.getOperand(copy.argument)),
+                        map.lookup(call.getResult(copy.result))),
+                    call->getResult(copy.result));
     llvm::append_range(operands, results);
-    func::CallOp::create(b, call.getLoc(), call.getCallee(), TypeRange(),
-                         operands);
+    noteDonated(func::CallOp::create(b, call.getLoc(), call.getCallee(),
+                                     TypeRange(), operands),
+                call.getResults());
     return success();
+  }
+
+  /// Marks what writes `results` on memrefs if one lies in an argument.
+  void noteDonated(Operation *writer, ValueRange results) {
+    if (llvm::any_of(results, [&](Value result) {
+          return plan.of(result).place == Storage::Argument;
+        }))
+      writer->setAttr(attr::kWritesDonated, b.getUnitAttr());
   }
 
   LogicalResult rewriteLibrary(CallOp call) {
@@ -272,6 +285,8 @@ private:
                        call.getNodeAttr(), ArrayAttr(), inputs, outs);
     if (llvm::any_of(call->getOperands(), hasSymbolicSize))
       onMemory->setAttr(LtcDialect::kSizes, operandSizes(call));
+    if (plan.isSpoilt(call))
+      onMemory->setAttr(attr::kSpoils, b.getUnitAttr());
     return success();
   }
 

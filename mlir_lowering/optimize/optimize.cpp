@@ -86,6 +86,7 @@ LogicalResult optimize(ModuleOp module, const Machine &machine,
   if (optimizations.fuse)
     mergeSiblings(main);
   splitReductions(main);
+  markRepeatedChecks(main);
   if (failed(outlineKernels(module, optimizations)) ||
       failed(scheduleKernels(module)) ||
       failed(planBuffers(module, optimizations)) || failed(tidy(module)) ||

@@ -44,6 +44,16 @@ inline constexpr llvm::StringLiteral kInPlace = "ltc.in_place";
 inline constexpr llvm::StringLiteral kUpdates = "ltc.updates";
 /// On a kernel: element-operations of one iteration of its parallel loop.
 inline constexpr llvm::StringLiteral kWork = "ltc.work";
+/// On a check or a library call of @main: an earlier one fails wherever it does.
+inline constexpr llvm::StringLiteral kRepeated = "ltc.repeated";
+/// On a call or a copy of @main on memrefs: it writes to donated memory, and
+/// must not run after a failure.
+inline constexpr llvm::StringLiteral kWritesDonated = "ltc.writes_donated";
+/// On a library call of @main on memrefs: donated memory may have been written
+/// to when it fails.
+inline constexpr llvm::StringLiteral kSpoils = "ltc.spoils";
+/// On @main on memrefs: for each result the argument whose memory it is, or -1.
+inline constexpr llvm::StringLiteral kDonated = "ltc.donated";
 /// On @main on memrefs: the bytes of an arena that is no constant, a formula.
 inline constexpr llvm::StringLiteral kArena = "ltc.arena";
 } // namespace attr
@@ -67,6 +77,9 @@ bool distributeOverParts(mlir::func::FuncOp main);
 void joinParts(mlir::func::FuncOp main);
 /// Makes one of sums over the same elements of a tensor.
 void mergeSiblings(mlir::func::FuncOp main);
+/// Marks checks and library calls that can fail only where an earlier one has
+/// failed: those of the same index against the same bound.
+void markRepeatedChecks(mlir::func::FuncOp main);
 /// Cuts reductions that are long, and few, into parts that run in parallel.
 void splitReductions(mlir::func::FuncOp main);
 /// Moves every computation on tensors out of @main into kernel functions;
@@ -77,7 +90,9 @@ mlir::LogicalResult outlineKernels(mlir::ModuleOp module,
 mlir::LogicalResult scheduleKernels(mlir::ModuleOp module);
 /// Gives every tensor of @main a place in the arena or in an argument, and
 /// turns @main and the boundaries of the kernels into memrefs. Adds arguments
-/// for the results that are not donated, and the arena.
+/// for the results that are not donated, and the arena. A result whose memory
+/// would be written to before the last check is not donated any more, so that
+/// a graph that fails leaves its arguments as they were.
 mlir::LogicalResult planBuffers(mlir::ModuleOp module,
                                 const Optimizations &optimizations);
 /// Bufferizes the inside of the kernels.

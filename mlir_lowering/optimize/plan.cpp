@@ -75,6 +75,7 @@ BufferPlan::BufferPlan(func::FuncOp main, bool reuse) : main(main) {
   for (Operation &op : body)
     positions[&op] = position++;
   findLastUses(body);
+  findLastCheck(body);
   findDonations(body.getTerminator());
   for (Operation &op : body)
     visit(&op);
@@ -107,16 +108,60 @@ void BufferPlan::findLastUses(Block &body) {
   }
 }
 
+static bool mayFail(Operation *op) {
+  if (auto call = dyn_cast<CallOp>(op))
+    return call.mayFail() && !call->hasAttr(attr::kRepeated);
+  auto call = dyn_cast<func::CallOp>(op);
+  return call && kernelOf(call)
+                     .walk([](Operation *inner) {
+                       return isa<CheckOp, CheckIndexOp, CheckDivisorOp>(
+                                  inner) &&
+                                      !inner->hasAttr(attr::kRepeated)
+                                  ? WalkResult::interrupt()
+                                  : WalkResult::advance();
+                     })
+                     .wasInterrupted();
+}
+
+void BufferPlan::findLastCheck(Block &body) {
+  for (Operation &op : llvm::reverse(body))
+    if (mayFail(&op)) {
+      lastCheck = positions[&op];
+      return;
+    }
+}
+
+/// Whether all checks have been made when the result is written. A library call
+/// that may fail does so before it writes.
+bool BufferPlan::keepsUntilChecked(Value result) const {
+  Operation *writer = result.getDefiningOp();
+  if (!writer)
+    return true;
+  int64_t position = positions.lookup(writer);
+  return position > lastCheck || (position == lastCheck && isa<CallOp>(writer));
+}
+
+bool BufferPlan::isSpoilt(Operation *call) const {
+  return positions.lookup(call) >= firstWrite && !mayFail(call);
+}
+
 /// The results that an argument's memory is offered to.
 void BufferPlan::findDonations(Operation *ret) {
   for (OpOperand &operand : ret->getOpOperands()) {
-    auto donated = main.getResultAttrOfType<IntegerAttr>(
-        operand.getOperandNumber(), LtcDialect::kDonates);
+    unsigned number = operand.getOperandNumber();
+    auto donation =
+        main.getResultAttrOfType<IntegerAttr>(number, LtcDialect::kDonates);
     Value value = operand.get();
     while (value.getDefiningOp() && isReshape(value.getDefiningOp()))
       value = value.getDefiningOp()->getOperand(0);
-    if (donated)
-      offered.try_emplace(value, donated.getInt());
+    if (donation && !keepsUntilChecked(value)) {
+      main.removeResultAttr(
+          number, StringAttr::get(main.getContext(), LtcDialect::kDonates));
+      donation = {};
+    }
+    donated.push_back(donation ? donation.getInt() : -1);
+    if (donation)
+      offered.try_emplace(value, donation.getInt());
   }
 }
 
@@ -207,6 +252,7 @@ bool BufferPlan::takeOffer(OpResult result) {
       return false;
   }
   open(result, Storage::Argument, position).argument = offer->second;
+  firstWrite = std::min(firstWrite, position);
   return true;
 }
 

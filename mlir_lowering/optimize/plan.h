@@ -23,7 +23,7 @@ struct Storage {
   int64_t first = 0, last = 0; ///< positions in @main
 };
 
-/// Decides, changes nothing. @main must be in the form that outlineKernels
+/// Decides, changes nothing but which results are donated. @main must be in the form that outlineKernels
 /// leaves: calls of kernels and of the library, views, scalars.
 class BufferPlan {
 public:
@@ -42,6 +42,10 @@ public:
   llvm::SmallVector<Copy> copies;
   /// Results that could not be computed in their place.
   llvm::SmallVector<std::pair<mlir::Value, unsigned>> finalCopies;
+  /// Whether donated memory may have been written to before the call has run.
+  bool isSpoilt(mlir::Operation *call) const;
+  /// For each result of @main the argument whose memory it is, or -1.
+  llvm::SmallVector<int64_t> donated;
   /// The arena: a part for everything of constant size, then slots.
   int64_t arenaBytes = 0;
   llvm::SmallVector<Formula> slots;
@@ -52,6 +56,8 @@ private:
   void visit(mlir::Operation *op);
   void visitKernel(mlir::func::CallOp call);
   void findDonations(mlir::Operation *ret);
+  void findLastCheck(mlir::Block &body);
+  bool keepsUntilChecked(mlir::Value result) const;
   bool takeOffer(mlir::OpResult result);
   bool mayOverwrite(mlir::func::CallOp call, mlir::OpResult result,
                     mlir::Value tensor);
@@ -68,6 +74,8 @@ private:
   llvm::DenseMap<mlir::Value, int64_t> lastUse;
   llvm::DenseMap<mlir::Value, unsigned> offered;
   llvm::DenseMap<mlir::Operation *, int64_t> positions;
+  int64_t lastCheck = -1; ///< position of the last op that may fail
+  int64_t firstWrite = std::numeric_limits<int64_t>::max(); ///< to an argument
 };
 
 } // namespace ltc::compiler

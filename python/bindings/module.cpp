@@ -24,6 +24,7 @@
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/ops/custom_op.h"
+#include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/views/strided_view.h"
 #include "ltc_backend/register.h"
@@ -194,6 +195,9 @@ void defineProcess(py::module_ &m) {
         torch::wrap_pybind_function(backend::fallbackReason));
   m.def("are_alike", torch::wrap_pybind_function(backend::areAlike));
   m.def("count_step", torch::wrap_pybind_function(backend::countStep));
+  m.def("set_undo_hook", torch::wrap_pybind_function(installUndoHook));
+  m.def("is_lost", torch::wrap_pybind_function(backend::isLost));
+  m.def("note_step", torch::wrap_pybind_function(backend::noteStep));
   m.def("auto_step", [] { return settings().auto_step; });
   m.def("caller_source", torch::wrap_pybind_function(callerSource));
   m.def("adopt_custom_ops",

@@ -7,6 +7,7 @@
 #include "python_errors.h"
 
 #include "ltc_backend/backend.h"
+#include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
 
 #include <torch/csrc/Exceptions.h>
@@ -48,6 +49,20 @@ void raiseInPython(const Error &error) {
   throwPending();
 }
 
+PyObject *undo = nullptr;
+
+/// An error of this must not hide the one that is about to be raised.
+void undoInPython() {
+  if (!runsPython())
+    return;
+  py::gil_scoped_acquire gil;
+  try {
+    py::reinterpret_borrow<py::function>(undo)();
+  } catch (py::error_already_set &failure) {
+    failure.discard_as_unraisable("torch_ltc: undoing a step");
+  }
+}
+
 void throwIfInterrupted() {
   if (!runsPython())
     return;
@@ -67,6 +82,11 @@ void restoreGil(void *thread) {
 }
 
 } // namespace
+
+void installUndoHook(py::function undoStep) {
+  undo = undoStep.release().ptr();
+  backend::setUndoHook(undoInPython);
+}
 
 void installErrorHooks(py::function makeError) {
   errorMaker = makeError.release().ptr();

@@ -22,6 +22,21 @@ def register():
     torch_optimizer.register_optimizer_step_post_hook(_end_step)
 
 
+def computing_parameters(stock):
+    """Wrap ``Optimizer.add_param_group``: end a step that made the parameters."""
+
+    def add(optimizer, param_group):
+        stock(optimizer, param_group)
+        c = startup.start()
+        if c.auto_step():
+            devices = {parameter.device for parameter in optimizer.param_groups[-1]["params"]}
+            for device in devices:
+                if device.type == "lazy":
+                    c.mark_step(device.index or 0, False)
+
+    return add
+
+
 def with_lazy(stock):
     """Wrap a function that lists devices."""
 
@@ -88,20 +103,29 @@ def _sgd(params, grads, averages, *, has_sparse_grad, **options):
 def _end_step(optimizer, args, kwargs):
     if torch.compiler.is_compiling():
         return
+    steps = _counted(optimizer)
+    if not steps:
+        return
     c = startup.start()
-    if c.auto_step():
-        for ordinal in _ordinals(optimizer):
+    is_end = c.auto_step()
+    for ordinal, counts in steps.items():
+        if counts:
+            c.note_step(counts[0][0], [count for _, count in counts])
+        if is_end:
             c.mark_step(ordinal, False)
 
 
-def _ordinals(optimizer):
-    """Return the lazy devices that the optimizer's parameters are on."""
-    ordinals = set()
+def _counted(optimizer):
+    """Return, by lazy device, parameters with what counts their steps on the CPU."""
+    steps = {}
+    states = optimizer.state
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             device = parameter.device
-            if device.type == "lazy":
-                ordinals.add(device.index or 0)
-                if startup.start().device_count() == 1:
-                    return ordinals
-    return ordinals
+            if device.type != "lazy":
+                continue
+            counts = steps.setdefault(device.index or 0, [])
+            count = states[parameter].get("step") if parameter in states else None
+            if isinstance(count, torch.Tensor) and count.is_cpu and parameter.grad is not None:
+                counts.append((parameter, count))
+    return steps

@@ -221,6 +221,16 @@ AT_START += tuple(
     for module in modules.split()
 )
 
+AT_START += (
+    Patch(
+        "torch.optim.Optimizer",
+        "add_param_group",
+        "optimizer:computing_parameters",
+        "parameters that were made on the device are computed before the first step, "
+        "so that a failure there leaves them, and all steps are one graph",
+    ),
+)
+
 _WRAPPED = "it wraps tensors that functionalisation has wrapped, and asserts"
 
 AT_IMPORT += (

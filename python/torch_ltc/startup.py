@@ -125,7 +125,7 @@ def start():
             obstacle = _obstacle() or _refuse_not_dense()
             raise RuntimeError(f"torch_ltc: device='lazy' is off: {obstacle}")
         c = importlib.import_module("torch_ltc._C")
-        from torch_ltc import errors, optimizer, patches
+        from torch_ltc import errors, optimizer, patches, undo
 
         folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
         # Old scripts, and PyTorch's own test helpers, do not import it.
@@ -142,6 +142,7 @@ def start():
         c.initialize(errors.make, _code_folders(folders), drop)
         _first_kernel._destroy()
         _first_kernel = None
+        c.set_undo_hook(undo.drop_lost_gradients)
         optimizer.register()
         patches.apply(patches.AT_START)
         os.register_at_fork(after_in_child=_after_fork)

@@ -10,6 +10,8 @@ namespace ltc {
 
 using namespace runtime;
 
+std::atomic<bool> anyFailure = false;
+
 void Completion::finish(FailurePtr why) {
   {
     std::lock_guard lock(mutex);

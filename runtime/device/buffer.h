@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -16,7 +17,9 @@ namespace ltc::runtime {
 
 /// An error of a launch, shared by all that it poisons.
 struct Failure {
-  explicit Failure(Error error) : error(std::move(error)) {}
+  explicit Failure(Error error) : error(std::move(error)) {
+    anyFailure.store(true, std::memory_order_relaxed);
+  }
 
   const Error error;
   std::atomic<bool> seen = false; ///< some wait() or synchronize() returned it
@@ -43,6 +46,8 @@ public:
   bool waitFor(std::chrono::milliseconds time);
   /// nullptr when all went well. Only after isDone().
   const FailurePtr &failed() const { return failure; }
+  /// Owns it from now on. For whoever finishes it, before that.
+  void keep(std::shared_ptr<const void> what) { kept = std::move(what); }
 
 private:
   void noteWaiting();
@@ -51,6 +56,7 @@ private:
   std::atomic<Clock::time_point> awaited = Clock::time_point::max();
   std::atomic<bool> done = false;
   FailurePtr failure;
+  std::shared_ptr<const void> kept;
   std::mutex mutex;
   std::condition_variable changed;
 };
@@ -65,12 +71,22 @@ public:
   const TensorType &type() const override { return tensorType; }
   Status wait() override;
   bool waitFor(std::chrono::milliseconds time) override;
+  const Error *failure() const override {
+    return completion->isDone() && completion->failed()
+               ? &completion->failed()->error
+               : nullptr;
+  }
+  bool isUndone() const override {
+    return failure() &&
+           completion->failed()->seen.load(std::memory_order_relaxed);
+  }
+  bool isConsumed() const override { return consumed; }
 
   const void *const owner; ///< the engine it belongs to
   const std::shared_ptr<Completion> completion;
   /// Written by the launch, before `completion` is done; read after it.
   Memory memory;
-  /// Set when a launch takes the memory over.
+  /// Set when a launch takes the memory over, until that gives it back.
   std::atomic<bool> consumed = false;
 
 private:

@@ -164,7 +164,8 @@ Result<std::vector<ScalarOrBuffer>> DeviceEngine::checkArguments(
 
 Result<std::vector<BufferPtr>>
 DeviceEngine::launch(const ExecutablePtr &executable,
-                     std::vector<LaunchArgument> arguments) {
+                     std::vector<LaunchArgument> arguments,
+                     std::shared_ptr<const void> kept) {
   static Counter &launches = counter("execute.launches");
   using Clock = Completion::Clock;
   Clock::duration sinceLaunch = Clock::now() - state.handed.load();
@@ -194,7 +195,8 @@ DeviceEngine::launch(const ExecutablePtr &executable,
   auto limit = size_t(std::max<int64_t>(settings().max_in_flight, 1));
   if (!queue.push(
           std::make_unique<Launch>(state, std::move(bound), std::move(*checked),
-                                   std::move(results), completion, sinceLaunch),
+                                   std::move(results), completion,
+                                   std::move(kept), sinceLaunch),
           limit))
     return open().takeError();
   state.handed = completion->handOver();

@@ -33,8 +33,8 @@ public:
   Result<ExecutablePtr> compile(const Graph &graph,
                                 std::span<const DimMark> marks = {}) override;
   Result<std::vector<BufferPtr>>
-  launch(const ExecutablePtr &executable,
-         std::vector<LaunchArgument> arguments) override;
+  launch(const ExecutablePtr &executable, std::vector<LaunchArgument> arguments,
+         std::shared_ptr<const void> kept = nullptr) override;
   Result<BufferPtr> upload(const TensorType &type, const void *data) override;
   Status download(const BufferPtr &buffer, void *data) override;
   Status synchronize() override;

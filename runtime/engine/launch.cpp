@@ -64,10 +64,15 @@ Launch::Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
                std::vector<ScalarOrBuffer> arguments,
                std::vector<DeviceBufferPtr> results,
                std::shared_ptr<Completion> completion,
+               std::shared_ptr<const void> kept,
                WaitHabit::Duration sinceLaunch)
     : state(state), bound(std::move(bound)), arguments(std::move(arguments)),
       results(std::move(results)), completion(std::move(completion)),
-      sinceLaunch(sinceLaunch) {}
+      kept(std::move(kept)), sinceLaunch(sinceLaunch),
+      isTold(std::ranges::any_of(
+          this->arguments, [](const ScalarOrBuffer &argument) {
+            return argument.buffer && argument.buffer->isUndone();
+          })) {}
 
 Pool Launch::pool() const {
   unsigned threads = hostThreads();
@@ -83,6 +88,29 @@ FailurePtr Launch::failedInput() const {
     if (argument.buffer && argument.buffer->completion->failed())
       return argument.buffer->completion->failed();
   return nullptr;
+}
+
+FailurePtr Launch::fail(Error error) {
+  static Counter &errors = counter("execute.errors");
+  errors.add();
+  auto failure = std::make_shared<Failure>(std::move(error));
+  state.failures.add(failure);
+  return failure;
+}
+
+void Launch::undo() {
+  static Counter &undone = counter("execute.undone");
+  undone.add();
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (auto donated = bound->artifact().donated[i]; donated && !spoilt) {
+      DeviceBuffer &argument = *arguments[*donated].buffer;
+      // Before it ran the argument has it still.
+      if (results[i]->memory)
+        argument.memory = std::move(results[i]->memory);
+      argument.consumed = false;
+    }
+    results[i]->memory = Memory();
+  }
 }
 
 void Launch::measureLoop() {
@@ -105,26 +133,28 @@ void Launch::measureLoop() {
 }
 
 void Launch::run(bool borrows) {
-  static Counter &errors = counter("execute.errors");
   static Counter &kernels = counter("execute.kernels");
   measureLoop();
   FailurePtr failure = failedInput();
   if (!failure) {
     Span span(Stage::Execute);
-    if (Status status = execute(borrows); status) {
+    if (Status status = execute(borrows); status)
       kernels.add(bound->artifact().kernels);
-    } else {
-      errors.add();
-      failure = std::make_shared<Failure>(status.takeError());
-      state.failures.add(failure);
-    }
+    else
+      failure = fail(status.takeError());
+  } else if (isTold) {
+    // What the program computes from a value that it knows to be missing is
+    // another error.
+    failure = fail(failure->error);
   }
-  if (failure)
-    for (DeviceBufferPtr &result : results)
-      result->memory = Memory();
+  if (failure) {
+    undo();
+    completion->keep(std::move(kept));
+  }
   // Inputs go first: whoever wakes finds their memory free.
   arguments.clear();
   results.clear();
+  kept.reset();
   bound.reset();
   --state.inFlight;
   state.loop.end(LoopMeter::Clock::now());
@@ -222,7 +252,13 @@ Status Launch::runMeasured(const std::vector<ltc_operand> &operands,
   return status;
 }
 
-Error Launch::atSite(Error error, int64_t number) const {
+Error Launch::atSite(Error error, int64_t number) {
+  // Operands that are not the program's are refused before it runs.
+  spoilt = number < 0 ? error.code != ErrorCode::InvalidArgument
+                      : bound->artifact().spoils(number);
+  if (spoilt)
+    error.hint = "values that this graph was updating in place are lost: load "
+                 "them from a checkpoint";
   std::optional<BoundProgram::Site> site = bound->siteOf(number);
   if (!site)
     return error;

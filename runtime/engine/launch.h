@@ -82,7 +82,7 @@ public:
          std::vector<ScalarOrBuffer> arguments,
          std::vector<DeviceBufferPtr> results,
          std::shared_ptr<Completion> completion,
-         WaitHabit::Duration sinceLaunch);
+         std::shared_ptr<const void> kept, WaitHabit::Duration sinceLaunch);
   bool isShort() const override {
     return bound->threads.isShort(expected(), pool());
   }
@@ -100,6 +100,10 @@ private:
     return {bound->habit.untilWaiting(), bound->habit.beside()};
   }
   FailurePtr failedInput() const;
+  FailurePtr fail(Error error);
+  /// After a failure: gives arguments back the memory that they donated, unless
+  /// it was written to.
+  void undo();
   /// Says once a loop who waits for whom, if that is logged.
   void measureLoop();
   Status execute(bool borrows);
@@ -109,15 +113,20 @@ private:
   Status runBorrowing(const std::vector<ltc_operand> &operands,
                       ltc_buffer *arena, int64_t &site);
   Status allocateResults();
-  Error atSite(Error error, int64_t site) const;
+  Error atSite(Error error, int64_t site);
 
   LaunchState &state;
   std::shared_ptr<BoundProgram> bound;
   std::vector<ScalarOrBuffer> arguments;
   std::vector<DeviceBufferPtr> results;
   std::shared_ptr<Completion> completion;
+  std::shared_ptr<const void> kept;
   WaitHabit::Duration sinceLaunch; ///< since the launch before it
   Launcher launcher;
+  /// Whether an input's error had been delivered when this was launched.
+  const bool isTold;
+  /// Whether donated memory may hold parts of results after a failure.
+  bool spoilt = false;
 };
 
 } // namespace ltc::runtime

@@ -203,6 +203,9 @@ public:
         ErrorCode::CompileFailed, Stage::Lower, "no such row", "", {}, ""};
   }
   bool waitFor(milliseconds) override { return true; }
+  const Error *failure() const override { return nullptr; }
+  bool isUndone() const override { return false; }
+  bool isConsumed() const override { return false; }
 
 private:
   TensorType tensorType{DType::F32, {4}};

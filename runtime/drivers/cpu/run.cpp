@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "run.h"
 
+#include <cstring>
 #include <dlfcn.h>
 
 namespace ltc::cpu {
@@ -77,7 +78,7 @@ const int64_t *readView(ltc_view &view, const int64_t *words) {
 
 void Run::parallelFor(int64_t n, int64_t grain,
                       void (*body)(int64_t, int64_t, void *), void *argument) {
-  if (n <= 0)
+  if (n <= 0 || failed)
     return;
   if (n <= grain)
     return body(0, n, argument);
@@ -101,6 +102,11 @@ void Run::call(int64_t number, int64_t *words) {
     fail(failure, text, int64_t(siteWords.size()) + number);
 }
 
+void Run::copy(void *to, const void *from, int64_t bytes) {
+  if (!failed)
+    std::memmove(to, from, size_t(bytes));
+}
+
 namespace {
 
 void parallelForEntry(void *context, int64_t n, int64_t grain,
@@ -110,6 +116,10 @@ void parallelForEntry(void *context, int64_t n, int64_t grain,
 
 void kernelCallEntry(void *context, int64_t call, int64_t *words) {
   static_cast<Run *>(context)->call(call, words);
+}
+
+void copyEntry(void *context, void *to, const void *from, int64_t bytes) {
+  static_cast<Run *>(context)->copy(to, from, bytes);
 }
 
 void indexErrorEntry(int64_t site, int64_t index, int64_t bound) {
@@ -133,6 +143,8 @@ void *findSymbol(const std::string &name) {
     return address(parallelForEntry);
   if (name == "ltc_kernel_call")
     return address(kernelCallEntry);
+  if (name == "ltc_copy")
+    return address(copyEntry);
   if (name == "ltc_index_error")
     return address(indexErrorEntry);
   if (name == "ltc_value_error")

@@ -12,8 +12,9 @@
 
 namespace ltc::cpu {
 
-/// The `context` of compiled code. The first failure is kept; after it no
-/// library call runs, since its operands may be garbage.
+/// The `context` of compiled code. The first failure is kept; after it nothing
+/// runs that goes through here: operands may be garbage, and donated memory is
+/// to be left as it is.
 class Run {
 public:
   /// `siteWords`: see Artifact::ErrorSite; the site of call 0 comes after them.
@@ -24,6 +25,7 @@ public:
   void parallelFor(int64_t n, int64_t grain,
                    void (*body)(int64_t, int64_t, void *), void *argument);
   void call(int64_t number, int64_t *words);
+  void copy(void *to, const void *from, int64_t bytes);
   void fail(ltc_error_code code, std::string message, int64_t site);
   void failIndex(int64_t site, int64_t index, int64_t size);
   void failValue(int64_t site);

@@ -106,9 +106,9 @@ public:
   compile(const Graph &graph, std::span<const DimMark> marks = {}) = 0;
   /// Queues one run. Buffers of donated inputs must have no other user; they
   /// are consumed; after a failure they can be used again, unless a library
-  /// call failed that none is known to fail at, and had begun to overwrite them.
-  /// `kept` lives until the run has succeeded, or else as long as the results.
-  /// Returns one buffer a result.
+  /// call failed that none is known to fail at, and had begun to overwrite
+  /// them. `kept` lives until the run has succeeded, or else as long as the
+  /// results. Returns one buffer a result.
   virtual Result<std::vector<BufferPtr>>
   launch(const ExecutablePtr &executable, std::vector<LaunchArgument> arguments,
          std::shared_ptr<const void> kept = nullptr) = 0;

@@ -40,8 +40,8 @@ public:
   std::vector<std::pair<uint32_t, DimMark::Kind>> marks;
   /// What its launch replaces, while that has not succeeded.
   std::weak_ptr<Replaced> replaced;
-  /// Which of those the tensor had, or kNoPlace. Once the launch has failed, and
-  /// somebody knows, it is `before`.
+  /// Which of those the tensor had, or kNoPlace. Once the launch has failed,
+  /// and somebody knows, it is `before`.
   uint32_t place = kNoPlace;
   static constexpr uint32_t kNoPlace = UINT32_MAX;
   std::shared_ptr<DeviceData> before;

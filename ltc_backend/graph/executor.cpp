@@ -133,8 +133,8 @@ private:
                                        result.data->place == receiver.place);
     if (!isAlone) {
       result.data->sharesBuffer = true;
-      result.data = makeData(receiver.node->result(receiver.index),
-                             result.data->buffer);
+      result.data =
+          makeData(receiver.node->result(receiver.index), result.data->buffer);
       result.data->sharesBuffer = true;
     }
     result.isGiven = true;

@@ -38,8 +38,8 @@ BufferPtr failedBuffer(const TensorType &type,
 /// In a dry run.
 BufferPtr unrunBuffer(const TensorType &type);
 
-/// The buffer of a failed value that this one is, or is computed from; null if it
-/// may come. With the list's lock.
+/// The buffer of a failed value that this one is, or is computed from; null if
+/// it may come. With the list's lock.
 BufferPtr failureOf(const Operand &operand);
 
 /// Gives what is pending and computed from a failed value the error of that.

@@ -32,9 +32,8 @@ static TensorDataPtr findWitness(PendingList::Step &step) {
 
 static bool isOver(const PendingList::Step &step) {
   using namespace std::chrono_literals;
-  return step.counts.empty() ||
-         (step.witness && step.witness->waitFor(0ms) &&
-          !step.witness->failure());
+  return step.counts.empty() || (step.witness && step.witness->waitFor(0ms) &&
+                                 !step.witness->failure());
 }
 
 void noteStep(const at::Tensor &parameter, std::vector<at::Tensor> counts) {

@@ -25,7 +25,8 @@ using c10::IValue;
 
 AtenKernel::AtenKernel(CallPlan bound)
     : plan(std::move(bound)), direct(directCall(plan)),
-      byIndex(writesByIndex(plan.name)), operandSlots(plan.operands), resultSlots(plan.results) {
+      byIndex(writesByIndex(plan.name)), operandSlots(plan.operands),
+      resultSlots(plan.results) {
   stack.reserve(plan.arguments.size() + plan.results);
   if (plan.seed)
     generator = at::detail::createCPUGenerator();

@@ -38,9 +38,10 @@ public:
   LogicalResult run() {
     declare();
     unsigned count = main.getNumArguments();
-    for (auto [donated, argument] : llvm::zip_equal(
-             artifact.donated,
-             main->getAttrOfType<DenseI64ArrayAttr>(attr::kDonated).asArrayRef()))
+    for (auto [donated, argument] :
+         llvm::zip_equal(artifact.donated,
+                         main->getAttrOfType<DenseI64ArrayAttr>(attr::kDonated)
+                             .asArrayRef()))
       if (argument < 0)
         donated = std::nullopt;
     artifact.arenaBytes =
@@ -268,9 +269,9 @@ private:
 
   /// Equal calls too have a number each, by which an error finds its node.
   int64_t addSite(CallOp call) {
-    artifact.calls.push_back(
-        {exportCall(call), uint32_t(call.getNode().value_or(-1)),
-         call->hasAttr(attr::kSpoils)});
+    artifact.calls.push_back({exportCall(call),
+                              uint32_t(call.getNode().value_or(-1)),
+                              call->hasAttr(attr::kSpoils)});
     return int64_t(artifact.calls.size()) - 1;
   }
 

@@ -161,11 +161,11 @@ bool CallOp::mayFail() {
       "aten::embedding_dense_backward", // its indices were checked forwards
       "aten::max_pool2d_with_indices_backward"};
   StringRef callee = getCallee();
-  bool isFamily =
-      llvm::any_of(ArrayRef<StringRef>{"ltc::", "aten::upsample_",
-                                       "aten::_upsample_", "aten::_fft_",
-                                       "aten::avg_pool", "aten::grid_sampler_"},
-                   [&](StringRef prefix) { return callee.starts_with(prefix); });
+  bool isFamily = llvm::any_of(
+      ArrayRef<StringRef>{"ltc::", "aten::upsample_", "aten::_upsample_",
+                          "aten::_fft_", "aten::avg_pool",
+                          "aten::grid_sampler_"},
+      [&](StringRef prefix) { return callee.starts_with(prefix); });
   return !isFamily && !safe.contains(callee) && !readsViews(callee);
 }
 

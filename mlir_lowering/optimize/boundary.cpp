@@ -240,11 +240,11 @@ private:
     }
     for (const BufferPlan::Copy &copy : plan.copies)
       if (copy.call == call)
-        noteDonated(memref::CopyOp::create(
-                        b, call.getLoc(),
-                        map.lookup(call.getOperand(copy.argument)),
-                        map.lookup(call.getResult(copy.result))),
-                    call->getResult(copy.result));
+        noteDonated(
+            memref::CopyOp::create(b, call.getLoc(),
+                                   map.lookup(call.getOperand(copy.argument)),
+                                   map.lookup(call.getResult(copy.result))),
+            call->getResult(copy.result));
     llvm::append_range(operands, results);
     noteDonated(func::CallOp::create(b, call.getLoc(), call.getCallee(),
                                      TypeRange(), operands),

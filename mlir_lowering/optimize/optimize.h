@@ -44,7 +44,8 @@ inline constexpr llvm::StringLiteral kInPlace = "ltc.in_place";
 inline constexpr llvm::StringLiteral kUpdates = "ltc.updates";
 /// On a kernel: element-operations of one iteration of its parallel loop.
 inline constexpr llvm::StringLiteral kWork = "ltc.work";
-/// On a check or a library call of @main: an earlier one fails wherever it does.
+/// On a check or a library call of @main: an earlier one fails wherever it
+/// does.
 inline constexpr llvm::StringLiteral kRepeated = "ltc.repeated";
 /// On a call or a copy of @main on memrefs: it writes to donated memory, and
 /// must not run after a failure.

@@ -112,15 +112,15 @@ static bool mayFail(Operation *op) {
   if (auto call = dyn_cast<CallOp>(op))
     return call.mayFail() && !call->hasAttr(attr::kRepeated);
   auto call = dyn_cast<func::CallOp>(op);
-  return call && kernelOf(call)
-                     .walk([](Operation *inner) {
-                       return isa<CheckOp, CheckIndexOp, CheckDivisorOp>(
-                                  inner) &&
-                                      !inner->hasAttr(attr::kRepeated)
-                                  ? WalkResult::interrupt()
-                                  : WalkResult::advance();
-                     })
-                     .wasInterrupted();
+  return call &&
+         kernelOf(call)
+             .walk([](Operation *inner) {
+               return isa<CheckOp, CheckIndexOp, CheckDivisorOp>(inner) &&
+                              !inner->hasAttr(attr::kRepeated)
+                          ? WalkResult::interrupt()
+                          : WalkResult::advance();
+             })
+             .wasInterrupted();
 }
 
 void BufferPlan::findLastCheck(Block &body) {

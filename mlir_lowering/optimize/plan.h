@@ -23,8 +23,9 @@ struct Storage {
   int64_t first = 0, last = 0; ///< positions in @main
 };
 
-/// Decides, changes nothing but which results are donated. @main must be in the form that outlineKernels
-/// leaves: calls of kernels and of the library, views, scalars.
+/// Decides, changes nothing but which results are donated. @main must be in the
+/// form that outlineKernels leaves: calls of kernels and of the library, views,
+/// scalars.
 class BufferPlan {
 public:
   /// Without `reuse`, temporaries have memory of their own.

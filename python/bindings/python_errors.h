@@ -15,8 +15,8 @@ namespace ltc::python {
 /// that runs Python, and a wait for the device ends at Ctrl-C. Needs the GIL.
 void installErrorHooks(pybind11::function makeError);
 
-/// From now on `undo()` is called, on a thread that runs Python, before the error
-/// of a failed graph is raised there. Needs the GIL.
+/// From now on `undo()` is called, on a thread that runs Python, before the
+/// error of a failed graph is raised there. Needs the GIL.
 void installUndoHook(pybind11::function undo);
 
 } // namespace ltc::python

@@ -29,7 +29,9 @@ def computing_parameters(stock):
         stock(optimizer, param_group)
         c = startup.start()
         if c.auto_step():
-            devices = {parameter.device for parameter in optimizer.param_groups[-1]["params"]}
+            devices = {
+                parameter.device for parameter in optimizer.param_groups[-1]["params"]
+            }
             for device in devices:
                 if device.type == "lazy":
                     c.mark_step(device.index or 0, False)
@@ -126,6 +128,10 @@ def _counted(optimizer):
                 continue
             counts = steps.setdefault(device.index or 0, [])
             count = states[parameter].get("step") if parameter in states else None
-            if isinstance(count, torch.Tensor) and count.is_cpu and parameter.grad is not None:
+            if (
+                isinstance(count, torch.Tensor)
+                and count.is_cpu
+                and parameter.grad is not None
+            ):
                 counts.append((parameter, count))
     return steps

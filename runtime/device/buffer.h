@@ -8,7 +8,6 @@
 
 #include "device/device.h"
 
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>

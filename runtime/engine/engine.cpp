@@ -193,11 +193,11 @@ DeviceEngine::launch(const ExecutablePtr &executable,
       (*checked)[*donated].buffer->consumed = true;
   }
   auto limit = size_t(std::max<int64_t>(settings().max_in_flight, 1));
-  if (!queue.push(
-          std::make_unique<Launch>(state, std::move(bound), std::move(*checked),
-                                   std::move(results), completion,
-                                   std::move(kept), sinceLaunch),
-          limit))
+  if (!queue.push(std::make_unique<Launch>(state, std::move(bound),
+                                           std::move(*checked),
+                                           std::move(results), completion,
+                                           std::move(kept), sinceLaunch),
+                  limit))
     return open().takeError();
   state.handed = completion->handOver();
   launches.add();

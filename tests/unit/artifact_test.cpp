@@ -75,9 +75,21 @@ TEST(Artifact, TheLinesOfAProgramAreNotInItsBytes) {
 // Whoever changes the bytes must raise the format version.
 TEST(Artifact, TheFormatIsTheSameForEver) {
   std::string bytes = sample().serialize();
-  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\6");
+  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\7");
   EXPECT_EQ(Hasher().add(bytes).finish().str(),
-            "0636c39d8ccf9e9384783eb810b02d49");
+            "d2b6f435236ef160f5fe204c26f25689");
+}
+
+TEST(Artifact, OnlyACallMaySpoilDonatedMemory) {
+  Artifact artifact = sample();
+  EXPECT_FALSE(artifact.spoils(0));
+  EXPECT_FALSE(artifact.spoils(1));
+  EXPECT_FALSE(artifact.spoils(2));
+  artifact.calls[0].spoils = true;
+  artifact = *Artifact::deserialize(artifact.serialize());
+  EXPECT_FALSE(artifact.spoils(1));
+  EXPECT_TRUE(artifact.spoils(2));
+  EXPECT_TRUE(artifact.spoils(3)); // unknown
 }
 
 TEST(Artifact, RefusesEveryFlippedBit) {
@@ -118,7 +130,7 @@ TEST(Artifact, RefusesSizesThatItsSymbolsDoNotGive) {
 /// The header that serialize() would write before this payload.
 std::string framed(const std::string &payload) {
   Hash128 hash = Hasher().add(payload).finish();
-  uint64_t words[] = {6, payload.size(), hash.low, hash.high};
+  uint64_t words[] = {7, payload.size(), hash.low, hash.high};
   return "LTCARTI\n" +
          std::string(reinterpret_cast<char *>(words), sizeof(words)) + payload;
 }

@@ -102,6 +102,61 @@ TEST_F(EngineTest, AFailurePoisonsWhatIsComputedFromItAndNothingElse) {
   EXPECT_EQ(metric("execute.kernels"), 3); // of the one that ran through
 }
 
+TEST_F(EngineTest, AFailedLaunchGivesBackWhatWasDonated) {
+  state().bodies["test::check"] = [](auto &, auto &) { return "site0"; };
+  ExecutablePtr check = *engine->compile(graphOf("check", 1, 0));
+  ExecutablePtr inc = *engine->compile(graphOf("inc", 1, 0));
+  BufferPtr x = upload(1);
+  Gate gate;
+  BufferPtr bad = launch(check, {x});
+  BufferPtr later = launch(inc, {bad}); // donates what it never gets
+  EXPECT_TRUE(x->isConsumed());
+  EXPECT_FALSE(bad->failure());
+  gate.open();
+  EXPECT_FALSE(later->wait());
+  EXPECT_TRUE(bad->failure());
+  EXPECT_TRUE(bad->isUndone());
+  EXPECT_FALSE(x->isConsumed());
+  EXPECT_FALSE(bad->isConsumed());
+  EXPECT_EQ(read(x), 1);
+  EXPECT_EQ(read(launch(inc, {x})), 2);
+}
+
+TEST_F(EngineTest, WhatMayBeWrittenOverStaysConsumed) {
+  ExecutablePtr fail = *engine->compile(graphOf("fail", 1, 0)); // at no site
+  BufferPtr x = upload(1), bad = launch(fail, {x});
+  Status status = bad->wait();
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().hint.find("checkpoint"), std::string::npos);
+  EXPECT_TRUE(x->isConsumed());
+}
+
+TEST_F(EngineTest, ALaunchKeepsWhatItIsGivenUntilItHasSucceeded) {
+  auto kept = std::make_shared<int>(0);
+  std::weak_ptr<int> watched = kept;
+  BufferPtr good =
+      (*engine->launch(program("inc"), {{upload(1), {}}}, kept))[0];
+  kept.reset();
+  EXPECT_EQ(read(good), 2);
+  EXPECT_TRUE(engine->synchronize());
+  EXPECT_TRUE(watched.expired());
+  watched = kept = std::make_shared<int>(0);
+  BufferPtr bad =
+      (*engine->launch(program("fail"), {{upload(1), {}}}, kept))[0];
+  kept.reset();
+  EXPECT_FALSE(bad->wait());
+  EXPECT_FALSE(watched.expired());
+}
+
+TEST_F(EngineTest, AnErrorThatWasDeliveredIsAnotherOneWhereItIsUsedOn) {
+  BufferPtr bad = launch(program("fail"), {upload(1)});
+  EXPECT_FALSE(bad->wait());
+  EXPECT_TRUE(engine->synchronize());
+  BufferPtr again = launch(program("inc"), {bad});
+  EXPECT_FALSE(engine->synchronize());
+  EXPECT_TRUE(again->isUndone());
+}
+
 TEST_F(EngineTest, SynchronizeDeliversAnUnseenErrorOnce) {
   ExecutablePtr inc = program("inc"), fail = program("fail");
   BufferPtr x = upload(1);

@@ -67,8 +67,7 @@ void MemoryCache::insert(Hash128 key, ExecutablePtr executable) {
 std::list<MemoryCache::Entry> MemoryCache::makeRoom(size_t capacity) {
   std::list<Entry> evicted;
   // The newest stays whatever its size, or a loop would compile every step.
-  while ((total > capacity || entries.size() > kMaxEntries) &&
-         entries.size() > 1) {
+  while (total > capacity && entries.size() > 1) {
     auto oldest = std::prev(entries.end());
     total -= oldest->bytes;
     index.erase(oldest->key);
@@ -90,6 +89,12 @@ void MemoryCache::improve(Hash128 key, ExecutablePtr executable,
   total += bytes;
   std::swap(entry.executable, executable);
   evicted = makeRoom(capacity);
+}
+
+void MemoryCache::halve() {
+  std::list<Entry> evicted;
+  std::lock_guard lock(mutex);
+  evicted = makeRoom(total / 2);
 }
 
 void MemoryCache::clear() {

@@ -21,10 +21,6 @@ class LTC_API MemoryCache {
 public:
   using Make = std::function<Result<ExecutablePtr>()>;
 
-  /// However small they are: each takes two or three memory maps, of which
-  /// Linux gives a process 65,530.
-  static constexpr size_t kMaxEntries = 8192;
-
   /// The executable of that key, or null. Makes it the most recently used.
   ExecutablePtr find(Hash128 key);
   /// The same, or what `make` gives, which runs without a lock and once however
@@ -36,6 +32,8 @@ public:
   /// Puts a better executable in the place of the one of that key; nothing if
   /// it is gone. What the new one took over is still held, and so counts too.
   void improve(Hash128 key, ExecutablePtr executable, size_t capacity);
+  /// Lets go of the half that was not used for longest.
+  void halve();
   void clear();
   size_t bytes() const;
 

@@ -258,14 +258,25 @@ DeviceEngine::take(DiskEntry &entry, DiskEntry::Found found, const Graph &graph,
     entry.reject(status.error().message);
     return nullptr;
   }
-  auto program = Program::load(device, std::move(found.artifact), found.bytes);
+  auto program = loadProgram(device, std::move(found.artifact), found.bytes);
   if (!program) {
-    entry.reject(program.error().message);
+    if (program.error().code != ErrorCode::OutOfMemory)
+      entry.reject(program.error().message);
     return nullptr;
   }
   hits.add();
   outcome.fromDisk = true;
   return *program;
+}
+
+Result<std::shared_ptr<Program>>
+DeviceEngine::loadProgram(const DevicePtr &device, Artifact artifact,
+                          std::string_view bytes) {
+  auto program = Program::load(device, std::move(artifact), bytes);
+  if (program || program.error().code != ErrorCode::OutOfMemory)
+    return program;
+  cache.halve();
+  return Program::load(device, std::move(artifact), bytes);
 }
 
 Result<std::shared_ptr<Program>>
@@ -282,7 +293,7 @@ DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
   if (Status status = checkArtifact(*artifact, graph); !status)
     return status.takeError();
   std::string bytes = artifact->serialize();
-  auto program = Program::load(device, std::move(*artifact), bytes);
+  auto program = loadProgram(device, std::move(*artifact), bytes);
   if (!program)
     return program.takeError();
   // Only what the device takes is kept.

@@ -77,6 +77,10 @@ private:
   /// if it is none.
   ProgramPtr take(DiskEntry &entry, DiskEntry::Found found, const Graph &graph,
                   const DevicePtr &device, Outcome &outcome);
+  /// Where there is no memory for it, the programs that were not used for
+  /// longest make room.
+  Result<ProgramPtr> loadProgram(const DevicePtr &device, Artifact artifact,
+                                 std::string_view bytes);
   /// Compiles unless another process has meanwhile. `entry` may be null.
   Result<ProgramPtr> loadOrMake(DiskEntry *entry, const Graph &graph,
                                 Hash128 key, const DevicePtr &device,

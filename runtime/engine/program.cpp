@@ -18,7 +18,7 @@ Program::Program(std::shared_ptr<Device> device, Artifact artifact,
     : device(std::move(device)), loaded(std::move(artifact)), handle(handle) {}
 
 Result<std::shared_ptr<Program>> Program::load(std::shared_ptr<Device> device,
-                                               Artifact artifact,
+                                               Artifact &&artifact,
                                                std::string_view bytes) {
   Result<ltc_program *> handle = device->load(bytes);
   if (!handle)

@@ -18,10 +18,10 @@ namespace ltc::runtime {
 /// Code on the device. That of a graph with symbols serves many sizes.
 class Program {
 public:
-  /// Loads `artifact`, whose bytes are `bytes`; blocks while the device runs
-  /// something.
+  /// Loads `artifact`, whose bytes are `bytes`, and takes it if there is no
+  /// error; blocks while the device runs something.
   static Result<std::shared_ptr<Program>> load(std::shared_ptr<Device> device,
-                                               Artifact artifact,
+                                               Artifact &&artifact,
                                                std::string_view bytes);
   ~Program() { device->unload(handle); }
 

@@ -214,12 +214,16 @@ TEST_F(CacheTest, TheNewestStaysWhateverItsSize) {
   EXPECT_EQ(cache.bytes(), 0u);
 }
 
-TEST_F(CacheTest, TheNumberIsBoundedToo) {
-  constexpr uint64_t most = runtime::MemoryCache::kMaxEntries;
-  for (uint64_t key = 0; key <= most; ++key)
-    add(key, 0, size_t(1) << 40);
-  EXPECT_FALSE(has(0));
-  EXPECT_TRUE(has(1) && has(most));
+TEST_F(CacheTest, HalfOfItMakesRoom) {
+  for (uint64_t key = 0; key < 100; ++key)
+    add(key, 1000, size_t(1) << 40);
+  EXPECT_TRUE(has(0)); // used last
+  cache.halve();
+  EXPECT_TRUE(has(0) && has(99) && has(60));
+  EXPECT_FALSE(has(1) || has(40));
+  for (int i = 0; i < 20; ++i)
+    cache.halve();
+  EXPECT_TRUE(has(60)); // the last one may be what is about to run
 }
 
 TEST_F(CacheTest, WaitersShareAFailure) {

@@ -316,6 +316,21 @@ TEST_F(EngineTest, OutOfMemoryFailsOneLaunchOnly) {
   EXPECT_EQ(read(launch(inc, {x})), 2);
 }
 
+TEST_F(EngineTest, ProgramsMakeRoomForOneThatHasNoMemory) {
+  state().mostPrograms = 4;
+  for (std::string op : {"a", "b", "c", "d", "e", "f", "inc"})
+    ASSERT_NE(program(op), nullptr) << op;
+  EXPECT_LE(state().programs, 4);
+  EXPECT_EQ(read(launch(program("inc"), {upload(1)})), 2);
+  // If that frees none it is the error, of that graph alone.
+  ExecutablePtr inc = program("inc");
+  state().mostPrograms = 0;
+  auto failed = engine->compile(graphOf("another"));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::OutOfMemory);
+  EXPECT_EQ(read(launch(inc, {upload(2)})), 3);
+}
+
 TEST_F(EngineTest, TheArenaIsKeptAndGrown) {
   ExecutablePtr none = program("none");
   compiler.arenaBytes = 128;

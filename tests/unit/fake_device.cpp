@@ -136,6 +136,8 @@ static const ltc_plugin table = {
         --state().refuseLoads;
         return fail(LTC_UNSUPPORTED, "not on this device");
       }
+      if (state().programs >= state().mostPrograms)
+        return fail(LTC_OUT_OF_MEMORY, "no memory for a program");
       ++state().programs;
       *program = new ltc_program{std::move(*artifact)};
       return nullptr;
@@ -226,6 +228,7 @@ EngineTest::EngineTest() {
   all.failAbove = SIZE_MAX;
   all.hostReachable = true;
   all.refuseLoads = 0;
+  all.mostPrograms = INT_MAX;
   all.target = "cpu:a-triple:a-cpu:+a,-b";
   all.allocations = 0;
   all.bodies.clear();

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <climits>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -34,6 +35,7 @@ struct State {
   std::atomic<size_t> failAbove = SIZE_MAX; ///< bytes that are out of memory
   std::atomic<bool> hostReachable = true;
   std::atomic<int> refuseLoads = 0;          ///< how many of the next programs
+  std::atomic<int> mostPrograms = INT_MAX;   ///< there is memory for so many
   std::string target;                        ///< of devices
   std::vector<ltc_buffer *> arenas;          ///< as each run got it
   std::vector<std::vector<int64_t>> symbols; ///< the same

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "link.h"
 
+#include "code_memory.h"
+#include "map_limit.h"
+
 #include "llvm/ExecutionEngine/JITLink/JITLink.h"
 #if defined(__x86_64__)
 #include "llvm/ExecutionEngine/JITLink/ELF_x86_64.h"
@@ -17,13 +20,15 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Process.h"
+#include "llvm/Support/Memory.h"
 #include "llvm/TargetParser/Host.h"
 #if defined(__x86_64__)
 #include "llvm/TargetParser/X86TargetParser.h"
 #endif
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 namespace ltc::cpu {
 
@@ -79,36 +84,117 @@ Result<Target> targetNamed(const std::string &cpu, const Target &host) {
 namespace {
 
 // Never destroyed: code is freed at exit, too.
-jitlink::InProcessMemoryManager &memoryManager() {
-  static auto *manager = new jitlink::InProcessMemoryManager(
-      llvm::sys::Process::getPageSizeEstimate());
-  return *manager;
+CodeMemory &codeMemory() {
+  static auto *memory = new CodeMemory;
+  return *memory;
 }
 
 class JITLinkedCode final : public LinkedCode {
 public:
   ~JITLinkedCode() override {
-    if (!allocations.empty())
-      llvm::consumeError(memoryManager().deallocate(std::move(allocations)));
+    for (CodeMemory::Block block : blocks)
+      codeMemory().release(block);
   }
-  std::vector<jitlink::JITLinkMemoryManager::FinalizedAlloc> allocations;
+  std::vector<CodeMemory::Block> blocks;
 };
 
 /// What linkObject() below gets back; the linker owns the context itself.
 struct Outcome {
+  explicit Outcome(JITLinkedCode &code) : code(code) {}
   JITLinkedCode &code;
   llvm::StringMap<orc::ExecutorAddr> defined; ///< by the objects so far
   std::string failure;
+  ErrorCode failureCode = ErrorCode::DeviceFailed;
+};
+
+/// Memory for one object: what is not written to lies side by side and is
+/// sealed; what is, if there is any, has pages behind that.
+class ObjectMemory final : public jitlink::JITLinkMemoryManager {
+public:
+  explicit ObjectMemory(Outcome &outcome) : outcome(outcome) {}
+
+  void allocate(const jitlink::JITLinkDylib *, jitlink::LinkGraph &graph,
+                OnAllocatedFunction next) override {
+    jitlink::BasicLayout layout(graph);
+    size_t end = 0, sealed = 0;
+    std::vector<std::pair<jitlink::BasicLayout::Segment *, size_t>> places;
+    for (bool written : {false, true}) {
+      for (auto &[group, segment] : layout.segments()) {
+        auto access = orc::toSysMemoryProtectionFlags(group.getMemProt());
+        if (written != bool(access & llvm::sys::Memory::MF_WRITE))
+          continue;
+        end = llvm::alignTo(end, segment.Alignment);
+        places.emplace_back(&segment, end);
+        end += segment.ContentSize + segment.ZeroFillSize;
+      }
+      end = llvm::alignTo(end, CodeMemory::pageBytes());
+      if (!written)
+        sealed = end;
+    }
+    CodeMemory::Block block = codeMemory().allocate(end);
+    if (!block.data)
+      return next(refused(end));
+    for (auto [segment, at] : places) {
+      segment->WorkingMem = block.data + at;
+      segment->Addr = orc::ExecutorAddr::fromPtr(block.data + at);
+    }
+    if (llvm::Error error = layout.apply()) {
+      codeMemory().release(block);
+      return next(std::move(error));
+    }
+    next(std::make_unique<InFlight>(*this, block, sealed));
+  }
+
+  // Whoever owns the code gives its blocks back.
+  void deallocate(std::vector<FinalizedAlloc>,
+                  OnDeallocatedFunction next) override {
+    next(llvm::Error::success());
+  }
+
+private:
+  class InFlight final : public InFlightAlloc {
+  public:
+    InFlight(ObjectMemory &memory, CodeMemory::Block block, size_t sealed)
+        : memory(memory), block(block), sealed(sealed) {}
+
+    void abandon(OnAbandonedFunction next) override {
+      codeMemory().release(block);
+      next(llvm::Error::success());
+    }
+    void finalize(OnFinalizedFunction next) override {
+      memory.outcome.code.blocks.push_back(block);
+      if (!CodeMemory::seal(block, sealed))
+        return next(memory.refused(sealed));
+      llvm::sys::Memory::InvalidateInstructionCache(block.data, sealed);
+      next(FinalizedAlloc(orc::ExecutorAddr::fromPtr(block.data)));
+    }
+
+  private:
+    ObjectMemory &memory;
+    CodeMemory::Block block;
+    size_t sealed;
+  };
+
+  /// What the system said, in errno, to so many bytes of code.
+  llvm::Error refused(size_t bytes) {
+    int why = errno;
+    if (why == ENOMEM)
+      outcome.failureCode = ErrorCode::OutOfMemory;
+    return llvm::createStringError(
+        "the system refuses " + std::to_string(bytes) + " bytes for it (" +
+        std::strerror(why) + ")" + whyNearMapLimit());
+  }
+
+  Outcome &outcome;
 };
 
 class Context final : public jitlink::JITLinkContext {
 public:
   Context(FindSymbol findSymbol, Outcome &outcome)
-      : JITLinkContext(nullptr), findSymbol(findSymbol), outcome(outcome) {}
+      : JITLinkContext(nullptr), findSymbol(findSymbol), outcome(outcome),
+        memory(outcome) {}
 
-  jitlink::JITLinkMemoryManager &getMemoryManager() override {
-    return memoryManager();
-  }
+  jitlink::JITLinkMemoryManager &getMemoryManager() override { return memory; }
 
   void notifyFailed(llvm::Error error) override {
     outcome.failure = llvm::toString(std::move(error));
@@ -139,12 +225,13 @@ public:
 
   void notifyFinalized(
       jitlink::JITLinkMemoryManager::FinalizedAlloc allocation) override {
-    outcome.code.allocations.push_back(std::move(allocation));
+    allocation.release(); // the code has its block
   }
 
 private:
   FindSymbol findSymbol;
   Outcome &outcome;
+  ObjectMemory memory;
 };
 
 void linkObject(const std::string &object, FindSymbol findSymbol,
@@ -174,7 +261,7 @@ Result<std::unique_ptr<LinkedCode>> link(std::span<const std::string> objects,
                                          const std::string &entry,
                                          FindSymbol findSymbol) {
   auto code = std::make_unique<JITLinkedCode>();
-  Outcome outcome{*code, {}, ""};
+  Outcome outcome(*code);
   for (const std::string &object : objects)
     if (outcome.failure.empty())
       linkObject(object, findSymbol, outcome);
@@ -182,7 +269,7 @@ Result<std::unique_ptr<LinkedCode>> link(std::span<const std::string> objects,
   if (outcome.failure.empty() && !code->entry)
     outcome.failure = "the code has no entry " + entry;
   if (!outcome.failure.empty())
-    return Error{ErrorCode::DeviceFailed,
+    return Error{outcome.failureCode,
                  Stage::Execute,
                  "cannot link compiled code: " + outcome.failure,
                  "",

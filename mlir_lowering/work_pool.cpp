@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/work_pool.h"
 
+#include "ltc/thread.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <system_error>
@@ -30,7 +32,7 @@ void WorkPool::asyncEnqueue(llvm::unique_function<void()> run,
     tasks.push_back({std::move(run), group});
     try {
       if (workers.size() + 1 < threads)
-        workers.emplace_back([this] { work(); });
+        workers.push_back(startThread([this] { work(); }));
     } catch (const std::system_error &) {
       // The process may have no more of them: fewer do as well.
     }

@@ -8,11 +8,11 @@
 
 #include "ltc/autopsy.h"
 #include "ltc/settings.h"
+#include "ltc/thread.h"
 
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
 
 namespace ltc::backend {
 
@@ -29,7 +29,7 @@ public:
     if (threads < std::max(1u, std::thread::hardware_concurrency()) &&
         threads < unfinished) {
       ++threads;
-      std::thread([this] { work(); }).detach();
+      startThread([this] { work(); }).detach();
     }
     changed.notify_all();
   }

@@ -6,21 +6,17 @@
 //===----------------------------------------------------------------------===//
 #include "device/queue.h"
 
+#include "ltc/thread.h"
+
 #include <algorithm>
 #include <cfenv>
 #include <chrono>
-#include <csignal>
 #include <pthread.h>
 
 namespace ltc::runtime {
 
 Queue::Queue(std::function<void()> rest) : rest(std::move(rest)) {
-  // Signals are the business of the user's threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread = std::thread([this] { loop(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread = startThread([this] { loop(); });
   pthread_setname_np(thread.native_handle(), "ltc-queue");
 }
 

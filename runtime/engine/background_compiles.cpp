@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "engine/background_compiles.h"
 
+#include "ltc/thread.h"
+
 #include <algorithm>
-#include <csignal>
 #include <pthread.h>
 
 #if defined(__linux__)
@@ -17,12 +18,7 @@
 namespace ltc::runtime {
 
 void BackgroundCompiles::start() {
-  // Signals are the business of the user's threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread = std::thread([this] { loop(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread = startThread([this] { loop(); });
   pthread_setname_np(thread.native_handle(), "ltc-background");
 }
 

@@ -7,8 +7,8 @@
 #include "engine/compile_progress.h"
 
 #include "ltc/log.h"
+#include "ltc/thread.h"
 
-#include <csignal>
 #include <unistd.h>
 
 namespace ltc::runtime {
@@ -41,12 +41,7 @@ CompileProgress::CompileProgress(const Graph &graph,
     : what(describe(graph)), onTerminal(showsOnTerminal()) {
   if (!onTerminal && !logs(LogLevel::Info, Stage::Codegen))
     return;
-  // Signals are the business of the user's threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread = std::thread([this, patience] { watch(patience); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread = startThread([this, patience] { watch(patience); });
 }
 
 CompileProgress::~CompileProgress() {

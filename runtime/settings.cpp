@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/settings.h"
 
+#include "cache/trust.h"
 #include "log.h"
 #include "ltc/optimizations.h"
 
@@ -148,6 +149,8 @@ Status checkValue(std::string_view name, std::string_view value) {
   if (name == "without")
     if (auto rest = Optimizations::without(value); !rest)
       return rest.takeError();
+  if (name == "cache_trust")
+    return runtime::checkTrust(value);
   if (name == "fallback")
     return oneOf({"cpu", "error"});
   if (name == "rng")

@@ -30,13 +30,15 @@ struct File {
 /// is a good entry is for read() to say. Empty if the directory cannot be read.
 LTC_API std::vector<File> list(const std::string &directory);
 
-/// The entry of that key with all of it checked: checksum, format, and that its
-/// content belongs under this key. A missing file is an error, too.
+/// The entry of that key with all of it checked: that nobody may write to it
+/// who is not trusted, checksum, format, and that its content belongs under
+/// this key. A missing file is an error, too.
 LTC_API Result<Artifact> read(const std::string &directory,
                               const std::string &key);
 
-/// Adds an entry, atomically, and returns its key. InvalidArgument if the bytes
-/// are none; an error of the file system if they cannot be written.
+/// Adds an entry, atomically, unless a good one is there, and returns its key.
+/// InvalidArgument if the bytes are none; DeviceFailed if they cannot be
+/// written, or the directory is not to be trusted.
 LTC_API Result<std::string> add(const std::string &directory,
                                 std::string_view bytes);
 

@@ -14,6 +14,7 @@ appear and vanish whole.
 
 import contextlib
 import io
+import re
 import tarfile
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,8 @@ from typing import NamedTuple
 from torch_ltc.startup import start
 
 _SUFFIX = ".ltc"
+_NAME = re.compile(r"[0-9a-f]{32}\.ltc")
+_LARGEST = 2**28  # the code of a training step of 10,000 ops is 20 MB
 
 
 class Entry(NamedTuple):
@@ -100,8 +103,9 @@ def import_bundle(file, directory=None):
     """Add the entries of a tar file; return ``(keys, skipped)``.
 
     `skipped` has a ``(name, why)`` for each member that is no entry. Nothing is
-    unpacked by name: the key of an entry follows from its content. An entry is
-    code that programs will run, so import what you trust alone.
+    unpacked by name: the key of an entry follows from its content, and a good one
+    that is there stays. An entry is code that programs will run, so import what you
+    trust alone.
     """
     from torch_ltc.errors import InvalidArgumentError
 
@@ -109,15 +113,28 @@ def import_bundle(file, directory=None):
     keys, skipped = [], []
     with tarfile.open(file) as bundle:
         for member in bundle:
-            data = bundle.extractfile(member) if member.isfile() else None
-            if data is None:
-                skipped.append((member.name, "it is no file"))
-                continue
+            why = _why_no_entry(member)
             try:
-                keys.append(c.cache_add(folder, data.read()))
+                if not why:
+                    data = bundle.extractfile(member).read()
+                    keys.append(c.cache_add(folder, data))
             except InvalidArgumentError as error:
-                skipped.append((member.name, error.message))
+                why = error.message
+            if why:
+                skipped.append((member.name, why))
     return keys, skipped
+
+
+def _why_no_entry(member):
+    """Return why a member of a tar file is not even read, or None."""
+    if not member.isreg() or member.issparse():
+        return "it is no file"
+    if not _NAME.fullmatch(member.name):
+        return "no entry has such a name"
+    # A few bytes of a compressed bundle may stand for any number of zeros.
+    if member.size > _LARGEST:
+        return f"{member.size} bytes are more than an entry has"
+    return None
 
 
 @contextlib.contextmanager

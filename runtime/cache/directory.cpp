@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "cache/entry_file.h"
 #include "cache/key.h"
+#include "cache/trust.h"
 #include "ltc/settings.h"
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,16 +25,6 @@ namespace {
 
 Error refused(ErrorCode code, std::string message) {
   return {code, Stage::Cache, std::move(message), "", {}, ""};
-}
-
-std::string homeDirectory() {
-  if (const char *home = std::getenv("HOME"); home && *home == '/')
-    return home;
-  passwd entry, *found = nullptr;
-  char text[4096];
-  if (getpwuid_r(getuid(), &entry, text, sizeof(text), &found) || !found)
-    return "";
-  return found->pw_dir;
 }
 
 std::optional<Hash128> parseKey(std::string_view text) {
@@ -127,10 +117,14 @@ Result<Artifact> cache::read(const std::string &directory,
   if (!wanted)
     return refused(ErrorCode::InvalidArgument, "'" + key + "' is no key");
   std::string bytes;
-  FileResult file = readEntry(entryPath(directory, *wanted), false, bytes);
+  FileResult file =
+      readEntry(directory, entryPath(directory, *wanted), false, bytes);
   if (file.kind == FileResult::Missing)
     return refused(ErrorCode::InvalidArgument,
                    "there is no entry " + key + " in " + directory);
+  if (file.kind == FileResult::Untrusted)
+    return refused(ErrorCode::InvalidArgument,
+                   "entry " + key + " is not used: " + file.why);
   if (file.kind != FileResult::Done)
     return refused(ErrorCode::InvalidArgument,
                    "entry " + key + " is bad: " + file.why);
@@ -155,6 +149,8 @@ Result<std::string> cache::add(const std::string &directory,
   Result<Hash128> key = keyOf(*artifact);
   if (!key)
     return key.takeError();
+  if (read(directory, key->str()))
+    return key->str(); // it is there, and may be in use
   FileResult written = writeEntry(directory, entryPath(directory, *key), bytes);
   if (written.kind != FileResult::Done)
     return refused(ErrorCode::DeviceFailed, "cannot write to the cache in " +

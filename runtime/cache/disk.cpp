@@ -8,12 +8,14 @@
 
 #include "cache/entry_file.h"
 #include "cache/key.h"
+#include "cache/trust.h"
 #include "ltc/log.h"
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace ltc::runtime {
 
@@ -93,11 +95,25 @@ void DiskEntry::reportFailure(std::atomic<bool> &told, std::string_view doing,
             std::string(why) + "); going on without it");
 }
 
+void DiskEntry::reportUntrusted(std::string_view why) {
+  static Counter &untrusted = counter("cache.untrusted");
+  if (std::exchange(leftAlone, true))
+    return;
+  untrusted.add();
+  if (!state.untrusted.exchange(true))
+    log(LogLevel::Warn, Stage::Cache,
+        "compiled graphs, which are machine code, are left alone where others "
+        "may write to them: " +
+            std::string(why));
+}
+
 std::optional<DiskEntry::Found> DiskEntry::load() {
   Found found;
   fault.clear();
   FileResult file =
-      readEntry(entryPath(directory, key), mayWrite(), found.bytes);
+      readEntry(directory, entryPath(directory, key), mayWrite(), found.bytes);
+  if (file.kind == FileResult::Untrusted)
+    reportUntrusted(file.why);
   if (file.kind == FileResult::Failed)
     reportFailure(state.readFailed, "read", file.why);
   if (file.kind == FileResult::Bad)
@@ -132,9 +148,13 @@ void DiskEntry::reportFault() const {
 
 bool DiskEntry::lock() {
   static Counter &waits = counter("cache.disk.waits");
-  if (!mayWrite())
+  if (!mayWrite() || leftAlone)
     return false;
   ensureDirectory(directory);
+  if (std::string why = whyDirectoryNotTrusted(directory); !why.empty()) {
+    reportUntrusted(why);
+    return false;
+  }
   switch (held.acquire(directory + "/lock", key, lockLimit)) {
   case FileLock::Outcome::Locked:
     break;
@@ -157,10 +177,12 @@ void DiskEntry::store(const Artifact &artifact, std::string_view bytes) {
   static Counter &evictions = counter("cache.disk.evictions");
   auto limit = uint64_t(settings().cache_max_bytes);
   // A compiler that was replaced while we ran is not the one of the key.
-  if (!mayWrite() || artifact.compiler != compiler ||
+  if (!mayWrite() || leftAlone || artifact.compiler != compiler ||
       artifact.target != target || (limit && bytes.size() > limit))
     return;
   FileResult file = writeEntry(directory, entryPath(directory, key), bytes);
+  if (file.kind == FileResult::Untrusted)
+    return reportUntrusted(file.why);
   if (file.kind != FileResult::Done)
     return reportFailure(state.writeFailed, "write to", file.why);
   writes.add();

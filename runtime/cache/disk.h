@@ -22,7 +22,8 @@ namespace ltc::runtime {
 
 /// What one engine remembers of the directory between graphs. Any thread.
 struct LTC_API DiskCacheState {
-  std::atomic<bool> readFailed = false, writeFailed = false; ///< told already
+  std::atomic<bool> readFailed = false, writeFailed = false,
+                    untrusted = false; ///< told already
   /// Written since the directory was last measured.
   std::atomic<uint64_t> unmeasured = UINT64_MAX;
 };
@@ -70,6 +71,7 @@ private:
                                          const std::string &target,
                                          const std::string &compiler);
   bool isWanted(const Artifact &artifact) const;
+  void reportUntrusted(std::string_view why);
   void reportFailure(std::atomic<bool> &told, std::string_view doing,
                      std::string_view why);
 
@@ -77,8 +79,9 @@ private:
   const std::string directory;
   const Hash128 hash, key;
   const std::string target, compiler;
-  std::string text;  ///< of the one graph; empty: any of the family
-  std::string fault; ///< of the entry that was loaded last
+  std::string text;       ///< of the one graph; empty: any of the family
+  std::string fault;      ///< of the entry that was loaded last
+  bool leftAlone = false; ///< others may write to it, or to the directory
   FileLock held;
 };
 

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "cache/entry_file.h"
 
+#include "cache/trust.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -78,8 +80,8 @@ std::string temporaryPath(const std::string &directory) {
 
 /// Writes and syncs; the file is complete on disk before it gets its name.
 FileResult fill(const std::string &path, std::string_view bytes) {
-  OpenFile file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  OpenFile file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                       isCacheShared() ? 0664 : 0600));
   if (!file)
     return failed("open");
   if (!writeAll(file, bytes))
@@ -104,21 +106,29 @@ FileResult rename(const std::string &from, const std::string &to) {
 } // namespace
 
 void ensureDirectory(const std::string &directory) {
-  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST)
+  mode_t mode = isCacheShared() ? 0775 : 0700;
+  if (::mkdir(directory.c_str(), mode) == 0 || errno != ENOENT)
     return;
-  std::error_code ignored;
-  fs::create_directories(fs::path(directory).parent_path(), ignored);
-  ::mkdir(directory.c_str(), 0700);
+  fs::path above = fs::path(directory).parent_path();
+  if (above.empty() || above == directory)
+    return;
+  ensureDirectory(above);
+  ::mkdir(directory.c_str(), mode);
 }
 
 std::string entryPath(const std::string &directory, Hash128 key) {
   return directory + "/" + key.str() + std::string(kEntrySuffix);
 }
 
-FileResult readEntry(const std::string &path, bool noteUse,
-                     std::string &bytes) {
+FileResult readEntry(const std::string &directory, const std::string &path,
+                     bool noteUse, std::string &bytes) {
+  if (std::string why = whyDirectoryNotTrusted(directory); !why.empty())
+    return {FileResult::Untrusted, why};
   // Not blocking: it may be a pipe.
-  OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  OpenFile file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  if (!file && errno == ELOOP)
+    return {FileResult::Bad, "it is a symbolic link"};
   if (!file)
     return errno == ENOENT ? FileResult{FileResult::Missing, ""}
                            : failed("open");
@@ -127,6 +137,8 @@ FileResult readEntry(const std::string &path, bool noteUse,
     return failed("stat");
   if (!S_ISREG(status.st_mode))
     return {FileResult::Bad, "it is no file"};
+  if (std::string why = whyNotTrusted(path, status); !why.empty())
+    return {FileResult::Untrusted, why};
   // The header first: its length bounds what is allocated.
   bytes.assign(Artifact::headerBytes, '\0');
   ssize_t got = readAll(file, bytes, 0);
@@ -151,6 +163,8 @@ FileResult readEntry(const std::string &path, bool noteUse,
 FileResult writeEntry(const std::string &directory, const std::string &path,
                       std::string_view bytes) {
   ensureDirectory(directory);
+  if (std::string why = whyDirectoryNotTrusted(directory); !why.empty())
+    return {FileResult::Untrusted, why};
   std::string temporary = temporaryPath(directory);
   FileResult result = fill(temporary, bytes);
   if (result.kind == FileResult::Done)

@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "cache/file_lock.h"
 
+#include "cache/trust.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -32,9 +35,11 @@ static int setLock(int fd, short type, int64_t byte) {
 FileLock::Outcome FileLock::acquire(const std::string &path, Hash128 key,
                                     std::chrono::milliseconds limit) {
   using namespace std::chrono;
-  fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0)
     return Outcome::Unavailable;
+  if (isCacheShared()) // it holds nothing, and others have to lock it, too
+    (void)fchmod(fd, 0660);
   byte = int64_t(key.low >> 2);
   auto end = steady_clock::now() + limit;
   milliseconds pause(1);

@@ -10,18 +10,23 @@ kernels or a function of ``torch.lazy``, calls `start`.
 """
 
 import atexit
+import contextlib
 import ctypes
 import functools
+import glob
 import importlib
 import importlib.machinery
 import os
+import struct
 import sys
 import threading
+import warnings
 
 import torch
 
 # The libraries are built against this PyTorch's C++ interface.
 _TORCH = "2.13"
+_REINSTALL = "build it with `make build`, or pip install --force-reinstall torch_ltc"
 
 # PyTorch has a kernel for these that asks no fallback, and is another than ours: a
 # factory's first graph would be compiled again as its second, and the first tensor
@@ -49,43 +54,73 @@ _FACTORIES = [
     ("zeros", ""),
 ]
 
+# What all tensors of a device begin with that has no kernels.
+_EMPTY = [("empty", "memory_format"), ("empty_strided", "")]
+
 _lock = threading.RLock()
 _activated = False
 _first_kernel = None  # registration of `_first_op`, until `start`
 _first_factories = None  # the same for ops in `_FACTORIES`
+_refusals = None  # kernels that raise, once it is off
+_off = None  # why the device cannot be used, once that is known
 _c = None  # torch_ltc._C, once started
 
 
 def activate():
     """Make ``device='lazy'`` known to PyTorch, or say in one line why not."""
-    global _activated, _first_kernel, _first_factories
+    global _activated
     with _lock:
         if _activated:
             return
         _activated = True
-        obstacle = _obstacle() or _refuse_not_dense()
+        # Whatever it is, `import torch` has to go on.
+        try:
+            obstacle = _obstacle() or _refuse_not_dense()
+            if obstacle is None:
+                _leave_marks()
+        except Exception as error:
+            obstacle = _text_of(error)
         if obstacle:
+            _switch_off(obstacle, () if _has_other_backend() else _EMPTY)
             if sys.stderr:
-                print(f"torch_ltc: device='lazy' is off: {obstacle}", file=sys.stderr)
-            return
-        from torch_ltc import device, patches, serialization
+                print(_off, file=sys.stderr)
 
-        torch._register_device_module("lazy", device)
-        serialization.register_location()
-        patches.apply(patches.AT_IMPORT)
-        patches.apply_when_imported()
-        _first_kernel = torch.library.Library("_", "IMPL", "Lazy")
-        _first_kernel.fallback(_first_op)
-        _first_factories = torch.library.Library("aten", "IMPL", "Lazy")
-        for packet, overload in _FACTORIES:
-            op = getattr(getattr(torch.ops.aten, packet), overload or "default")
-            _first_factories.impl(op, functools.partial(_first_op, op))
-        # Early, so that it runs late: other exit handlers may still compute.
-        atexit.register(_at_exit)
+
+def _leave_marks():
+    global _first_kernel, _first_factories
+    from torch_ltc import device, patches, serialization
+
+    _first_kernel = torch.library.Library("_", "IMPL", "Lazy")
+    _first_kernel.fallback(_first_op)
+    torch._register_device_module("lazy", device)
+    serialization.register_location()
+    patches.apply(patches.AT_IMPORT)
+    patches.apply_when_imported()
+    _first_factories = torch.library.Library("aten", "IMPL", "Lazy")
+    for op in map(_op, _FACTORIES):
+        _first_factories.impl(op, functools.partial(_first_op, op))
+    # Early, so that it runs late: other exit handlers may still compute.
+    atexit.register(_at_exit)
+
+
+def _op(name):
+    packet, overload = name
+    return getattr(getattr(torch.ops.aten, packet), overload or "default")
+
+
+def _has_other_backend():
+    """Return whether PyTorch's own backend, or one like it, has the device."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key("aten::empty_strided", "Lazy")
 
 
 def _obstacle():
-    """Return why the libraries cannot be loaded, with the remedy, or None."""
+    """Return why the device cannot be had, with the remedy, or None."""
+    if _has_other_backend():
+        return (
+            "another torch::lazy backend is registered in this process; import "
+            "torch_ltc before anything that starts one, such as "
+            "torch._lazy.ts_backend.init()"
+        )
     if torch.__version__.split("+")[0].split(".")[:2] != _TORCH.split("."):
         return (
             f"it was built for PyTorch {_TORCH} and this is {torch.__version__}; "
@@ -97,11 +132,31 @@ def _obstacle():
     libraries = ("backend", "runtime", "not_dense")
     for names in modules, *([f"lib/libltc_{name}.so"] for name in libraries):
         if not any(os.path.exists(os.path.join(folder, name)) for name in names):
-            return (
-                f"{names[0]} is missing in {folder}; "
-                "build it with `make build`, or pip install --force-reinstall torch_ltc"
-            )
+            return f"{names[0]} is missing in {folder}; {_REINSTALL}"
+    for name in [*modules, *glob.glob("lib/*.so", root_dir=folder)]:
+        if _is_cut_short(os.path.join(folder, name)):
+            return f"{name} in {folder} is cut short; {_REINSTALL}"
     return None
+
+
+def _is_cut_short(path):
+    """Return whether a library lacks what its header says: loading it may crash."""
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        bytes_there = os.fstat(file.fileno()).st_size
+        header = file.read(64)
+        if header[:4] != b"\x7fELF"[: len(header)]:
+            return False  # of something else the loader says what it is
+        if len(header) < 64:
+            return True
+        start, size, count = struct.unpack("=32xQ14xHH6x", header)
+        if start + size * count > bytes_there:
+            return True
+        file.seek(start)
+        table = file.read(size * count)
+        # Where each segment begins in the file, and how long it is there.
+        rows = (struct.unpack_from("=8xQ16xQ", table, size * i) for i in range(count))
+        return max(map(sum, rows), default=0) > bytes_there
+    return False
 
 
 def _refuse_not_dense():
@@ -110,44 +165,100 @@ def _refuse_not_dense():
     try:
         ctypes.CDLL(os.path.join(folder, "lib/libltc_not_dense.so"))
     except OSError as error:
-        return str(error)
+        return f"{error}; {_REINSTALL}"
+
+
+def _text_of(error):
+    """Return what an exception says, which may be one that we did not foresee."""
+    known = isinstance(error, RuntimeError | ImportError | OSError)
+    return str(error) if known else f"{type(error).__name__}: {error}"
+
+
+def _switch_off(why, first_ops):
+    """Make every use of the device raise the same error from now on.
+
+    The kernels of PyTorch's own lazy backend, if a program starts that one, take
+    the places of these.
+    """
+    global _off, _first_factories, _refusals
+    _off = f"torch_ltc: device='lazy' is off: {why}"
+    if _first_factories is not None:
+        _first_factories._destroy()
+        _first_factories = None
+    _refusals = torch.library.Library("aten", "IMPL", "Lazy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it takes the place of another
+        for name in first_ops:
+            # Another PyTorch may have none of that name.
+            with contextlib.suppress(Exception):
+                _refusals.impl(_op(name), _refuse)
+    if not hasattr(torch, "lazy"):
+        torch.__getattr__ = functools.partial(_attribute, torch.__getattr__)
+
+
+def _refuse(*args, **kwargs):
+    raise RuntimeError(_off)
+
+
+def _attribute(stock, name):
+    if name == "lazy":
+        raise AttributeError(f"module 'torch' has no attribute 'lazy'; {_off}")
+    return stock(name)
 
 
 def start():
-    """Load the libraries and register the backend; return ``torch_ltc._C``."""
-    global _first_kernel, _first_factories, _c
+    """Load the libraries and register the backend; return ``torch_ltc._C``.
+
+    What fails here once fails for good: a part of the libraries may be loaded,
+    and trying again would meet that instead of the cause.
+    """
+    global _c
     if _c is not None:
         return _c
     with _lock:
         if _c is not None:
             return _c
-        if _first_kernel is None:
-            obstacle = _obstacle() or _refuse_not_dense()
-            raise RuntimeError(f"torch_ltc: device='lazy' is off: {obstacle}")
-        c = importlib.import_module("torch_ltc._C")
-        from torch_ltc import errors, optimizer, patches, undo
+        if _off is None:
+            try:
+                _c = _load()
+                return _c
+            except Exception as error:
+                # Of ours there may be kernels by now.
+                _switch_off(_text_of(error), [*_FACTORIES, *_EMPTY])
+                raise RuntimeError(_off) from error
+        raise RuntimeError(_off)
 
-        folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
-        # Old scripts, and PyTorch's own test helpers, do not import it.
-        importlib.import_module("torch._lazy")
-        _skip_reference_kernels()
-        if _first_factories is not None:  # None where an earlier start failed
-            for packet, overload in _FACTORIES:
-                c.keep_kernel(f"aten::{packet}", overload)
-            _first_factories._destroy()
-            _first_factories = None
-        # The library's own method: C all through, so that no thread runs between
-        # the end of the one fallback kernel and the start of the next.
-        drop = _first_kernel.m.reset
-        c.initialize(errors.make, _code_folders(folders), drop)
-        _first_kernel._destroy()
-        _first_kernel = None
-        c.set_undo_hook(undo.drop_lost_gradients)
-        optimizer.register()
-        patches.apply(patches.AT_START)
-        os.register_at_fork(after_in_child=_after_fork)
-        _c = c
-        return c
+
+def _load():
+    global _first_kernel, _first_factories
+    try:
+        c = importlib.import_module("torch_ltc._C")
+    except ImportError as error:
+        raise ImportError(
+            f"its libraries cannot be loaded: {error}; {_REINSTALL}"
+        ) from error
+    from torch_ltc import errors, optimizer, patches, undo
+
+    folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
+    # Old scripts, and PyTorch's own test helpers, do not import it.
+    importlib.import_module("torch._lazy")
+    _skip_reference_kernels()
+    if _first_factories is not None:  # None where an earlier start was interrupted
+        for packet, overload in _FACTORIES:
+            c.keep_kernel(f"aten::{packet}", overload)
+        _first_factories._destroy()
+        _first_factories = None
+    # The library's own method: C all through, so that no thread runs between
+    # the end of the one fallback kernel and the start of the next.
+    drop = _first_kernel.m.reset
+    c.initialize(errors.make, _code_folders(folders), drop)
+    _first_kernel._destroy()
+    _first_kernel = None
+    c.set_undo_hook(undo.drop_lost_gradients)
+    optimizer.register()
+    patches.apply(patches.AT_START)
+    os.register_at_fork(after_in_child=_after_fork)
+    return c
 
 
 def _first_op(op, *args, **kwargs):

@@ -7,6 +7,7 @@
 #include "drivers/cpu/code_memory.h"
 #include "memory_maps.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <random>
 #include <thread>
@@ -24,8 +25,9 @@ CodeMemory::Block write(CodeMemory &memory, size_t bytes, char what) {
   EXPECT_NE(block.data, nullptr);
   if (!block.data)
     return block;
-  for (size_t i = 0; i < block.bytes; ++i)
-    EXPECT_EQ(block.data[i], 0); // whoever had it before
+  // Nothing is left of whoever had it before.
+  EXPECT_EQ(std::count(block.data, block.data + block.bytes, 0),
+            ptrdiff_t(block.bytes));
   std::fill_n(block.data, bytes, what);
   EXPECT_TRUE(CodeMemory::seal(block, block.bytes));
   return block;

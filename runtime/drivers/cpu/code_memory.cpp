@@ -9,6 +9,7 @@
 #include "map_limit.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -77,7 +78,9 @@ CodeMemory::Block CodeMemory::allocate(size_t bytes) {
   if (!block.data ||
       mprotect(block.data, block.bytes, PROT_READ | PROT_WRITE) == 0)
     return block;
+  int why = errno;
   giveBack(block);
+  errno = why;
   return {};
 }
 

@@ -123,6 +123,9 @@ public:
         auto access = orc::toSysMemoryProtectionFlags(group.getMemProt());
         if (written != bool(access & llvm::sys::Memory::MF_WRITE))
           continue;
+        if (segment.Alignment.value() > CodeMemory::pageBytes())
+          return next(llvm::createStringError("a part of it is to be aligned "
+                                              "to more than a page"));
         end = llvm::alignTo(end, segment.Alignment);
         places.emplace_back(&segment, end);
         end += segment.ContentSize + segment.ZeroFillSize;

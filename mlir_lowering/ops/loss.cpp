@@ -144,9 +144,10 @@ static Values nllLoss(Emit &e, const OpCall &op) {
   Value losses = perSample(false);
   Value total = e.reduceSum(perSample(true), allDims(targets), false);
   int64_t reduction = op.integer("reduction", Mean);
+  if (reduction == None && x.rank() > 1) // eager weighs one sample alone
+    total = e.full(e.shape(op.result(1)), op.result(1).dtype, 0);
   if (reduction == None)
-    return {e.narrow(losses, op.result(0)),
-            e.full(e.shape(op.result(1)), op.result(1).dtype, 0)};
+    return {e.narrow(losses, op.result(0)), e.narrow(total, op.result(1))};
   Value sum = e.reduceSum(losses, allDims(targets), false);
   if (reduction == Mean)
     sum = e.div(sum, total);

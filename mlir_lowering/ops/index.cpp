@@ -169,10 +169,16 @@ static Value checked(Emit &e, const OpCall &op) {
   return e.narrow(same, op.result());
 }
 
+/// Whether a row of this would look at its indices. Eager's kernel looks at
+/// them also where there is nothing to read.
+static bool hasElements(const OpCall &op) {
+  return !llvm::is_contained(op.result().sizes, 0);
+}
+
 void addIndexOps(OpTable &t) {
   t.structured("aten::one_hot", oneHot).anySize();
   t.structured("aten::_functional_assert_async.msg", checked).anySize();
-  t.structured("aten::embedding", embedding).anySize();
+  t.structured("aten::embedding", embedding).when(hasElements).anySize();
   t.structured("aten::gather", gather)
       .when([](const OpCall &op) {
         // A scalar stands for a vector of one element, on either side.
@@ -180,7 +186,9 @@ void addIndexOps(OpTable &t) {
       })
       .anySize();
   t.structured("aten::index_select", indexSelect)
-      .when([](const OpCall &op) { return op["self"].rank() > 0; })
+      .when([](const OpCall &op) {
+        return op["self"].rank() > 0 && hasElements(op);
+      })
       .anySize();
   t.structured({"aten::index.Tensor", "aten::_unsafe_index.Tensor"}, index)
       .when([](const OpCall &op) {

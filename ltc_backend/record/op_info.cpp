@@ -127,6 +127,8 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
   random = handle.hasTag(at::Tag::nondeterministic_seeded) &&
            name != "aten::_scaled_dot_product_flash_attention_for_cpu";
   factors = failsInKernel(name);
+  if (auto index = handle.schema().argumentIndexWithName("check_errors"))
+    errorCheck = size_t(*index);
   joins = name == "aten::cat" || name == "aten::stack";
   makesLike = !arguments.empty() && arguments[0].kind == ArgumentKind::Tensor &&
               std::ranges::any_of(arguments, [](const ArgumentInfo &argument) {

@@ -42,6 +42,8 @@ struct OpInfo {
   bool random = false;
   /// Whether its kernel fails for some matrices, such as those with NaN.
   bool factors = false;
+  /// Its argument check_errors, if it has one.
+  std::optional<size_t> errorCheck;
   /// Whether it takes any number of like tensors and puts them side by side.
   bool joins = false;
   /// Whether it is a step of an optimizer, which gives its first lists back,

@@ -17,6 +17,7 @@
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
+#include "ltc_backend/record/checks/linalg_check.h"
 #include "ltc_backend/record/checks/number_limits.h"
 #include "ltc_backend/record/ops/custom_op.h"
 #include "ltc_backend/record/recycled.h"
@@ -105,6 +106,8 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
   auto arguments = torch::jit::last(stack, info.arguments.size());
   if (info.random && drawEagerly(info, stack))
     return;
+  if (checksErrors(info, arguments))
+    return recordChecked(info, stack);
 
   CallReader call(info, arguments);
   call.checkDevices();

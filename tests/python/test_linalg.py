@@ -236,6 +236,47 @@ def test_a_check_for_errors_is_of_the_matrix():
         strict=True,
     ):
         torch.testing.assert_close(found.cpu(), wanted)
-    refused = torch.linalg.lu_factor_ex(singular("lazy"), check_errors=True)
-    with pytest.raises(RuntimeError, match="is zero and using it on lu_solve"):
-        refused.LU.cpu()
+
+
+REFUSED_IF_ASKED = {
+    "cholesky_ex": lambda x: torch.linalg.cholesky_ex(-x, check_errors=True),
+    "inv_ex": lambda x: torch.linalg.inv_ex(x, check_errors=True),
+    "ldl_factor_ex": lambda x: torch.linalg.ldl_factor_ex(0 * x, check_errors=True),
+    "lu_factor_ex": lambda x: torch.linalg.lu_factor_ex(x, check_errors=True),
+    "solve_ex": lambda x: torch.linalg.solve_ex(x, x, check_errors=True),
+    "inv_ex, out": lambda x: torch.linalg.inv_ex(
+        x, check_errors=True, out=(x.clone(), torch.zeros_like(x[..., 0, 0]).int())
+    ),
+}
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize("batch", [(), (2,)], ids=["matrix", "batch"])
+@pytest.mark.parametrize("name", REFUSED_IF_ASKED)
+def test_errors_that_are_asked_for_are_eagers_at_the_call(name, batch, runs, counts):
+    with pytest.raises(RuntimeError) as eager:
+        REFUSED_IF_ASKED[name](torch.ones(*batch, 3, 3))
+    for _ in range(runs):
+        x = torch.ones(*batch, 3, 3, device="lazy")
+        before = x + 1
+        with pytest.raises(type(eager.value)) as lazy:
+            REFUSED_IF_ASKED[name](x)
+        assert str(lazy.value) == str(eager.value)
+        assert before.sum().item() == 2 * x.numel()
+    assert counts.fallbacks() == []
+
+
+@pytest.mark.parametrize("name", REFUSED_IF_ASKED)
+def test_errors_that_are_asked_for_come_later(name, later):
+    result = REFUSED_IF_ASKED[name](torch.ones(3, 3, device="lazy"))
+    with pytest.raises(RuntimeError, match=r"_ex: |Unknown error code"):
+        result[0].cpu()
+
+
+def test_good_factors_whose_errors_are_asked_for():
+    x = torch.tensor([[2.0, 1.0], [1.0, 3.0]]).requires_grad_()
+    y = x.detach().to("lazy").requires_grad_()
+    for _ in range(3):
+        for a in (x, y):
+            torch.linalg.inv_ex(a, check_errors=True).inverse.sum().backward()
+        torch.testing.assert_close(y.grad.cpu(), x.grad)

@@ -246,8 +246,6 @@ static std::vector<IValue> withoutValues(const OpInfo &info,
   std::vector<IValue> rest = arguments.vec();
   if (info.name == "aten::segment_reduce")
     rest[6] = true; // "unsafe": the lengths are not added up
-  if (info.name == "aten::linalg_lu_factor_ex")
-    rest[2] = false; // "check_errors": stand-ins are singular
   if (info.name == "aten::multinomial")
     rest[0] = noRows(arguments[0].toTensor());
   return rest;

@@ -45,6 +45,31 @@ static void recordCheck(const c10::OperatorHandle &op,
         std::static_pointer_cast<OpNode>(data->ir_value.node));
 }
 
+bool checksErrors(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments) {
+  return info.errorCheck && arguments[*info.errorCheck].toBool();
+}
+
+/// What eager's kernel calls itself.
+static std::string apiName(const OpInfo &info) {
+  std::string name = info.name.substr(info.name.find("linalg_"));
+  name.replace(name.find('_'), 1, ".");
+  bool isBare = name == "linalg.inv_ex" || name == "linalg.cholesky_ex";
+  return isBare ? name : "torch." + name;
+}
+
+void recordChecked(const OpInfo &info, torch::jit::Stack &stack) {
+  size_t count = info.arguments.size();
+  bool isMatrix = torch::jit::peek(stack, 0, count).toTensor().dim() == 2;
+  torch::jit::peek(stack, *info.errorCheck, count) = false;
+  record(info, stack);
+  const auto &returns = info.handle.schema().returns();
+  for (size_t i = 0; i < returns.size(); ++i)
+    if (returns[i].name() == "info")
+      at::_linalg_check_errors(
+          torch::jit::peek(stack, i, returns.size()).toTensor(), apiName(info),
+          isMatrix);
+}
+
 void registerLinalgCheck(torch::Library &library) {
   defineOwnOp("linalg_check_errors",
               {{"info", c10::TensorType::get()},

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc_backend/record/op_info.h"
+
+#include <ATen/core/stack.h>
 #include <torch/library.h>
 
 namespace ltc::backend {
@@ -15,5 +18,10 @@ namespace ltc::backend {
 /// with a result that nobody reads, and the graph that has it fails when it
 /// runs (later). `library` is aten's on the Lazy key.
 void registerLinalgCheck(torch::Library &library);
+
+/// Whether the call, of an op named _ex, is to raise as those without do.
+bool checksErrors(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
+/// Records such a call as one that returns its errors, and the check of them.
+void recordChecked(const OpInfo &info, torch::jit::Stack &stack);
 
 } // namespace ltc::backend

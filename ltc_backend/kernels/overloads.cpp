@@ -72,15 +72,20 @@ static bool resizesOut(const c10::FunctionSchema &schema) {
   return schema.argumentIndexWithName("reduction").has_value();
 }
 
+/// With a warning, to no elements and back.
+static bool resizesOut(const c10::OperatorName &name) {
+  return name.name == "aten::isin" && name.overload_name == "Scalar_Tensor";
+}
+
 /// Whose kernel counts on zeros there, and adds to them.
 static bool addsToOut(const c10::FunctionSchema &schema) {
   return schema.name() == "aten::_compute_linear_combination";
 }
 
 std::optional<OperatorHandle> nativeOut(const OperatorHandle &op) {
-  if (resizesOut(op.schema()) || addsToOut(op.schema()))
-    return std::nullopt;
   const auto &name = op.operator_name();
+  if (resizesOut(op.schema()) || resizesOut(name) || addsToOut(op.schema()))
+    return std::nullopt;
   auto wanted = withoutOuts(op.schema());
   for (const std::string &overload : overloadsOf(name.name)) {
     auto sibling =

@@ -7,8 +7,10 @@
 #include "aten_kernel.h"
 
 #include "../convert.h"
+#include "../lent_generator.h"
 #include "../parallel.h"
 #include "../raise.h"
+#include "../warnings.h"
 #include "clean_thread_state.h"
 #include "index_range.h"
 #include "placement.h"
@@ -264,9 +266,9 @@ void AtenKernel::call(Views operands, Views results) {
   if (plan.out)
     return callOut(results);
   outs.clear();
-  std::optional<SeededDefaultGenerator> seeded;
+  std::optional<LentGenerator> lent;
   if (plan.seed && !plan.generator)
-    seeded.emplace(generator);
+    lent.emplace(generator);
   callFunctional(results);
 }
 
@@ -288,6 +290,7 @@ Status AtenKernel::run(Views operands, Views results) {
   }
   try {
     CleanThreadState clean;
+    OnlyUnheard warnings;
     if (!direct && !plan.hasOwnLoops)
       prepareForAten();
     call(operands, results);

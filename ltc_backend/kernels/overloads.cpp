@@ -113,7 +113,7 @@ OperatorHandle withGenerator(const OperatorHandle &op) {
   for (const std::string &overload : overloadsOf(name.name)) {
     auto sibling =
         c10::Dispatcher::singleton().findSchema({name.name, overload});
-    if (!sibling || sibling->schema().is_mutable())
+    if (!sibling || sibling->schema().is_mutable() != op.schema().is_mutable())
       continue;
     auto arguments = withoutOuts(sibling->schema());
     if (std::erase_if(arguments, [](auto *a) { return isGenerator(*a); }) &&

@@ -63,6 +63,14 @@ static bool asksForEmpty(const c10::OperatorHandle &op,
   return true;
 }
 
+bool isMetaInPython(const c10::OperatorHandle &op) {
+  const KernelTable &table = kernelsOf(entryOf(op));
+  auto found = table.find(DispatchKey::Meta);
+  return found != table.end() && !found->second.empty() &&
+         found->second.front().debug.find(".py") != std::string::npos &&
+         !kernelBehindPython(op);
+}
+
 void callMetaKernel(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
   static const auto *empty =
       new c10::OperatorHandle(atenOp("empty", "memory_format"));

@@ -24,4 +24,7 @@ namespace ltc::backend {
 /// be those of a call below autograd and functionalisation.
 void callMetaKernel(const c10::OperatorHandle &op, torch::jit::Stack &stack);
 
+/// Whether that may be one in Python, which hears its own warnings.
+bool isMetaInPython(const c10::OperatorHandle &op);
+
 } // namespace ltc::backend

@@ -16,6 +16,7 @@
 #include "ltc_backend/graph/device_data.h"
 #include "ltc_backend/record/views/layout.h"
 
+#include <c10/util/Exception.h>
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/lazy/core/ir.h>
 
@@ -53,6 +54,7 @@ struct CallShape {
   enum : int { kUndefined = -2, kTensor = -1 /* else: the list's length */ };
   std::vector<int> returns;
   std::vector<NumberLimit> limits;
+  std::vector<c10::Warning> warnings; ///< of eager's kernel, at each call
 };
 
 class LtcNode : public torch::lazy::Node {

@@ -39,6 +39,8 @@ std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
     call.operands.push_back(seedOperand(call.generator));
   for (const NumberLimit &limit : shape->limits)
     checkNumber(limit, call.operands[limit.operand]);
+  for (const c10::Warning &warning : shape->warnings)
+    c10::warn(warning);
   static Counter &recorded = counter("record.ops");
   recorded.add();
   auto node = std::allocate_shared<OpNode>(Recycled<OpNode>(), std::move(shape),

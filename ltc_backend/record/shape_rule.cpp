@@ -5,18 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/convert.h"
+#include "ltc_backend/record/checks/call_warnings.h"
 #include "ltc_backend/record/checks/fatal_call.h"
 #include "ltc_backend/record/checks/misleading_meta.h"
 #include "ltc_backend/record/checks/number_limits.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/meta_kernel.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
-
-#include <ATen/core/grad_mode.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 namespace ltc::backend {
 using c10::IValue;
@@ -33,21 +30,15 @@ static bool saysNoShape(const std::exception &error) {
   return false;
 }
 
-/// Calls the op with arguments that have been replaced.
+/// Calls the op with arguments that have been replaced. False where the meta
+/// kernel knows no shape.
 static bool runOn(const StandIn &by, const c10::OperatorHandle &op,
                   torch::jit::Stack &stack, std::string &reason) {
-  at::NoGradGuard noGrad;
-  at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  c10::impl::ExcludeDispatchKeyGuard noFunctionalize(
-      c10::DispatchKey::Functionalize);
   try {
-    if (by.device == c10::kMeta)
-      callMetaKernel(op, stack);
-    else
-      op.callBoxed(&stack);
+    stack = callOnStandIns(op, std::move(stack), by.device);
     return true;
   } catch (const std::exception &error) {
-    if (!saysNoShape(error))
+    if (by.device != c10::kMeta || !saysNoShape(error))
       throw;
     reason = "has no result shape before it runs";
     return false;
@@ -198,10 +189,6 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
     reason = "has residuals only if the rank is full";
     return false;
   }
-  if (misleads && info.random) { // which is not to draw from eager's generator
-    stack = callOnStandIns(info.handle, replaceAll(arguments, onCpu));
-    return true;
-  }
   const StandIn &by = wantsBins   ? onCpuRising
                       : wantsRank ? onCpuFullRank
                       : wantsRows ? onCpuRowMajor
@@ -260,9 +247,9 @@ static void leaveOutUnasked(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   }
 }
 
-std::shared_ptr<CallShape> inferCall(const OpInfo &info,
-                                     c10::ArrayRef<IValue> arguments,
-                                     std::string &reason) {
+static std::shared_ptr<CallShape> infer(const OpInfo &info,
+                                        c10::ArrayRef<IValue> arguments,
+                                        std::string &reason) {
   auto call = std::make_shared<CallShape>();
   call->op = &info;
   call->prototype.op = info.name;
@@ -293,6 +280,23 @@ std::shared_ptr<CallShape> inferCall(const OpInfo &info,
     call->prototype.arguments.push_back({"lowering", Attribute(*text)});
   call->signature = call->prototype.signature();
   return call;
+}
+
+std::shared_ptr<CallShape> inferCall(const OpInfo &info,
+                                     c10::ArrayRef<IValue> arguments,
+                                     std::string &reason) {
+  std::vector<c10::Warning> warnings = warningsOf(info, arguments);
+  try {
+    auto call = infer(info, arguments, reason);
+    if (call)
+      warnOfTypes(*call);
+    if (call)
+      call->warnings = std::move(warnings);
+    return call;
+  } catch (...) { // eager's kernel warns before it refuses
+    std::ranges::for_each(warnings, c10::warn);
+    throw;
+  }
 }
 
 } // namespace ltc::backend

@@ -12,12 +12,9 @@
 #include "ltc_backend/record/views/layout.h"
 
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/OpMathType.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/stack.h>
 
 namespace ltc::backend {
 
@@ -157,32 +154,6 @@ at::Tensor SharedMemory::operator()(const at::Tensor &tensor) {
   };
   place(0, {reserved->second / int64_t(tensor.itemsize())}, {1}).fill_(fill);
   return place(tensor.storage_offset(), tensor.sizes(), tensor.strides());
-}
-
-namespace {
-struct Silence final : c10::WarningHandler {
-  void process(const c10::Warning &) override {}
-};
-} // namespace
-
-std::vector<c10::IValue> callOnStandIns(const c10::OperatorHandle &op,
-                                        std::vector<c10::IValue> arguments,
-                                        bool warns) {
-  const auto &schema = op.schema().arguments();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (schema[i].name() == "generator")
-      arguments[i] = at::detail::createCPUGenerator();
-    else if (arguments[i].isDevice())
-      arguments[i] = c10::Device(c10::kCPU);
-  }
-  Silence silence;
-  c10::WarningUtils::WarningHandlerGuard handler(
-      warns ? c10::WarningUtils::get_warning_handler() : &silence);
-  at::NoGradGuard noGrad;
-  at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  at::AutoDispatchSkipFunctionalize belowFunctionalization;
-  op.callBoxed(&arguments);
-  return arguments;
 }
 
 } // namespace ltc::backend

@@ -10,6 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/Exception.h>
 #include <functional>
 #include <map>
 
@@ -74,11 +75,17 @@ private:
   std::map<const c10::StorageImpl *, c10::Storage> memory;
 };
 
-/// What the op returns for stand-ins, called below autograd and
-/// functionalisation, quietly unless it `warns`, and with no effect on the
-/// default generator. Throws what the op throws.
+/// What the op returns for stand-ins on that device, called below autograd and
+/// functionalisation. Throws what the op throws. It is only asked: it draws
+/// from no generator, and what it warns of is neither heard nor spent.
 std::vector<c10::IValue> callOnStandIns(const c10::OperatorHandle &op,
                                         std::vector<c10::IValue> arguments,
-                                        bool warns = false);
+                                        c10::DeviceType device = c10::kCPU);
+
+/// Adds what the op warns of when it is called like that: also once in a
+/// process, which is spent. Throws what the op throws.
+void hearOnStandIns(const c10::OperatorHandle &op,
+                    std::vector<c10::IValue> arguments,
+                    std::vector<c10::Warning> &heard);
 
 } // namespace ltc::backend

@@ -62,7 +62,7 @@ private:
     if (!op.hasKernelForDispatchKey(DispatchKey::Meta))
       return false;
     try {
-      callOnStandIns(op, replaceAll(arguments, onMeta));
+      callOnStandIns(op, replaceAll(arguments, onMeta), c10::kMeta);
       return true;
     } catch (const std::exception &error) {
       // What else is wrong is said again when the call is recorded.

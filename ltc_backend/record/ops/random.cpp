@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
+#include "ltc_backend/lent_generator.h"
 #include "ltc_backend/record/call_key.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/recorder.h"
@@ -21,8 +22,9 @@ namespace ltc::backend {
 using c10::IValue;
 
 uint64_t drawSeed(const std::optional<at::Generator> &given) {
-  at::Generator generator =
-      given ? *given : at::detail::getDefaultCPUGenerator();
+  if (!given || *given == at::detail::getDefaultCPUGenerator())
+    return drawFromProcess() >> 1;
+  at::Generator generator = *given;
   std::lock_guard lock(generator.mutex());
   return at::check_generator<at::CPUGeneratorImpl>(generator)->random64() >> 1;
 }
@@ -79,7 +81,11 @@ static void dropoutEagerly(torch::jit::Stack &stack) {
   TORCH_CHECK_NOT_IMPLEMENTED(!input.is_complex(),
                               "\"bernoulli_scalar_cpu_\" not implemented for '",
                               input.scalar_type(), "'");
-  at::Tensor kept = emptyOnHost(input, at::kBool).bernoulli_(1 - p);
+  at::Tensor kept = emptyOnHost(input, at::kBool);
+  {
+    UnlentGenerator forUser;
+    kept.bernoulli_(1 - p);
+  }
   at::Tensor mask = toLazy(kept, deviceOf(*tensorData(input)));
   double scale =
       at::ones({}, input.scalar_type()).div_(1 - p).item().toDouble();
@@ -153,7 +159,10 @@ bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack) {
       device = deviceOf(*tensorData(value.toTensor()));
     host.push_back(toHost(value, ignoresValues(info)));
   }
-  info.handle.callBoxed(&host);
+  {
+    UnlentGenerator forUser;
+    info.handle.callBoxed(&host);
+  }
   torch::jit::drop(stack, info.arguments.size());
   for (IValue &value : host)
     stack.emplace_back(wrap(toLazy(value.toTensor(), device)));

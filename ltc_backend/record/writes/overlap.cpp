@@ -204,7 +204,9 @@ bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
       }));
     if (inPart) {
       targets[0].filled = filledBy(op, call);
-      callOnStandIns(op, replaceAll(arguments, onCpu), /*warns=*/true);
+      std::vector<c10::Warning> heard;
+      hearOnStandIns(op, replaceAll(arguments, onCpu), heard);
+      std::ranges::for_each(heard, c10::warn);
     }
     op.callBoxed(&call);
   }

@@ -1,0 +1,67 @@
+//===- lent_generator.cpp - The process's generator, lent out -------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lent_generator.h"
+
+#include "graph/executor.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <mutex>
+
+namespace ltc::backend {
+namespace {
+struct Lending {
+  at::Generator process = at::detail::getDefaultCPUGenerator();
+  /// Held while it is lent, or must not be; again by who lends it within that.
+  std::recursive_mutex one;
+  /// What each of these found, the user's own state at the bottom. Guarded by
+  /// the process's generator's mutex, as all of its draws are.
+  std::vector<at::Generator> kept;
+
+  void exchange(const at::Generator &state) {
+    process.set_state(state.get_state());
+  }
+};
+} // namespace
+
+static Lending &lending() {
+  static auto *lending = new Lending;
+  return *lending;
+}
+
+UnlentGenerator::UnlentGenerator() {
+  Lending &all = lending();
+  if (all.one.try_lock())
+    return;
+  Waiting waiting; // for a kernel that may be one of Python's
+  all.one.lock();
+}
+
+UnlentGenerator::~UnlentGenerator() { lending().one.unlock(); }
+
+LentGenerator::LentGenerator(const at::Generator &generator) {
+  Lending &all = lending();
+  std::lock_guard lock(all.process.mutex());
+  all.kept.push_back(all.process.clone());
+  all.exchange(generator);
+}
+
+LentGenerator::~LentGenerator() {
+  Lending &all = lending();
+  std::lock_guard lock(all.process.mutex());
+  all.exchange(all.kept.back());
+  all.kept.pop_back();
+}
+
+uint64_t drawFromProcess() {
+  Lending &all = lending();
+  std::lock_guard lock(all.process.mutex());
+  at::Generator &user = all.kept.empty() ? all.process : all.kept.front();
+  return at::check_generator<at::CPUGeneratorImpl>(user)->random64();
+}
+
+} // namespace ltc::backend

@@ -11,6 +11,14 @@
 
 namespace ltc::backend {
 
+/// IValue::isOptionalTensorList() takes types by their address, and TorchScript
+/// makes one anew for the indices of each x[i].
+inline bool isOptionalTensorList(const c10::IValue &value) {
+  return value.isOptionalTensorList() ||
+         (value.isList() &&
+          *value.toList().elementType() == *c10::OptionalType::ofTensor());
+}
+
 /// The value with f of every tensor in place of the tensor.
 template <typename F> c10::IValue mapTensors(const c10::IValue &value, F f) {
   if (value.isTensor())
@@ -21,10 +29,11 @@ template <typename F> c10::IValue mapTensors(const c10::IValue &value, F f) {
       list.push_back(f(tensor));
     return list;
   }
-  if (value.isOptionalTensorList()) {
+  if (isOptionalTensorList(value)) {
     c10::List<std::optional<at::Tensor>> list;
-    for (const auto &tensor : value.toOptionalTensorVector())
-      list.push_back(tensor ? std::optional(f(*tensor)) : std::nullopt);
+    for (const c10::IValue &element : value.toListRef())
+      list.push_back(element.isTensor() ? std::optional(f(element.toTensor()))
+                                        : std::nullopt);
     return list;
   }
   return value;
@@ -34,7 +43,7 @@ template <typename F> c10::IValue mapTensors(const c10::IValue &value, F f) {
 template <typename F> void forEachTensor(const c10::IValue &value, F f) {
   if (value.isTensor())
     f(value.toTensor());
-  else if (value.isTensorList() || value.isOptionalTensorList())
+  else if (value.isTensorList() || isOptionalTensorList(value))
     for (const c10::IValue &element : value.toListRef())
       if (element.isTensor())
         f(element.toTensor());

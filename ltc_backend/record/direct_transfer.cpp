@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/transfer.h"
 #include "ltc_backend/record/untracked.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
@@ -78,7 +79,8 @@ static Tensor emptyLike(const Tensor &self, std::optional<at::ScalarType> dtype,
   // As transfer.cpp's memory without values is recorded.
   static const OpInfo &zeros = opInfo("aten::zeros", "");
   if (!isFunctionalLazy(self) || pinMemory.value_or(false) ||
-      !isOrdinary(zeros) || !staysBeside(self, layout, device, format))
+      fillsForDeterminism() || !isOrdinary(zeros) ||
+      !staysBeside(self, layout, device, format))
     return {};
   CallReader call(zeros, CallReader::Makes(), self.sizes(),
                   IValue(dtype.value_or(self.scalar_type())), IValue(),

@@ -23,6 +23,7 @@
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/native/TensorFactories.h>
 
 namespace ltc::backend {
 using at::Tensor;
@@ -33,6 +34,32 @@ static int64_t ordinalOf(std::optional<at::Device> device) {
     return currentDevice();
   checkOrdinal(device->index());
   return device->index();
+}
+
+static Tensor zerosBare(at::IntArrayRef size, at::ScalarType type,
+                        int64_t ordinal) {
+  static const OpInfo &zeros = opInfo("aten::zeros", "");
+  at::Device there(at::kLazy, c10::DeviceIndex(ordinal));
+  if (isOrdinary(zeros)) {
+    CallReader call(zeros, CallReader::Makes(), size, IValue(type), IValue(),
+                    IValue(there), IValue());
+    if (Tensor known = recordMaker(call); known.defined())
+      return known;
+  }
+  return recordOne(zeros, {size.vec(), type, IValue(), there, IValue()});
+}
+
+/// What eager fills new memory with under torch.use_deterministic_algorithms().
+static Tensor filledForDeterminism(const Tensor &bare) {
+  static const OpInfo &fill = opInfo("aten::fill", "Tensor");
+  Tensor mark = at::detail::empty_cpu({}, bare.scalar_type());
+  return recordOne(fill, {bare, at::native::fill_empty_deterministic_(mark)});
+}
+
+bool fillsForDeterminism() {
+  const at::Context &context = at::globalContext();
+  return context.deterministicAlgorithms() &&
+         context.deterministicFillUninitializedMemory();
 }
 
 static Tensor emptyBare(at::IntArrayRef size,
@@ -48,20 +75,12 @@ static Tensor emptyBare(at::IntArrayRef size,
   TORCH_CHECK(!pinMemory.value_or(false),
               "Only dense CPU tensors can be pinned");
   at::detail::check_size_nonnegative(size);
-  static const OpInfo &zeros = opInfo("aten::zeros", "");
-  int64_t ordinal = ordinalOf(device);
   // Uninitialised memory is zeros here: the node falls away when the tensor is
   // overwritten, and a read gives the same numbers in every run.
-  at::ScalarType type =
-      dtype.value_or(at::typeMetaToScalarType(at::get_default_dtype()));
-  at::Device there(at::kLazy, c10::DeviceIndex(ordinal));
-  if (isOrdinary(zeros)) {
-    CallReader call(zeros, CallReader::Makes(), size, IValue(type), IValue(),
-                    IValue(there), IValue());
-    if (Tensor known = recordMaker(call); known.defined())
-      return known;
-  }
-  return recordOne(zeros, {size.vec(), type, IValue(), there, IValue()});
+  Tensor zeros =
+      zerosBare(size, dtype.value_or(at::get_default_dtype_as_scalartype()),
+                ordinalOf(device));
+  return fillsForDeterminism() ? filledForDeterminism(zeros) : zeros;
 }
 
 static Tensor emptyMemoryFormat(at::IntArrayRef size,
@@ -200,6 +219,11 @@ static Tensor clone(const Tensor &self,
   return sameValue(self, layoutOfCopy(self, format));
 }
 
+/// Whose copy is made when one of the two is written to. No value ever is.
+static Tensor lazyClone(const Tensor &self) {
+  return sameValue(self, layoutOfCopy(self, at::MemoryFormat::Preserve));
+}
+
 /// detach() of a parameter and the like, as functionalisation asks for them.
 static Tensor aliasCopy(const Tensor &self) {
   return sameValue(self, layoutOf(self));
@@ -237,6 +261,7 @@ void registerTransfers(torch::Library &library) {
   library.impl("lift", lift);
   library.impl("lift_fresh", lift);
   library.impl("clone", clone);
+  library.impl("_lazy_clone", lazyClone);
   library.impl("_unsafe_view", unsafeView);
   for (const char *name : {"alias_copy", "detach_copy", "lift_fresh_copy"})
     library.impl(name, aliasCopy);

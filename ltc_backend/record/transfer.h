@@ -13,4 +13,7 @@ namespace ltc::backend {
 /// Adds the hand-written kernels to a library of the Lazy dispatch key.
 void registerTransfers(torch::Library &library);
 
+/// Whether new memory is filled, for torch.use_deterministic_algorithms().
+bool fillsForDeterminism();
+
 } // namespace ltc::backend

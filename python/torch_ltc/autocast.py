@@ -8,15 +8,23 @@ autocast.cpp``). So these functions ask for 'xla' when 'lazy' is meant.
 """
 
 from torch_ltc import startup
+from torch_ltc.ordinal import is_lazy
 
 _STATE = "xla"
+
+
+def _state(device_type):
+    """Return the name whose state is meant; an index is allowed, and means nothing."""
+    if isinstance(device_type, str) and is_lazy(device_type):
+        return device_type.replace("lazy", _STATE, 1)
+    return device_type
 
 
 def available(stock):
     """Wrap ``torch._C._is_autocast_available``."""
 
     def is_autocast_available(device_type):
-        if device_type != "lazy":
+        if not is_lazy(device_type):
             return stock(device_type)
         startup.start()
         return True
@@ -28,7 +36,7 @@ def by_device(stock):
     """Wrap a function whose first argument names the device."""
 
     def function(device_type, *args):
-        return stock(_STATE if device_type == "lazy" else device_type, *args)
+        return stock(_state(device_type), *args)
 
     return function
 
@@ -37,7 +45,7 @@ def enabled_by_device(stock):
     """Wrap ``torch.is_autocast_enabled``, whose argument may be missing."""
 
     def is_autocast_enabled(*device_type):
-        return stock(*(_STATE if d == "lazy" else d for d in device_type))
+        return stock(*map(_state, device_type))
 
     return is_autocast_enabled
 
@@ -46,7 +54,7 @@ def set_enabled(stock):
     """Wrap ``torch.set_autocast_enabled``."""
 
     def set_autocast_enabled(*args):
-        if args and args[0] in ("lazy", _STATE):
+        if args and str(_state(args[0])).partition(":")[0] == _STATE:
             startup.start().set_autocast_enabled(args[1])
         else:
             stock(*args)

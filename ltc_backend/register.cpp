@@ -41,6 +41,7 @@
 #include "ltc_backend/record/views/direct_view.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/views/show_in_place.h"
+#include "ltc_backend/record/views/storage_view.h"
 #include "ltc_backend/record/views/strided_view.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/bare_write.h"
@@ -194,6 +195,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
   registerForInferenceMode(*functionalize);
   registerForDispatchModes();
   registerDirectViews(*functionalize);
+  registerSetStorage(*functionalize);
   registerShowInPlace(*functionalize);
   registerAutocast();
   registerOutTwins();

@@ -42,6 +42,9 @@ public:
   virtual bool isUndone() const = 0;
   /// Whether it has no memory any more, since a launch has taken it.
   virtual bool isConsumed() const = 0;
+  /// Where the host reads the memory, after wait(); null where it cannot. Good
+  /// until the last owner lets go, or a launch that it is donated to.
+  virtual const void *hostPointer() const { return nullptr; }
 };
 /// Whether anything has failed in this process, for who asks often.
 LTC_API extern std::atomic<bool> anyFailure;
@@ -136,7 +139,8 @@ LTC_API Result<uint32_t> deviceCount();
 LTC_API Result<Engine *> engineFor(uint32_t ordinal);
 /// Drains every queue and closes the devices. Called at exit; idempotent.
 LTC_API void shutdown();
-/// After fork() in the child: the parent's engines cannot be used.
-LTC_API void markForked();
+/// After fork() in the child: the parent's engines cannot be used. False if it
+/// had none, and the child may open its own.
+LTC_API bool markForked();
 
 } // namespace ltc

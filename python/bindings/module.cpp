@@ -21,14 +21,16 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/step_counts.h"
+#include "ltc_backend/graph/lent_memory.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/ops/custom_op.h"
 #include "ltc_backend/record/ops/fused_step.h"
-#include "ltc_backend/record/views/strided_view.h"
+#include "ltc_backend/record/views/storage_view.h"
 #include "ltc_backend/register.h"
 
+#include <ATen/dlpack.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
@@ -110,7 +112,6 @@ void defineDevice(py::module_ &m) {
                                dynamic ? DimMark::Kind::Dynamic
                                        : DimMark::Kind::Static);
             }));
-  m.def("storage_values", torch::wrap_pybind_function(backend::storageValues));
   m.def("pending_graph",
         torch::wrap_pybind_function_no_gil(backend::pendingGraphText));
 }
@@ -122,6 +123,35 @@ bool isReached(Marker &marker) {
 double seconds(const Marker &marker) {
   return std::chrono::duration<double>(marker.time().time_since_epoch())
       .count();
+}
+
+/// A capsule of DLPack's that says what is in it, or null.
+DLManagedTensorVersioned *inCapsule(const py::object &capsule) {
+  const char *name = "dltensor_versioned";
+  if (!PyCapsule_IsValid(capsule.ptr(), name))
+    return nullptr;
+  return static_cast<DLManagedTensorVersioned *>(
+      PyCapsule_GetPointer(capsule.ptr(), name));
+}
+
+/// Of capsules that are lent: by its address they are told from others.
+char lent;
+
+void markLent(const py::object &capsule) {
+  inCapsule(capsule)->flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (PyCapsule_SetContext(capsule.ptr(), &lent))
+    throw py::error_already_set();
+}
+
+bool isLent(const py::object &capsule) {
+  return inCapsule(capsule) && PyCapsule_GetContext(capsule.ptr()) == &lent;
+}
+
+void defineMemory(py::module_ &m) {
+  m.def("storage_values", torch::wrap_pybind_function(backend::storageValues));
+  m.def("lend_memory", torch::wrap_pybind_function(backend::lendMemory));
+  m.def("mark_lent", torch::wrap_pybind_function(markLent));
+  m.def("is_lent", torch::wrap_pybind_function(isLent));
 }
 
 void defineMarker(py::module_ &m) {
@@ -210,6 +240,7 @@ void defineProcess(py::module_ &m) {
 
 PYBIND11_MODULE(_C, m) {
   ltc::python::defineDevice(m);
+  ltc::python::defineMemory(m);
   ltc::python::defineMarker(m);
   ltc::python::defineProcess(m);
   ltc::python::defineCache(m);

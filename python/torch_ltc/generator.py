@@ -45,8 +45,11 @@ def calling(stock):
 
 
 def _make(device):
-    ordinal = ordinal_of(device)
-    startup.start().check_ordinal(ordinal)
+    if startup.in_bad_fork:  # where it still draws as a CPU generator
+        ordinal = torch.device(device).index or 0
+    else:
+        ordinal = ordinal_of(device)
+        startup.start().check_ordinal(ordinal)
     made = LazyGenerator()
     made._device = torch.device("lazy", ordinal)
     return made

@@ -14,19 +14,11 @@ import importlib
 import importlib.machinery
 import sys
 import warnings
-from typing import NamedTuple
 
 import torch
 
-
-class Patch(NamedTuple):
-    """One function of PyTorch or another package that we wrap."""
-
-    where: str  # the module or class, as it is imported
-    name: str
-    wrapper: str  # "module:function" of ours: takes the stock one, returns ours
-    why: str
-
+from torch_ltc import memory_patches
+from torch_ltc.patch import Patch
 
 # Needed before anything lazy exists: these may be a program's first call for it.
 AT_IMPORT = (
@@ -97,12 +89,6 @@ AT_START = (
     Patch("torch.serialization", "_save", "serialization:sharing", _SHARING),
     Patch("torch.serialization", "_legacy_save", "serialization:sharing", _SHARING),
     Patch(
-        "torch.Tensor",
-        "__deepcopy__",
-        "serialization:copying",
-        "copies of tensors that share a storage share none for a list of devices",
-    ),
-    Patch(
         "torch",
         "is_autocast_enabled",
         "autocast:enabled_by_device",
@@ -127,24 +113,6 @@ AT_START = (
         "lowering:adopting",
         "an op that a program defines needs a kernel of ours before its first call; "
         "PyTorch tells of new ops while none can be registered",
-    ),
-    Patch(
-        "torch.UntypedStorage",
-        "data_ptr",
-        "serialization:place_of_storage",
-        "callers tell storages apart by it, and it fails or is 0 without an address",
-    ),
-    Patch(
-        "torch.Tensor",
-        "data_ptr",
-        "serialization:place_of_tensor",
-        "as UntypedStorage.data_ptr: which tensors are one, and which share",
-    ),
-    Patch(
-        "torch.UntypedStorage",
-        "_new_shared",
-        "serialization:not_shared",
-        "a DataLoader's worker that gathers lazy tensors fails without saying why",
     ),
     Patch(
         "torch.utils._foreach_utils",
@@ -256,8 +224,19 @@ AT_IMPORT += tuple(
     )
 )
 
+AT_IMPORT += memory_patches.AT_IMPORT
+AT_START += memory_patches.AT_START
+
 # Needed by programs that import the package named.
 AT_IMPORT_OF = {
+    "torch._inductor.compile_fx": (
+        Patch(
+            "torch._inductor.compile_fx",
+            "compile_fx",
+            "fake_tensors:compiling",
+            "it has code for a list of devices, and fails for others",
+        ),
+    ),
     "safetensors": (
         Patch(
             "safetensors",
@@ -274,7 +253,7 @@ def apply(patches):
     for patch in patches:
         owner = _import(patch.where)
         stock = getattr(owner, patch.name, None)
-        if stock is None:
+        if stock is None and not patch.adds:
             warnings.warn(
                 f"torch_ltc: there is no {patch.where}.{patch.name}; going without the "
                 f"patch for it ({patch.why})",
@@ -284,10 +263,10 @@ def apply(patches):
         module, function = patch.wrapper.split(":")
         wrap = getattr(importlib.import_module(f"torch_ltc.{module}"), function)
         ours = wrap(stock)
-        if callable(ours) and not isinstance(ours, type):
+        if stock is not None and callable(ours) and not isinstance(ours, type):
             ours = functools.wraps(stock)(ours)
         # TorchScript knows the functions that are ops by who they are.
-        operator = torch.jit._builtins._find_builtin(stock)
+        operator = torch.jit._builtins._find_builtin(stock) if stock else None
         if operator is not None:
             torch.jit._builtins._register_builtin(ours, operator)
         setattr(owner, patch.name, ours)

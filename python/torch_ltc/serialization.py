@@ -18,10 +18,10 @@ from collections import OrderedDict
 import torch
 from torch.utils.hooks import warn_if_has_hooks
 
+from torch_ltc import copies
 from torch_ltc.ordinal import is_lazy
 
-_MARK = "_ltc_location"
-_MOST_BITS = 48  # no storage has more bytes
+MARK = "_ltc_location"
 _BASE = "_ltc_base"  # a lazy tensor that is all of a loaded storage
 _UNFINISHED = "_torch_load_uninitialized"  # PyTorch's mark; it never takes it off
 
@@ -33,7 +33,12 @@ def register_location():
 
 
 def _location(storage):
-    return getattr(storage, _MARK, None)
+    if is_lazy(storage.device):
+        raise RuntimeError(
+            "a lazy tensor's storage is not written to files: save the tensor, or "
+            "storage.cpu()"
+        )
+    return getattr(storage, MARK, None)
 
 
 def _restore(storage, location):
@@ -43,7 +48,7 @@ def _restore(storage, location):
 
     device = torch.device(location)
     startup.start().check_ordinal(device.index or 0)
-    setattr(storage, _MARK, f"lazy:{device.index or 0}")
+    setattr(storage, MARK, f"lazy:{device.index or 0}")
     if _loaded.storages is not None:
         _loaded.storages.append(storage)
     return storage
@@ -55,7 +60,7 @@ def moving(rebuild):
     def rebuild_and_move(storage, *args, **kwargs):
         tensor = rebuild(storage, *args, **kwargs)
         untyped = storage._untyped_storage
-        location = getattr(untyped, _MARK, None)
+        location = getattr(untyped, MARK, None)
         if location is None:
             return tensor
         if getattr(untyped, _UNFINISHED, False):
@@ -126,7 +131,9 @@ def reducing(stock):
     """Wrap ``torch.Tensor._reduce_ex_internal``."""
 
     def reduce(self, proto):
-        return _reduce(self) if self.device.type == "lazy" else stock(self, proto)
+        if self.device.type != "lazy":
+            return stock(self, proto)
+        return copies.alias(self) if copies.is_shallow() else _reduce(self)
 
     return reduce
 
@@ -163,15 +170,10 @@ def _reduce(tensor):
     warn_if_has_hooks(tensor)
     func, args = _on_cpu(tensor.detach())._reduce_ex_internal(2)
     untyped = getattr(args[0], "_untyped_storage", args[0])
-    setattr(untyped, _MARK, f"lazy:{tensor.device.index or 0}")
+    setattr(untyped, MARK, f"lazy:{tensor.device.index or 0}")
     # As PyTorch's rebuild functions take them: storage, offset, size, stride,
     # requires_grad, hooks.
     return func, (*args[:4], tensor.requires_grad, OrderedDict(), *args[6:])
-
-
-def _is_all_of(tensor, whole):
-    """Return whether a tensor shows its storage as that is, from end to end."""
-    return whole.dtype == tensor.dtype and whole.numel() == tensor.numel()
 
 
 @torch.no_grad()
@@ -185,7 +187,7 @@ def _on_cpu(tensor):
     known = _saved.storages if _saved.storages is not None else {}
     if storage._cdata not in known:
         cpu = plain.cpu()
-        if not _is_all_of(tensor, whole) or cpu.stride() != tensor.stride():
+        if not copies.is_all_of(tensor, whole) or cpu.stride() != tensor.stride():
             cpu = whole.cpu()
         known[storage._cdata] = storage, cpu.untyped_storage()
     cpu = torch.empty(0, dtype=tensor.dtype).set_(
@@ -197,87 +199,7 @@ def _on_cpu(tensor):
     return _flipped(cpu, tensor)
 
 
-def copying(stock):
-    """Wrap ``torch.Tensor.__deepcopy__``."""
-
-    def __deepcopy__(self, memo):
-        if self.device.type != "lazy" or id(self) in memo:
-            return stock(self, memo)
-        copied = stock(self, memo)
-        _share(self, copied, memo)
-        return copied
-
-    return __deepcopy__
-
-
-@torch.no_grad()
-def _share(tensor, copied, memo):
-    """Make a copy show the copy of what its original shows, if that is a view."""
-    if tensor.is_conj() or tensor.is_neg():
-        return  # of which eager's copy is a tensor of its own
-    tensor = tensor.detach()
-    whole = _C().storage_values(tensor)
-    if whole is None:
-        return
-    storage = tensor.untyped_storage()
-    key = "torch_ltc", storage._cdata
-    if key not in memo:
-        if _is_all_of(tensor, whole) and copied.stride() == tensor.stride():
-            memo[key] = storage, copied.detach()
-            return
-        memo[key] = storage, whole
-    copied.data = _taken_for(memo[key][1], tensor.dtype).as_strided(
-        tensor.size(), tensor.stride(), tensor.storage_offset()
-    )
-
-
-def _taken_for(whole, dtype):
-    """Return a view of all of a storage, as so many elements of the dtype."""
-    if whole.dtype == dtype:
-        return whole
-    elements = whole.nbytes // dtype.itemsize * dtype.itemsize // whole.itemsize
-    return whole.as_strided((elements,), (1,), 0).view(dtype)
-
-
 def _C():
     from torch_ltc import startup
 
     return startup.start()
-
-
-def not_shared(stock):
-    """Wrap ``torch.UntypedStorage._new_shared``, which gathers a worker's batch."""
-
-    def _new_shared(size, *, device="cpu"):
-        if is_lazy(device):
-            raise RuntimeError(
-                "a worker process cannot hand on lazy tensors: keep the data set on "
-                "the CPU, and move each batch in the main process, batch.to('lazy')"
-            )
-        return stock(size, device=device)
-
-    return _new_shared
-
-
-def place_of_storage(stock):
-    """Wrap ``torch.UntypedStorage.data_ptr``."""
-
-    def data_ptr(self):
-        if self.device.type != "lazy":
-            return stock(self)
-        # No address: those who pass it on fail before they read memory.
-        return self._cdata << _MOST_BITS
-
-    return data_ptr
-
-
-def place_of_tensor(stock):
-    """Wrap ``torch.Tensor.data_ptr``."""
-
-    def data_ptr(self):
-        if self.device.type != "lazy":
-            return stock(self)
-        offset = self.storage_offset() * self.element_size()
-        return self.untyped_storage().data_ptr() + offset if self.numel() else 0
-
-    return data_ptr

@@ -237,7 +237,7 @@ def _load():
         raise ImportError(
             f"its libraries cannot be loaded: {error}; {_REINSTALL}"
         ) from error
-    from torch_ltc import errors, optimizer, patches, undo
+    from torch_ltc import errors, optimizer, patches, processes, undo
 
     folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
     # Old scripts, and PyTorch's own test helpers, do not import it.
@@ -257,6 +257,7 @@ def _load():
     c.set_undo_hook(undo.drop_lost_gradients)
     optimizer.register()
     patches.apply(patches.AT_START)
+    processes.register()
     os.register_at_fork(after_in_child=_after_fork)
     return c
 
@@ -286,8 +287,7 @@ in_bad_fork = False
 
 def _after_fork():
     global in_bad_fork
-    in_bad_fork = True
-    _c.mark_forked()
+    in_bad_fork = _c.mark_forked()
 
 
 def _at_exit():

@@ -80,6 +80,7 @@ public:
            completion->failed()->seen.load(std::memory_order_relaxed);
   }
   bool isConsumed() const override { return consumed; }
+  const void *hostPointer() const override { return memory.hostPointer(); }
 
   const void *const owner; ///< the engine it belongs to
   const std::shared_ptr<Completion> completion;

@@ -105,7 +105,7 @@ void shutdownAtExit() {
 void registerHandlers() {
   static std::once_flag once;
   std::call_once(once, [] {
-    pthread_atfork(nullptr, nullptr, markForked);
+    pthread_atfork(nullptr, nullptr, [] { markForked(); });
     std::atexit(shutdownAtExit);
   });
 }
@@ -198,9 +198,10 @@ void shutdown() {
     all.closed.push_back(std::move(engine));
 }
 
-void markForked() {
+bool markForked() {
   if (opened)
     forked = true;
+  return opened;
 }
 
 } // namespace ltc

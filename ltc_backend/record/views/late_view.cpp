@@ -127,14 +127,17 @@ static bool take(FunctionalTensorWrapper &view, const at::Tensor &base) {
   return true;
 }
 
+const at::Tensor &settledBase(functional::FunctionalStorageImpl &storage) {
+  if (std::atomic_ref(generationOf(storage)).load() > 0)
+    storage.apply_updates();
+  return storage.base();
+}
+
 std::optional<Operand> valueOf(FunctionalTensorWrapper &view) {
   auto storages = lockStorages();
   if (!isNotTaken(view) || view.isBaseTensor())
     return std::nullopt;
-  functional::FunctionalStorageImpl &storage = storageOf(view);
-  if (std::atomic_ref(generationOf(storage)).load() > 0)
-    storage.apply_updates();
-  TensorDataPtr data = tensorData(storage.base());
+  TensorDataPtr data = tensorData(settledBase(storageOf(view)));
   int64_t device = deviceOf(*data);
   PendingList &list = pendingList(device);
   Taking taking{list, device, {}, {}};
@@ -152,11 +155,10 @@ void settle(FunctionalTensorWrapper &wrapper) {
   functional::FunctionalStorageImpl &storage = storageOf(wrapper);
   // Before the value is: who writes to it meanwhile counts afterwards.
   size_t generation = std::atomic_ref(generationOf(storage)).load();
-  if (generation > 0)
-    storage.apply_updates();
+  const at::Tensor &base = settledBase(storage);
   if (wrapper.isBaseTensor())
-    insideOf(wrapper) = storage.base();
-  else if (!take(wrapper, storage.base()))
+    insideOf(wrapper) = base;
+  else if (!take(wrapper, base))
     return wrapper.sync_();
   std::atomic_ref(generationOf(wrapper))
       .store(generation, std::memory_order_release);

@@ -55,6 +55,9 @@ at::functionalization::FunctionalStorageImpl &
 storageOf(const at::Tensor &tensor);
 at::functionalization::FunctionalStorageImpl &
 storageOf(const c10::TensorImpl &wrapper);
+/// Its base, with all writes to the storage. With the lock of lockStorages().
+const at::Tensor &
+settledBase(at::functionalization::FunctionalStorageImpl &storage);
 /// Gives the value inside a functional tensor all writes to its storage, and
 /// takes it if it is a view that has not been taken. Several threads may ask
 /// that of one tensor, as several may read one in eager.

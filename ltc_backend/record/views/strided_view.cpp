@@ -20,14 +20,13 @@
 #include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/views/math_bits.h"
+#include "ltc_backend/record/views/storage_view.h"
 #include "ltc_backend/record/wrapper.h"
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/InferSize.h>
 #include <ATen/TensorUtils.h>
-
-#include <numeric>
 
 namespace ltc::backend {
 using at::Tensor;
@@ -90,49 +89,6 @@ bool changesElements(const Tensor &self) {
   });
 }
 
-/// The elements of `flat`, as many as there are whole ones, taken for a dtype.
-static Tensor takenFor(Tensor flat, at::ScalarType type) {
-  if (flat.scalar_type() == type)
-    return flat;
-  int64_t size = int64_t(flat.itemsize()),
-          wanted = int64_t(c10::elementSize(type));
-  int64_t bytes = flat.numel() * size / wanted * wanted;
-  return flat.slice(0, 0, bytes / size).view(type);
-}
-
-/// All of the storage under a tensor, with the dimensions in memory's order; if
-/// the tensor is of another dtype than the storage, flat and of that.
-static Tensor storageView(const Tensor &self) {
-  settle(self);
-  Tensor base = makeWrapper(storageOf(self).base());
-  base.unsafeGetTensorImpl()->set_storage_keep_dtype(self.storage());
-  bool isOwn = base.scalar_type() == self.scalar_type();
-  if (isRowMajor(base.sizes(), base.strides()))
-    return isOwn ? base : takenFor(base.view(-1), self.scalar_type());
-  if (!base.is_non_overlapping_and_dense())
-    raise({ErrorCode::Unsupported, Stage::Record,
-           "as_strided() of a tensor whose storage has gaps or overlaps",
-           "aten::as_strided", sourceOf(currentSource()),
-           "as_strided() of x.contiguous()"});
-  std::vector<int64_t> order(base.dim());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater(),
-                           [&](int64_t dim) { return base.stride(dim); });
-  base = base.permute(order);
-  return isOwn ? base : takenFor(base.view(-1), self.scalar_type());
-}
-
-std::optional<Tensor> storageValues(const Tensor &self) {
-  if (!isFunctionalLazy(self))
-    return std::nullopt;
-  settle(self);
-  const Tensor &base = storageOf(self).base();
-  if (base.storage_offset() != 0 || !base.is_non_overlapping_and_dense())
-    return std::nullopt;
-  Tensor values = makeWrapper(sameValue(base, layoutOf(base)));
-  return values.as_strided({base.numel()}, {1}, 0);
-}
-
 static size_t storageBytes(const Tensor &self) {
   return storageOf(self).base().nbytes();
 }
@@ -156,7 +112,7 @@ struct AsStridedKernel final : OverStock {
       checkFits(self, arguments[1].toIntVector(), arguments[2].toIntVector(),
                 arguments[3].toInt());
       if (!coversItsStorage(self))
-        arguments[0] = storageView(self);
+        arguments[0] = storageView(self.storage(), self.scalar_type());
       settle(arguments[0].toTensor());
     }
     stock.callBoxed(op, keys, stack);
@@ -233,8 +189,8 @@ static bool ownsStorage(const Tensor &self) {
 /// Makes it show a longer storage from its first element on, flat.
 static void grow(const Tensor &self, int64_t wanted) {
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  Tensor old = storageView(self).reshape(-1);
-  Tensor more = at::zeros({wanted - old.numel()}, self.options());
+  Tensor old = storageView(self.storage(), self.scalar_type()).reshape(-1);
+  Tensor more = at::empty({wanted - old.numel()}, self.options());
   Tensor all = at::cat({old, more}).slice(0, self.storage_offset());
   self.unsafeGetTensorImpl()->shallow_copy_from(all.getIntrusivePtr());
 }
@@ -313,7 +269,8 @@ static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
                                at::IntArrayRef size, at::IntArrayRef stride,
                                std::optional<int64_t> offset) {
   Tensor whole = functional::impl::isFunctionalTensor(self)
-                     ? storageView(self).clone(at::MemoryFormat::Contiguous)
+                     ? storageView(self.storage(), self.scalar_type())
+                           .clone(at::MemoryFormat::Contiguous)
                      : self.clone();
   Tensor result =
       whole.as_strided(self.sizes(), self.strides(), self.storage_offset());

@@ -6,18 +6,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc/types.h"
-
 #include <torch/library.h>
 
-#include <optional>
-
 namespace ltc::backend {
-
-/// All that eager's storage of a lazy tensor holds now, flat, in the dtype it
-/// was made with, as a tensor of its own. None for any other tensor, and where
-/// there are gaps in the storage.
-LTC_API std::optional<at::Tensor> storageValues(const at::Tensor &self);
 
 /// Whether a functional tensor is a view that takes its storage for another
 /// dtype.

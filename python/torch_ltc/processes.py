@@ -7,15 +7,16 @@ memory belongs to its process, so its values are copied: it travels as pickle do
 with its device, whether it requires gradients, and whether it is a parameter. Each
 tensor travels by itself, also where several share a storage.
 
-What cannot be read, in a process that was forked after its parent had opened a
-device, becomes a tensor that says so at its first use. The exception would end the
-process or the thread that waits for the tensor, and its program would hang.
+What cannot be read or made, in a process that was forked after its parent had
+opened a device or since its graph failed, arrives as a tensor that says so at its
+first use. An exception would end the worker or the thread that hands the tensor on,
+and whoever waits for it would wait for ever.
 """
 
 import pickle
-import threading
 
 import torch
+from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import warn_if_has_hooks
 
 from torch_ltc.ordinal import is_lazy
@@ -33,7 +34,7 @@ class Unreadable(torch.Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         """Raise what went wrong."""
-        found = next(a for a in (*args, *(kwargs or {}).values()) if type(a) is cls)
+        found = next(a for a in tree_leaves((args, kwargs)) if type(a) is cls)
         raise RuntimeError(vars(found)["why"])
 
 
@@ -67,18 +68,11 @@ def reducing(stock):
         try:
             values = pickle.dumps(tensor.detach().clone())
         except RuntimeError as error:
-            if not _is_feeder(threading.current_thread()):
-                raise
             return unreadable, (str(error),)
         is_parameter = isinstance(tensor, torch.nn.Parameter)
         return rebuild, (values, is_parameter, tensor.requires_grad)
 
     return reduce_tensor
-
-
-def _is_feeder(thread):
-    """Return whether it is a queue's, which prints an error and loses the tensor."""
-    return thread.name == "QueueFeederThread"
 
 
 def reducing_storages(stock):

@@ -120,6 +120,19 @@ def test_regions_nest_and_end():
     assert (x @ x).dtype == torch.float32
 
 
+def test_an_index_means_nothing_as_in_eager():
+    for device in ("cpu", "lazy"):
+        x = torch.ones(2, 2, device=device)
+        for index in ("", ":0", ":3"):
+            with torch.autocast(device + index, dtype=torch.bfloat16):
+                assert torch.is_autocast_enabled(device)
+                assert torch.is_autocast_enabled(device + ":0")
+                assert (x @ x).dtype == torch.bfloat16
+            assert (x @ x).dtype == torch.float32
+        with pytest.raises(RuntimeError, match="Invalid device string"):
+            torch.autocast(device + ":x")
+
+
 def test_a_shared_parameter_is_cast_once(counts):
     weight = nn.Parameter(torch.ones(4, 4, device="lazy"))
     with torch.autocast("lazy"):

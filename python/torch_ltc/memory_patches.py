@@ -54,6 +54,12 @@ AT_START = (
         "a DataLoader's worker that gathers lazy tensors fails without saying why",
     ),
     Patch(
+        "torch.TypedStorage",
+        "_new_shared",
+        "storages:typed_not_shared",
+        "as UntypedStorage._new_shared, for workers that are spawned",
+    ),
+    Patch(
         "torch.UntypedStorage",
         "share_memory_",
         "storages:not_in_shared_memory",

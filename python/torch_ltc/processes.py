@@ -75,12 +75,20 @@ def reducing(stock):
     return reduce_tensor
 
 
+def rebuild_storage(values, location):
+    """Make the storage that `reducing_storages` took apart."""
+    storage = pickle.loads(values).clone().untyped_storage()  # a mark is left on it
+    setattr(storage, MARK, location)
+    return storage
+
+
 def reducing_storages(stock):
     """Wrap ``torch.multiprocessing.reductions.reduce_storage``."""
 
     def reduce_storage(storage):
         if hasattr(storage, MARK):  # of a tensor that takes itself apart
-            return pickle.loads, (pickle.dumps(storage),)
+            values = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage)
+            return rebuild_storage, (pickle.dumps(values.clone()), vars(storage)[MARK])
         if is_lazy(storage.device):
             raise RuntimeError(
                 "Cannot pickle lazy storage; try pickling a lazy tensor instead"

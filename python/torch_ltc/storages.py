@@ -188,6 +188,17 @@ def not_shared(stock):
     return _new_shared
 
 
+def typed_not_shared(stock):
+    """Wrap ``torch.TypedStorage._new_shared``: writes want the dtype's own."""
+
+    def _new_shared(self, size, *, device=None):
+        if not is_lazy(device) or startup.in_bad_fork:
+            return stock(self, size, device=device)
+        return torch.empty(size, dtype=self.dtype, device=device)._typed_storage()
+
+    return _new_shared
+
+
 def place_of_storage(stock):
     """Wrap ``torch.UntypedStorage.data_ptr``."""
 

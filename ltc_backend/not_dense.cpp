@@ -3,11 +3,13 @@
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+//===----------------------------------------------------------------------===//
+//
 // A library of its own, which `import torch` loads in a third of a millisecond:
 // a program's first tensor on a lazy device may be sparse, nested or quantized,
 // and Python's torch.library does not know the names of these keys. Only ops
-// that make such a tensor of none have a kernel here: a fallback, which is for
-// all ops, takes five milliseconds to register.
+// that make such a tensor of none, or of the CPU's, have a kernel here: a
+// fallback, which is for all ops, takes five milliseconds to register.
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/not_dense.h"
@@ -18,30 +20,34 @@
 #include <atomic>
 
 namespace ltc::backend {
+using c10::OperatorHandle;
 using torch::CppFunction;
+using torch::jit::Stack;
 
-static std::atomic<RefuseNotDense> refusal;
+static std::atomic<CallNotDense> callNow;
 
 template <NotDense What>
-static void refuse(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
-  if (!refusal)
+static void call(const OperatorHandle &op, Stack *stack) {
+  if (!callNow)
     at::empty({0}, c10::kLazy);
-  refusal.load()(What, op, *stack);
+  callNow.load()(What, op, stack);
 }
 
 template <NotDense What>
 static void implement(torch::Library &library, const char *op) {
-  library.impl(op, CppFunction::makeFromBoxedFunction<&refuse<What>>());
+  library.impl(op, CppFunction::makeFromBoxedFunction<&call<What>>());
 }
 
 TORCH_LIBRARY_IMPL(aten, SparseLazy, library) {
   implement<NotDense::Sparse>(library, "empty.memory_format");
   implement<NotDense::Sparse>(library, "_sparse_coo_tensor_with_dims");
+  implement<NotDense::Sparse>(library, "_to_copy");
 }
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrLazy, library) {
   implement<NotDense::Sparse>(library, "empty.memory_format");
-  implement<NotDense::Sparse>(library, "_sparse_compressed_tensor_unsafe");
+  implement<NotDense::Sparse>(library, "_sparse_compressed_tensor_with_dims");
+  implement<NotDense::Sparse>(library, "_to_copy");
 }
 
 TORCH_LIBRARY_IMPL(aten, NestedTensorLazy, library) {
@@ -57,6 +63,6 @@ TORCH_LIBRARY_IMPL(aten, QuantizedLazy, library) {
 
 } // namespace ltc::backend
 
-extern "C" void ltc_set_refusal(ltc::backend::RefuseNotDense refuse) {
-  ltc::backend::refusal = refuse;
+extern "C" void ltc_set_not_dense(ltc::backend::CallNotDense call) {
+  ltc::backend::callNow = call;
 }

@@ -18,13 +18,12 @@ namespace ltc::backend {
 
 enum class NotDense { Sparse, Nested, Quantized };
 
-/// Raises for a call of an op with such tensors on a lazy device, or beside
-/// one.
-using RefuseNotDense = void (*)(NotDense, const c10::OperatorHandle &,
-                                const torch::jit::Stack &);
+/// A boxed kernel for calls of an op that makes such a tensor on a lazy device.
+using CallNotDense = void (*)(NotDense, const c10::OperatorHandle &,
+                              torch::jit::Stack *);
 
 } // namespace ltc::backend
 
 /// Sets what becomes of such calls, once and from any thread. Until then each
 /// makes a lazy tensor first, which loads the backend, and so comes here.
-extern "C" LTC_API void ltc_set_refusal(ltc::backend::RefuseNotDense refuse);
+extern "C" LTC_API void ltc_set_not_dense(ltc::backend::CallNotDense call);

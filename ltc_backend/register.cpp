@@ -11,10 +11,10 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/checks/checked_value.h"
 #include "ltc_backend/record/checks/linalg_check.h"
-#include "ltc_backend/record/checks/only_dense.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/direct_transfer.h"
 #include "ltc_backend/record/dispatch_mode.h"
+#include "ltc_backend/record/host/not_dense_kernels.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/ops/attention.h"
@@ -176,7 +176,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
              CppFunction::makeFromBoxedFunction<&batchNorm>());
   registerWrappers(*functionalize);
   registerDirectBatchNorm(*functionalize);
-  registerRefusals();
+  registerNotDense();
   registerRecorder(*aten, *functionalize);
   registerOptimizerState(*functionalize);
   // A key has one fallback at a time. By now, no op that can be the first on

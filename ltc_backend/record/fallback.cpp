@@ -5,17 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ltc/settings.h"
-#include "ltc_backend/backend.h"
-#include "ltc_backend/graph/host_read.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/lazy_tensor.h"
-#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/call_reader.h"
+#include "ltc_backend/record/host/host_call.h"
 #include "ltc_backend/record/recorder.h"
-
-#include <ATen/native/CPUFallback.h>
 
 namespace ltc::backend {
 using c10::IValue;
+
+/// Between devices.
+static bool isCopy(const OpInfo &info) {
+  return info.name == "aten::copy_" ||
+         info.name == "aten::copy_sparse_to_sparse_";
+}
 
 static std::string describe(const OpInfo &info,
                             c10::ArrayRef<IValue> arguments) {
@@ -26,6 +28,10 @@ static std::string describe(const OpInfo &info,
       continue;
     const at::Tensor &tensor = value.toTensor();
     text += first ? "" : ", ";
+    if (tensor.is_quantized())
+      text += c10::str(tensor.scalar_type(), " ");
+    else if (tensor.layout() != at::kStrided)
+      text += c10::str(tensor.layout(), " ");
     text += TensorType{toDType(tensor.scalar_type()).value_or(DType::U8),
                        tensor.sizes().vec()}
                 .str();
@@ -42,20 +48,26 @@ static std::string describe(const OpInfo &info,
          sourceOf(currentSource()), std::move(hint)});
 }
 
-/// At most one graph for all operands, rather than one sync each.
-static void syncOperands(c10::ArrayRef<IValue> arguments) {
-  std::vector<TensorDataPtr> pending;
-  auto visit = [&](const at::Tensor &tensor) {
-    if (!tensor.defined() || !isLazy(tensor))
-      return;
-    TensorDataPtr data = tensorData(tensor);
-    if (!deviceData(*data))
-      pending.push_back(std::move(data));
-  };
-  for (const IValue &value : arguments)
-    forEachTensor(value, visit);
-  if (!pending.empty() && !settleOnHost(pending))
-    markStep(deviceOf(*pending[0]), /*wait=*/false);
+/// Their schemas do not say that they write.
+static void refuseCollective(const OpInfo &info,
+                             c10::ArrayRef<IValue> arguments) {
+  if (info.name.starts_with("c10d::"))
+    refuse(info, arguments,
+           "is a collective, and there are none of lazy tensors.",
+           "call it on a CPU copy: x.cpu()");
+}
+
+/// Ends the graph for a call on the host, if that may be.
+static void split(const OpInfo &info, torch::jit::Stack &stack,
+                  const std::string &reason, std::string hint) {
+  auto arguments = torch::jit::last(stack, info.arguments.size());
+  if (settings().fallback == "error")
+    refuse(info, arguments,
+           reason + ", and LTC_FALLBACK=error forbids splitting the graph "
+                    "for it.",
+           "LTC_FALLBACK=cpu, or " + hint);
+  info.countFallback();
+  callOnHost(info.handle, stack);
 }
 
 void runFallback(const OpInfo &info, torch::jit::Stack &stack,
@@ -66,15 +78,64 @@ void runFallback(const OpInfo &info, torch::jit::Stack &stack,
            "writes to its arguments, and PyTorch has no functional form of it "
            "that could be recorded.",
            "call it on a CPU copy: x.cpu()");
-  if (settings().fallback == "error")
-    refuse(info, arguments,
-           reason + ", and LTC_FALLBACK=error forbids splitting the graph "
-                    "for it.",
-           "LTC_FALLBACK=cpu, or an op whose result shape does not depend on "
-           "values");
-  info.countFallback();
-  syncOperands(arguments);
-  at::native::cpu_fallback(info.handle, &stack, /*error_on_views=*/false);
+  refuseCollective(info, arguments);
+  split(info, stack, reason,
+        "an op whose result shape does not depend on "
+        "values");
+}
+
+/// A tensor of the CPU among the arguments that is not dense, and beside which
+/// a lazy one stands.
+static void refuseBeside(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  at::Tensor notDense, lazy;
+  for (const IValue &value : arguments)
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      if (!tensor.defined())
+        return;
+      if (tensor.device().is_lazy())
+        lazy = tensor;
+      else if (tensor.layout() != at::kStrided || tensor.is_quantized())
+        notDense = tensor;
+    });
+  if (notDense.defined() && lazy.defined() && !isCopy(info))
+    raiseTwoDevices(info.name, lazy.device().index(), notDense);
+}
+
+static bool isOfTensors(const c10::Type &type) {
+  return type.isSubtypeOf(*c10::TensorType::get()) ||
+         type.isSubtypeOf(*c10::ListType::ofTensors());
+}
+
+/// Whether it is a call for the host to make: not one without lazy tensors, nor
+/// one that only looks at them, shows what one holds in another way, makes an
+/// empty one, or moves.
+static bool computes(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
+  bool anyLazy = false;
+  for (const IValue &value : arguments)
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      anyLazy |= tensor.defined() && tensor.device().is_lazy();
+    });
+  if (!anyLazy)
+    return false;
+  if (isCopy(info) || info.name.starts_with("aten::empty") ||
+      info.name.starts_with("aten::_empty") || info.name == "aten::_to_copy")
+    return false;
+  const auto &schema = info.handle.schema();
+  return schema.is_mutable() ||
+         std::ranges::any_of(schema.returns(), [](const c10::Argument &result) {
+           return !result.alias_info() && isOfTensors(*result.type());
+         });
+}
+
+void callNotDense(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  const OpInfo &info = opInfo(op);
+  auto arguments = torch::jit::last(*stack, info.arguments.size());
+  refuseBeside(info, arguments);
+  refuseCollective(info, arguments);
+  if (!computes(info, arguments))
+    return callOnHost(op, *stack);
+  split(info, *stack, "takes or gives a tensor that is not dense",
+        "dense tensors: x.to_dense(), x.dequantize()");
 }
 
 } // namespace ltc::backend

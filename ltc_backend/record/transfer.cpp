@@ -119,8 +119,7 @@ static Tensor castLazy(const Tensor &self, at::ScalarType dtype) {
       toCopy, {self, dtype, IValue(), IValue(), IValue(), false, IValue()});
 }
 
-/// The CPU tensor with these strides in memory.
-static Tensor lay(const Tensor &rowMajor, const Layout &layout) {
+Tensor lay(const Tensor &rowMajor, const Layout &layout) {
   if (layout.strides.empty())
     return rowMajor;
   return at::empty_strided(rowMajor.sizes(), layout.strides, rowMajor.options())

@@ -7,6 +7,7 @@
 #include "ltc_backend/record/wrapper.h"
 
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/host/host_call.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recycled.h"
@@ -237,11 +238,12 @@ at::Tensor shareStorage(const at::Tensor &self) {
 }
 
 static at::Tensor adopt(const at::Tensor &tensor) {
-  if (!tensor.defined() || !functional::impl::isFunctionalTensor(tensor) ||
-      !isLazy(tensor))
+  if (!tensor.defined() || !functional::impl::isFunctionalTensor(tensor))
     return tensor;
   auto *stock = functional::impl::unsafeGetFunctionalWrapper(tensor);
-  if (dynamic_cast<Wrapper *>(stock))
+  if (isNotDense(stock->value()))
+    return stock->value(); // of which those inside are wrapped
+  if (!isLazy(tensor) || dynamic_cast<Wrapper *>(stock))
     return tensor;
   return shareStorage(tensor);
 }
@@ -260,6 +262,8 @@ at::Tensor settled(const at::Tensor &tensor) {
 
 void callStock(const c10::KernelFunction &stock, const c10::OperatorHandle &op,
                c10::DispatchKeySet keys, torch::jit::Stack &stack) {
+  if (wasNotDense(op, stack)) [[unlikely]]
+    return;
   const auto &arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!arguments[i].alias_info()) {

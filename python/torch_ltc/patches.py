@@ -152,6 +152,15 @@ AT_START = (
     ),
 )
 
+AT_START += (
+    Patch(
+        "torch.Tensor",
+        "new",
+        "sparse:making",
+        "SparseAdam calls it; it has no name for sparse tensors of a lazy device",
+    ),
+)
+
 _JAGGED = "eager CPU's kernel makes strided nested tensors, which lazy has none of"
 
 AT_START += (

@@ -131,7 +131,8 @@ def reducing(stock):
     """Wrap ``torch.Tensor._reduce_ex_internal``."""
 
     def reduce(self, proto):
-        if self.device.type != "lazy":
+        # Of a sparse one, PyTorch writes the indices and values.
+        if self.device.type != "lazy" or self.layout != torch.strided:
             return stock(self, proto)
         return copies.alias(self) if copies.is_shallow() else _reduce(self)
 
@@ -171,9 +172,11 @@ def _reduce(tensor):
     func, args = _on_cpu(tensor.detach())._reduce_ex_internal(2)
     untyped = getattr(args[0], "_untyped_storage", args[0])
     setattr(untyped, MARK, f"lazy:{tensor.device.index or 0}")
-    # As PyTorch's rebuild functions take them: storage, offset, size, stride,
-    # requires_grad, hooks.
-    return func, (*args[:4], tensor.requires_grad, OrderedDict(), *args[6:])
+    # As PyTorch's rebuild functions take them: storage, offset, size, stride, how it
+    # is quantized if it is, requires_grad, hooks.
+    shown = 5 if tensor.is_quantized else 4
+    rest = args[shown + 2 :]
+    return func, (*args[:shown], tensor.requires_grad, OrderedDict(), *rest)
 
 
 @torch.no_grad()

@@ -68,8 +68,6 @@ def _copy(tree, device):
     def one(value):
         if _is_tensor(value):
             if id(value) not in copies:
-                if value.layout != torch.strided or value.is_quantized:
-                    raise Skipped("a layout that is not strided")
                 fresh = value.detach()
                 fresh = fresh.clone() if device == "cpu" else fresh.to(device)
                 copies[id(value)] = fresh.requires_grad_(value.requires_grad)

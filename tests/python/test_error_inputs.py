@@ -13,8 +13,6 @@ from torch.utils import _pytree as pytree
 # in other words: op -> why.
 OTHER_DTYPES = {
     "histc": "integers are counted, as on GPUs: mixture models ask for it there",
-    "sparse.mm.reduce": "sparse tensors stay on the CPU",
-    "sparse.sampled_addmm": "as above",
     "stft": "the message shows the tensor's type",
 }
 # Ops that refuse values, such as an index, or look at them before they refuse anything
@@ -36,8 +34,10 @@ def to_lazy(tree):
     bases = {}
 
     def move(tensor):
-        if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        if tensor.device.type != "cpu":
             return tensor
+        if tensor.layout != torch.strided:
+            return tensor.detach().to("lazy")
         tensor = tensor.detach()
         storage = tensor.untyped_storage()
         key = (storage._cdata, tensor.dtype)

@@ -28,7 +28,6 @@ becomes one too for an element type that it does not compute in, such as a compl
 - *fallback*: splits the graph, runs on the CPU and is counted as \
 `record.fallback.<op>`; `LTC_FALLBACK=error` refuses it.
 - *own kernel*: answers from metadata, moves data, or is made of other ops.
-- *refused*: raises `UnsupportedOpError` with the op's name.
 
 Not listed: {composed} that PyTorch itself composes of others, {writing} that write \
 to their arguments or return views of them, which functionalisation turns into ones \
@@ -70,9 +69,14 @@ OWN = {
     "aten::is_same_size",
     "aten::is_set_to",
 }
-REFUSED = {
-    "aten::_to_sparse": "there are no sparse tensors on a lazy device",
-    "aten::quantize_per_": "there are no quantized tensors on a lazy device",
+_SPARSE, _QUANTIZED = "its result is sparse", "its result is quantized"
+# By the beginnings of their names.
+NOT_DENSE = {
+    "aten::_to_sparse": _SPARSE,
+    "aten::_spdiags": _SPARSE,
+    "aten::quantize_per_": _QUANTIZED,
+    "aten::_make_per_": _QUANTIZED,
+    "aten::_empty_per_channel_affine_quantized": _QUANTIZED,
 }
 
 
@@ -115,9 +119,9 @@ def fate(schema, rows):
         return "", "elsewhere"
     if name in OWN:
         return "own kernel", ""
-    for prefix, why in REFUSED.items():
+    for prefix, why in NOT_DENSE.items():
         if name.startswith(prefix):
-            return "refused", why
+            return "fallback", why
     reason = torch_ltc._C.fallback_reason(name, overload)
     return ("fallback", reason) if reason else ("library call", "")
 
@@ -151,7 +155,7 @@ def test_the_page_is_what_the_dispatcher_says():
     if not rows:
         pytest.skip("ltc-opt is not beside the libraries")
     made, counts = lines(rows)
-    kinds = ("row", "library call", "fallback", "own kernel", "refused")
+    kinds = ("row", "library call", "fallback", "own kernel")
     page = PAGE.format(
         version=".".join(torch.__version__.split(".")[:2]),
         composed=counts["composed"],
@@ -171,4 +175,4 @@ def test_the_page_agrees_with_the_ops_that_split():
     for op in SHAPED_BY_VALUES:
         name = op.removeprefix("aten::")
         line = lines.get(name) or lines[name.split(".")[0]]
-        assert re.search(r"\| (fallback|refused) \||splits? the graph", line), line
+        assert re.search(r"\| fallback \||splits? the graph", line), line

@@ -26,7 +26,7 @@ OPTIONS = {
     "Rprop": [{"lr": 0.01}],
     "SGD": [{"lr": 0.05}, {"lr": 0.05, "momentum": 0.9, "nesterov": True}],
 }
-# Wants sparse gradients, which a lazy device does not have.
+# Wants sparse gradients, of which test_sparse.py has some.
 WITHOUT = {"Optimizer", "SparseAdam"}
 STEPS = 8
 
@@ -211,12 +211,6 @@ def test_fused_op_with_an_empty_list():
 
     for lazy, eager in zip(run("lazy"), run("cpu"), strict=True):
         torch.testing.assert_close(lazy, eager)
-
-
-def test_sparse_gradients_are_refused_by_name():
-    embedding = nn.Embedding(5, 3, sparse=True, device="lazy")
-    with pytest.raises(RuntimeError, match="sparse"):
-        embedding(torch.tensor([1, 2], device="lazy")).sum().backward()
 
 
 SCHEDULES = {

@@ -7,6 +7,7 @@
 #include "ltc_backend/record/writes/in_place.h"
 
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/host/host_call.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/over_stock.h"
@@ -106,6 +107,8 @@ private:
 
   /// As functionalisation does it, but for where the new value goes.
   void replace(c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+    if (wasNotDense(handle, *stack)) [[unlikely]]
+      return;
     at::Tensor self = torch::jit::peek(*stack, 0, arguments).toTensor();
     if (self.device().type() != at::kLazy ||
         !functional::isFunctionalTensor(self))

@@ -10,6 +10,7 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/host/host_call.h"
 #include "ltc_backend/record/map_tensors.h"
 #include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/over_stock.h"
@@ -145,6 +146,8 @@ struct WriteKernel final : OverStock {
         isCopy(op.schema().name() == "aten::copy_"), dtype(op) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    if (wasNotDense(op, *stack)) [[unlikely]]
+      return;
     NoAutocast noAutocast;
     const auto &schema = op.schema().arguments();
     if (resolvedMathBits(op, keys, *stack)) [[unlikely]]

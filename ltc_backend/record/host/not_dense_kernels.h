@@ -1,4 +1,4 @@
-//===- checks/only_dense.h - Tensors that a device has none of --*- C++ -*-===//
+//===- host/not_dense_kernels.h - Kernels of tensors not dense --*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,8 +8,8 @@
 
 namespace ltc::backend {
 
-/// Lazy tensors are dense: lets every op that would make or take a sparse,
-/// nested or quantized one say so, by its name and the user's line.
-void registerRefusals();
+/// Lets every op that takes or makes a sparse or quantized tensor run on the
+/// host, and refuses nested ones, by the op's name and the user's line.
+void registerNotDense();
 
 } // namespace ltc::backend

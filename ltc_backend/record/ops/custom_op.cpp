@@ -10,6 +10,7 @@
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/schema.h"
 #include "ltc_backend/record/stand_in.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/custom_write.h"
@@ -23,6 +24,10 @@ std::atomic<bool> customOpsWait{false};
 
 using c10::DispatchKey;
 
+static bool isPrim(const c10::OperatorName &name) {
+  return name.getNamespace() == "prims";
+}
+
 bool hasFunctionalLazy(c10::ArrayRef<c10::IValue> arguments) {
   auto isOne = [](const at::Tensor &tensor) {
     return tensor.defined() && isFunctionalLazy(tensor);
@@ -35,9 +40,19 @@ bool hasFunctionalLazy(c10::ArrayRef<c10::IValue> arguments) {
   });
 }
 
+/// Whether the op is made of others, not recorded: it may return a view, is one
+/// of prims, whose kernels are a few calls of ATen each, or has a kernel for
+/// shapes that names other dtypes.
+static bool isMadeOfParts(const c10::OperatorHandle &op) {
+  return isPrim(op.operator_name()) || hasAliases(op.schema()) ||
+         op.schema().name() == "quantized_decomposed::choose_qparams_per_token";
+}
+
 namespace {
 struct CustomOpKernel final : OverStock {
-  using OverStock::OverStock;
+  explicit CustomOpKernel(const c10::OperatorHandle &op)
+      : OverStock(op),
+        shapes(isMadeOfParts(op) ? Shapes::Unsaid : Shapes::Unknown) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -51,7 +66,12 @@ struct CustomOpKernel final : OverStock {
       shapes = hasFake(op, arguments) ? Shapes::Said : Shapes::Unsaid;
     if (shapes == Shapes::Said)
       return record(opInfo(op), *stack);
-    op.callBoxedForDispatchKey(composite, *stack);
+    // One that is told a device is answered there.
+    bool selects = op.hasKernelForDispatchKey(DispatchKey::BackendSelect);
+    op.callBoxedForDispatchKey(selects && isPrim(op.operator_name())
+                                   ? DispatchKey::BackendSelect
+                                   : composite,
+                               *stack);
   }
 
 private:
@@ -74,7 +94,7 @@ private:
   /// Whether the op has a kernel for shapes; each thread finds the same.
   enum class Shapes : uint8_t { Unknown, Unsaid, Said };
 
-  std::atomic<Shapes> shapes{Shapes::Unknown};
+  std::atomic<Shapes> shapes;
 };
 
 /// Called with the dispatcher's lock held, so it can only take a note.
@@ -82,8 +102,7 @@ class Watcher final : public c10::OpRegistrationListener {
 public:
   void onOperatorRegistered(const c10::OperatorHandle &op) override {
     auto space = op.operator_name().getNamespace();
-    if (!space || *space == "aten" || *space == "prim" || *space == "prims" ||
-        *space == "torch_ltc")
+    if (!space || *space == "aten" || *space == "prim" || *space == "torch_ltc")
       return;
     std::lock_guard lock(mutex);
     waiting.insert(op.operator_name());
@@ -124,7 +143,9 @@ private:
     if (op->hasKernelForDispatchKey(DispatchKey::Functionalize) ||
         op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
       return;
-    std::optional<c10::KernelFunction> kernel = writingKernel(*op);
+    std::optional<c10::KernelFunction> kernel;
+    if (!isPrim(name))
+      kernel = writingKernel(*op);
     if (!kernel)
       kernel = c10::KernelFunction::makeFromBoxedFunctor(
           std::make_unique<CustomOpKernel>(*op));

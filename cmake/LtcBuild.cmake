@@ -1,13 +1,13 @@
 # How every target of the project is compiled, linked and laid out.
 #
 #   ltc_add_library(name SOURCES ... [PUBLIC_LINK ...] [PRIVATE_LINK ...]
-#                   [STATIC] [EXPORTS symbol ...])
+#                   [STATIC] [EXPORTS symbol ...] [FOLDER folder] [OUTPUT_NAME file])
 #   ltc_add_tool(name SOURCES ... [LINK ...])
 #   ltc_precompile(target header ...)
 #   ltc_inline_across_files(target)
 #
-# Shared libraries land in <build>/lib, where they find each other by $ORIGIN,
-# and in torch_ltc/lib of the wheel.
+# Shared libraries land in <build>/lib, and in torch_ltc/lib of the wheel; those
+# of one PyTorch in a FOLDER there, torch2.13. They find each other by $ORIGIN.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -70,10 +70,20 @@ endif()
 # Everything that the wheel holds.
 add_custom_target(python_package)
 
+# In the build, in the wheel, and as part of it.
+function(ltc_place_library name folder output_name)
+  set_target_properties(${name} PROPERTIES
+    OUTPUT_NAME "${output_name}"
+    LIBRARY_OUTPUT_DIRECTORY "${LTC_LIB_DIR}/${folder}"
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/..;$ORIGIN/../../../torch/lib")
+  add_dependencies(python_package ${name})
+  install(TARGETS ${name} LIBRARY DESTINATION "torch_ltc/lib/${folder}" COMPONENT python)
+endfunction()
+
 # Symbols of static archives (LLVM, MLIR, GoogleTest) never leave a library;
 # without EXPORTS a library shows what its headers mark LTC_API.
 function(ltc_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "" "SOURCES;PUBLIC_LINK;PRIVATE_LINK;EXPORTS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "FOLDER;OUTPUT_NAME" "SOURCES;PUBLIC_LINK;PRIVATE_LINK;EXPORTS")
   if(arg_STATIC)
     add_library(${name} STATIC ${arg_SOURCES})
   else()
@@ -82,9 +92,10 @@ function(ltc_add_library name)
     if(NOT LTC_SANITIZE)
       target_link_options(${name} PRIVATE -Wl,-z,defs)
     endif()
-    set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../../torch/lib")
-    add_dependencies(python_package ${name})
-    install(TARGETS ${name} LIBRARY DESTINATION torch_ltc/lib COMPONENT python)
+    if(NOT arg_OUTPUT_NAME)
+      set(arg_OUTPUT_NAME ${name})
+    endif()
+    ltc_place_library(${name} "${arg_FOLDER}" ${arg_OUTPUT_NAME})
   endif()
   target_link_libraries(${name} PUBLIC ${arg_PUBLIC_LINK} PRIVATE ltc_options ${arg_PRIVATE_LINK})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/include")

@@ -1,8 +1,12 @@
-# PyTorch, through the Python interpreter that will import it. Defines
+# The PyTorches to build for, and the Python interpreter that imports the result.
+# Defines
 #
-#   ltc::torch         torch_cpu and c10 with the headers of both
-#   ltc::torch_python  the same, torch_python, pybind11 and Python.h
-#   ltc_add_python_module(name SOURCES ... [LINK ...])
+#   LTC_TORCH_DIRS   folders named torch, as wheels hold them, each of another
+#                    minor version; by default the interpreter's own
+#   LTC_TORCHES      their versions, e.g. 2.13;2.14: in each of
+#     ltc::torch-2.13         torch_cpu and c10 with the headers of both
+#     ltc::torch_python-2.13  the same, torch_python, pybind11 and Python.h
+#   ltc_add_python_module(name VERSION version OUTPUT_NAME module SOURCES ... [LINK ...])
 #
 # No find_package(Torch): it drags in Caffe2's options and is slow.
 
@@ -11,48 +15,73 @@ if(NOT Python_Development.Module_FOUND)
   message(FATAL_ERROR "Python 3.10 or later with its C headers was not found (interpreter: "
           "${Python_EXECUTABLE}). On Debian or Ubuntu: apt-get install python3-dev.")
 endif()
-execute_process(
-  COMMAND "${Python_EXECUTABLE}" -c
-          "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"
-  OUTPUT_VARIABLE torch_dir OUTPUT_STRIP_TRAILING_WHITESPACE)
-if(NOT EXISTS "${torch_dir}/version.py")
-  message(FATAL_ERROR "${Python_EXECUTABLE} has no PyTorch. Run: ${Python_EXECUTABLE} -m pip install torch==2.13.0")
-endif()
-file(STRINGS "${torch_dir}/version.py" torch_version REGEX "^__version__")
-if(NOT torch_version MATCHES "'(2\\.13\\.[^']*)'")
-  message(FATAL_ERROR "PyTorch 2.13 is needed, ${torch_dir} has ${torch_version}.")
-endif()
-set(LTC_TORCH_VERSION "${CMAKE_MATCH_1}")
-message(STATUS "PyTorch ${LTC_TORCH_VERSION} in ${torch_dir}")
 
-add_library(ltc_torch INTERFACE)
-add_library(ltc::torch ALIAS ltc_torch)
-target_include_directories(ltc_torch SYSTEM INTERFACE
-  "${torch_dir}/include" "${torch_dir}/include/torch/csrc/api/include")
-target_compile_definitions(ltc_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
-add_library(ltc_torch_python INTERFACE)
-add_library(ltc::torch_python ALIAS ltc_torch_python)
-target_link_libraries(ltc_torch_python INTERFACE ltc_torch Python::Module)
+set(LTC_TORCH_DIRS "" CACHE STRING "PyTorches to build for: folders named torch, of wheels (default: the interpreter's)")
+set(torch_dirs ${LTC_TORCH_DIRS})
+if(NOT torch_dirs)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -c
+            "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"
+    OUTPUT_VARIABLE torch_dirs OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT torch_dirs)
+    message(FATAL_ERROR "${Python_EXECUTABLE} has no PyTorch. Run: ${Python_EXECUTABLE} -m pip install torch")
+  endif()
+endif()
 
-foreach(library torch_cpu c10 torch_python)
-  add_library(ltc_imported_${library} SHARED IMPORTED)
-  set_target_properties(ltc_imported_${library} PROPERTIES
-    IMPORTED_LOCATION "${torch_dir}/lib/lib${library}.so")
+function(ltc_add_torch dir)
+  if(NOT EXISTS "${dir}/version.py")
+    message(FATAL_ERROR "${dir} is no PyTorch: it has no version.py.")
+  endif()
+  file(STRINGS "${dir}/version.py" line REGEX "^__version__")
+  if(NOT line MATCHES "'(([0-9]+\\.[0-9]+)[^']*)'")
+    message(FATAL_ERROR "${dir}/version.py names no version: ${line}")
+  endif()
+  set(version ${CMAKE_MATCH_2})
+  message(STATUS "PyTorch ${CMAKE_MATCH_1} in ${dir}")
+  if(version VERSION_LESS 2.11)
+    message(FATAL_ERROR "PyTorch 2.11 or later is needed.")
+  elseif(TARGET ltc_torch-${version})
+    message(FATAL_ERROR "LTC_TORCH_DIRS names two PyTorches ${version}.")
+  endif()
+
+  add_library(ltc_torch-${version} INTERFACE)
+  add_library(ltc::torch-${version} ALIAS ltc_torch-${version})
+  target_include_directories(ltc_torch-${version} SYSTEM INTERFACE
+    "${dir}/include" "${dir}/include/torch/csrc/api/include")
+  target_compile_definitions(ltc_torch-${version} INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
+  # GCC built it. Since 18 Clang names the functions of an enable_if that these
+  # headers have otherwise, unless it is told not to.
+  if(version VERSION_LESS 2.12 AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    target_compile_options(ltc_torch-${version} INTERFACE
+      "$<$<COMPILE_LANGUAGE:CXX>:-fclang-abi-compat=17>")
+  endif()
+  add_library(ltc_torch_python-${version} INTERFACE)
+  add_library(ltc::torch_python-${version} ALIAS ltc_torch_python-${version})
+  target_link_libraries(ltc_torch_python-${version} INTERFACE ltc_torch-${version} Python::Module)
+
+  foreach(library torch_cpu c10 torch_python)
+    add_library(ltc_imported_${library}-${version} SHARED IMPORTED GLOBAL)
+    set_target_properties(ltc_imported_${library}-${version} PROPERTIES
+      IMPORTED_LOCATION "${dir}/lib/lib${library}.so")
+  endforeach()
+  target_link_libraries(ltc_torch-${version} INTERFACE
+    ltc_imported_torch_cpu-${version} ltc_imported_c10-${version})
+  target_link_libraries(ltc_torch_python-${version} INTERFACE ltc_imported_torch_python-${version})
+  set(LTC_TORCHES ${LTC_TORCHES} ${version} PARENT_SCOPE)
+endfunction()
+
+set(LTC_TORCHES)
+foreach(dir IN LISTS torch_dirs)
+  ltc_add_torch("${dir}")
 endforeach()
-target_link_libraries(ltc_torch INTERFACE ltc_imported_torch_cpu ltc_imported_c10)
-target_link_libraries(ltc_torch_python INTERFACE ltc_imported_torch_python)
 
-# torch_ltc.<name>, beside the Python files of the package. Python's own
+# torch_ltc.<module>, beside the libraries for the same PyTorch. Python's own
 # symbols stay undefined: the interpreter has them.
 function(ltc_add_python_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "VERSION;OUTPUT_NAME" "SOURCES;LINK")
   add_library(${name} MODULE ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ltc_options ltc::torch_python ${arg_LINK})
+  target_link_libraries(${name} PRIVATE ltc_options ltc::torch_python-${arg_VERSION} ${arg_LINK})
   target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL)
-  set_target_properties(${name} PROPERTIES
-    PREFIX "" OUTPUT_NAME "${name}" SUFFIX ".${Python_SOABI}.so"
-    LIBRARY_OUTPUT_DIRECTORY "${LTC_PYTHON_DIR}/torch_ltc"
-    INSTALL_RPATH "$ORIGIN/lib;$ORIGIN/../torch/lib")
-  add_dependencies(python_package ${name})
-  install(TARGETS ${name} LIBRARY DESTINATION torch_ltc COMPONENT python)
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".${Python_SOABI}.so")
+  ltc_place_library(${name} torch${arg_VERSION} ${arg_OUTPUT_NAME})
 endfunction()

@@ -4,7 +4,7 @@
 
 set(package "${PROJECT_SOURCE_DIR}/python/torch_ltc")
 set(staged "${LTC_PYTHON_DIR}/torch_ltc")
-file(GLOB_RECURSE stale "${staged}/*.py")
+file(GLOB_RECURSE stale "${staged}/*.py" "${staged}/_C.*.so")
 file(REMOVE ${stale})
 file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${package}" "${package}/*")
 list(FILTER files EXCLUDE REGEX "__pycache__|\\.pyc$")

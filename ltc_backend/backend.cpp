@@ -17,6 +17,7 @@
 #include "ltc_backend/kernels.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/torch_layout.h"
 #include "ltc_backend/record/transfer.h"
 #include "ltc_backend/register.h"
 
@@ -198,6 +199,8 @@ const lazy::BackendDevice &backendDevice(int64_t ordinal) {
 }
 
 void initialize(const std::function<void()> &dropFallback) {
+  static const auto *layouts = new Status(judgeLayouts(readLayouts()));
+  raiseIfFailed(*layouts);
   static std::once_flag once;
   std::call_once(once, [&] {
     if (lazy::hasBackend())

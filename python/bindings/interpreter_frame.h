@@ -7,24 +7,31 @@
 //
 // CPython 3.11 and later run without PyFrameObjects; making one costs about
 // 0.1 us a frame. This is the only file that knows the interpreter's own
-// frames. A version that is not listed here goes through the public API.
+// frames, 3.10 to 3.13. A version that is not listed here goes through the
+// public API, whose frames may not be looked at without the GIL.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include <patchlevel.h> // of Python: its version, before its other headers
 #include <pyconfig.h>
-#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 &&             \
-    !defined(Py_GIL_DISABLED)
+#if PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
 #define LTC_INTERPRETER_FRAMES 1
+#if PY_VERSION_HEX >= 0x030B0000
 #define Py_BUILD_CORE 1 // what the internal headers ask for
 #endif
+#endif
 #include <Python.h>
-#ifdef LTC_INTERPRETER_FRAMES
+#if defined(Py_BUILD_CORE)
 #include <internal/pycore_frame.h>
 #else
 #include <frameobject.h>
 #include <utility>
+#endif
+#if PY_VERSION_HEX < 0x030C0000 // their names before they were documented
+#define PyUnstable_Code_GetExtra _PyCode_GetExtra
+#define PyUnstable_Code_SetExtra _PyCode_SetExtra
+#define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
 #endif
 
 namespace ltc::python {
@@ -33,16 +40,30 @@ namespace ltc::python {
 
 /// A borrowed frame of this thread; valid until the thread runs Python again.
 class Frame {
+#if PY_VERSION_HEX >= 0x030B0000
+  using Struct = _PyInterpreterFrame;
+#else
+  using Struct = PyFrameObject;
+#endif
+
 public:
   static Frame top(PyThreadState *thread) {
 #if PY_VERSION_HEX >= 0x030D0000
     return Frame(thread->current_frame);
-#else
+#elif PY_VERSION_HEX >= 0x030B0000
     return Frame(thread->cframe ? thread->cframe->current_frame : nullptr);
+#else
+    return Frame(thread->frame);
 #endif
   }
   explicit operator bool() const { return frame; }
-  Frame back() const { return Frame(frame->previous); }
+  Frame back() const {
+#if PY_VERSION_HEX >= 0x030B0000
+    return Frame(frame->previous);
+#else
+    return Frame(frame->f_back);
+#endif
+  }
 
   /// Borrowed; null for a frame that only marks an entry from C.
   PyCodeObject *code() const {
@@ -60,16 +81,25 @@ public:
   const void *place() const {
 #if PY_VERSION_HEX >= 0x030D0000
     return frame->instr_ptr;
-#else
+#elif PY_VERSION_HEX >= 0x030B0000
     return frame->prev_instr;
+#else
+    return PyBytes_AS_STRING(frame->f_code->co_code) +
+           frame->f_lasti * int(sizeof(_Py_CODEUNIT));
 #endif
   }
   /// Number of the current code unit; negative in a frame not yet begun.
-  int unit() const { return int(_PyInterpreterFrame_LASTI(frame)); }
+  int unit() const {
+#if PY_VERSION_HEX >= 0x030B0000
+    return int(_PyInterpreterFrame_LASTI(frame));
+#else
+    return frame->f_lasti;
+#endif
+  }
 
 private:
-  explicit Frame(_PyInterpreterFrame *frame) : frame(frame) {}
-  _PyInterpreterFrame *frame;
+  explicit Frame(Struct *frame) : frame(frame) {}
+  Struct *frame;
 };
 
 #else

@@ -55,11 +55,11 @@ bool isUsers(const std::string &file) {
 CodeFacts *factsOf(PyCodeObject *code) {
   void *extra = nullptr;
   auto *object = reinterpret_cast<PyObject *>(code);
-  if (_PyCode_GetExtra(object, extraSlot, &extra) == 0 && extra)
+  if (PyUnstable_Code_GetExtra(object, extraSlot, &extra) == 0 && extra)
     return static_cast<CodeFacts *>(extra);
   auto facts = std::make_unique<CodeFacts>();
   facts->users = isUsers(utf8(code->co_filename));
-  if (_PyCode_SetExtra(object, extraSlot, facts.get()) != 0) {
+  if (PyUnstable_Code_SetExtra(object, extraSlot, facts.get()) != 0) {
     PyErr_Clear();
     return nullptr;
   }
@@ -185,7 +185,15 @@ SourceId sourceWithoutGil() {
   return id;
 }
 #else
-SourceId sourceWithoutGil() { return 0; }
+SourceId sourceWithoutGil() {
+  PyThreadState *thread = PyGILState_GetThisThreadState();
+  if (!thread || !Py_IsInitialized())
+    return 0;
+  PyGILState_STATE state = PyGILState_Ensure();
+  SourceId id = walk(thread, [](const Frame &) {});
+  PyGILState_Release(state);
+  return id;
+}
 #endif
 
 } // namespace
@@ -193,7 +201,7 @@ SourceId sourceWithoutGil() { return 0; }
 void setInsideFolders(std::vector<std::string> folders) {
   insideFolders = std::move(folders);
   if (extraSlot < 0)
-    extraSlot = _PyEval_RequestCodeExtraIndex([](void *facts) {
+    extraSlot = PyUnstable_Eval_RequestCodeExtraIndex([](void *facts) {
       deadCodes.fetch_add(1, std::memory_order_relaxed);
       delete static_cast<CodeFacts *>(facts);
     });

@@ -13,3 +13,4 @@ class Patch(NamedTuple):
     wrapper: str  # "module:function" of ours: takes the stock one, returns ours
     why: str
     adds: bool = False  # there is no stock one, and ours is given None
+    since: tuple = (2, 11)  # the first PyTorch that has it

@@ -4,7 +4,7 @@
 
 PyTorch has no door for these: it names the devices it knows, or assumes that a
 tensor has a storage. Each patch wraps one function, hands on to it whenever no
-lazy tensor or device is meant, and is dropped, with a log line, should a version
+lazy tensor or device is meant, and is dropped, with a warning, should a version
 of PyTorch not have the function any more. The same goes for the one package beside
 PyTorch, which is patched when a program imports it.
 """
@@ -131,6 +131,7 @@ AT_START = (
         "_adjust",
         "losses:chosen_as_on_cpu",
         "a device it has not heard of sums 16-bit losses in 16 bits",
+        since=(2, 13),
     ),
     Patch(
         "torch.nn.TransformerEncoderLayer",
@@ -260,6 +261,8 @@ AT_IMPORT_OF = {
 def apply(patches):
     """Install the patches."""
     for patch in patches:
+        if torch.torch_version.TorchVersion(torch.__version__) < patch.since:
+            continue
         owner = _import(patch.where)
         stock = getattr(owner, patch.name, None)
         if stock is None and not patch.adds:
@@ -315,7 +318,11 @@ class _Finder:
 
 
 def _import(name):
+    """Return a module or class, or None where this version has it no more."""
     module, _, attribute = name.rpartition(".")
-    if attribute and attribute[0].isupper():
-        return getattr(importlib.import_module(module), attribute)
-    return importlib.import_module(name)
+    try:
+        if attribute and attribute[0].isupper():
+            return getattr(importlib.import_module(module), attribute, None)
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        return None

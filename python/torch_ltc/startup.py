@@ -13,20 +13,15 @@ import atexit
 import contextlib
 import ctypes
 import functools
-import glob
 import importlib
-import importlib.machinery
 import os
-import struct
 import sys
 import threading
 import warnings
 
 import torch
 
-# The libraries are built against this PyTorch's C++ interface.
-_TORCH = "2.13"
-_REINSTALL = "build it with `make build`, or pip install --force-reinstall torch_ltc"
+from torch_ltc import libraries
 
 # PyTorch has a kernel for these that asks no fallback, and is another than ours: a
 # factory's first graph would be compiled again as its second, and the first tensor
@@ -75,7 +70,7 @@ def activate():
         _activated = True
         # Whatever it is, `import torch` has to go on.
         try:
-            obstacle = _obstacle() or _refuse_not_dense()
+            obstacle = _other_backend() or libraries.obstacle() or _refuse_not_dense()
             if obstacle is None:
                 _leave_marks()
         except Exception as error:
@@ -113,59 +108,23 @@ def _has_other_backend():
     return torch._C._dispatch_has_kernel_for_dispatch_key("aten::empty_strided", "Lazy")
 
 
-def _obstacle():
-    """Return why the device cannot be had, with the remedy, or None."""
+def _other_backend():
+    """Return why the device cannot be had if another backend has it, or None."""
     if _has_other_backend():
         return (
             "another torch::lazy backend is registered in this process; import "
             "torch_ltc before anything that starts one, such as "
             "torch._lazy.ts_backend.init()"
         )
-    if torch.__version__.split("+")[0].split(".")[:2] != _TORCH.split("."):
-        return (
-            f"it was built for PyTorch {_TORCH} and this is {torch.__version__}; "
-            f"pip install 'torch=={_TORCH}.*', or pip uninstall torch_ltc"
-        )
-    folder = os.path.dirname(__file__)
-    suffixes = importlib.machinery.EXTENSION_SUFFIXES
-    modules = [f"_C{suffix}" for suffix in suffixes]
-    libraries = ("backend", "runtime", "not_dense")
-    for names in modules, *([f"lib/libltc_{name}.so"] for name in libraries):
-        if not any(os.path.exists(os.path.join(folder, name)) for name in names):
-            return f"{names[0]} is missing in {folder}; {_REINSTALL}"
-    for name in [*modules, *glob.glob("lib/*.so", root_dir=folder)]:
-        if _is_cut_short(os.path.join(folder, name)):
-            return f"{name} in {folder} is cut short; {_REINSTALL}"
     return None
-
-
-def _is_cut_short(path):
-    """Return whether a library lacks what its header says: loading it may crash."""
-    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
-        bytes_there = os.fstat(file.fileno()).st_size
-        header = file.read(64)
-        if header[:4] != b"\x7fELF"[: len(header)]:
-            return False  # of something else the loader says what it is
-        if len(header) < 64:
-            return True
-        start, size, count = struct.unpack("=32xQ14xHH6x", header)
-        if start + size * count > bytes_there:
-            return True
-        file.seek(start)
-        table = file.read(size * count)
-        # Where each segment begins in the file, and how long it is there.
-        rows = (struct.unpack_from("=8xQ16xQ", table, size * i) for i in range(count))
-        return max(map(sum, rows), default=0) > bytes_there
-    return False
 
 
 def _refuse_not_dense():
     """Load the library for tensors that are not dense; return why not, or None."""
-    folder = os.path.dirname(__file__)
     try:
-        ctypes.CDLL(os.path.join(folder, "lib/libltc_not_dense.so"))
+        ctypes.CDLL(os.path.join(libraries.FOLDER, "libltc_not_dense.so"))
     except OSError as error:
-        return f"{error}; {_REINSTALL}"
+        return f"{error}; {libraries.REINSTALL}"
 
 
 def _text_of(error):
@@ -231,11 +190,12 @@ def start():
 
 def _load():
     global _first_kernel, _first_factories
+    sys.modules["torch_ltc"].__path__.append(libraries.FOLDER)
     try:
         c = importlib.import_module("torch_ltc._C")
     except ImportError as error:
         raise ImportError(
-            f"its libraries cannot be loaded: {error}; {_REINSTALL}"
+            f"its libraries cannot be loaded: {error}; {libraries.REINSTALL}"
         ) from error
     from torch_ltc import errors, optimizer, patches, processes, undo
 

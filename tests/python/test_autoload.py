@@ -7,9 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 import torch_ltc
+from torch_ltc import libraries
 
 PACKAGE = Path(torch_ltc.__file__).parent
+VERSION = ".".join(torch.__version__.split(".")[:2])
 
 LOADED = """
 import sys
@@ -22,7 +25,7 @@ def loaded():
     return sorted(
         name
         for folder, name in files
-        if name.startswith("libltc_") or (folder == "torch_ltc" and "_C." in name)
+        if name.startswith("libltc_") or (folder.startswith("torch2") and "_C." in name)
     )
 """
 
@@ -61,7 +64,8 @@ print(loaded(), torch.lazy.is_initialized())
 """
     )
     assert done.stdout == "['libltc_not_dense.so'] False\n"
-    assert (PACKAGE / "lib/libltc_not_dense.so").stat().st_size < 2**20
+    (library,) = (PACKAGE / "lib").glob(f"torch{VERSION}/libltc_not_dense.so")
+    assert library.stat().st_size < 2**20
 
 
 def test_compiler_is_loaded_at_the_first_compile(run_python):
@@ -113,23 +117,40 @@ print((torch.ones(2, device="lazy") + 1).tolist())
     assert done.stdout == "[2.0, 2.0]\n"
 
 
-def test_another_pytorch_gives_one_line(run_python):
-    done = run_python(
-        LOADED
-        + """
+# A program's PyTorch says that it is another than it is.
+SAYS_IT_IS = """
 import importlib.util, types
 root = importlib.util.find_spec("torch").submodule_search_locations[0]
 version = types.ModuleType("torch.version")
 exec(open(root + "/version.py").read(), vars(version))
-version.__version__ = "2.14.1+cpu"
+version.__version__ = "{}"
 sys.modules["torch.version"] = version
 import torch
-print(hasattr(torch, "lazy"), loaded(), torch.ones(2).tolist())
 """
+
+
+def test_a_pytorch_that_is_not_served_gives_one_line(run_python):
+    done = run_python(
+        LOADED
+        + SAYS_IT_IS.format("2.99.1+cpu")
+        + 'print(hasattr(torch, "lazy"), loaded(), torch.ones(2).tolist())'
     )
     assert done.stdout == "False [] [1.0, 1.0]\n"
     (line,) = done.stderr.splitlines()
-    assert "2.13" in line and "2.14.1" in line and "pip install" in line
+    assert f"serves PyTorch {libraries.served()[0]}" in line
+    assert "this is 2.99.1+cpu" in line
+    assert "pip install 'torch==" in line
+    assert "pip install --no-build-isolation ." in line
+
+
+def test_a_patch_release_is_served(run_python):
+    done = run_python(
+        LOADED
+        + SAYS_IT_IS.format(f"{VERSION}.9")
+        + 'print(torch.__version__, (torch.ones(2, device="lazy") + 1).tolist())'
+    )
+    assert done.stdout == f"{VERSION}.9 [2.0, 2.0]\n"
+    assert done.stderr == ""
 
 
 @pytest.fixture
@@ -139,9 +160,10 @@ def copied_package(tmp_path):
     shutil.copytree(
         PACKAGE, site / "torch_ltc", ignore=shutil.ignore_patterns("__pycache__", "lib")
     )
-    (site / "torch_ltc" / "lib").mkdir()
-    for library in (PACKAGE / "lib").glob("*.so"):
-        (site / "torch_ltc" / "lib" / library.name).symlink_to(library.resolve())
+    for folder in ("lib", f"lib/torch{VERSION}"):
+        (site / "torch_ltc" / folder).mkdir()
+        for library in (PACKAGE / folder).glob("*.so"):
+            (site / "torch_ltc" / folder / library.name).symlink_to(library.resolve())
     info = site / "torch_ltc-0.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(
@@ -154,10 +176,11 @@ def copied_package(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "missing", ["_C.*.so", "lib/libltc_backend.so", "lib/libltc_not_dense.so"]
+    "missing",
+    ["torch2*/_C.*.so", "torch2*/libltc_backend.so", "torch2*/libltc_not_dense.so"],
 )
 def test_a_missing_library_gives_one_line(run_python, copied_package, missing):
-    (path,) = (copied_package / "torch_ltc").glob(missing)
+    (path,) = (copied_package / "torch_ltc/lib").glob(missing)
     path.unlink()
     done = run_python(
         LOADED

@@ -5,6 +5,7 @@
 import importlib.util
 import re
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -21,14 +22,14 @@ PYTHON = re.compile(r"^_?Py[A-Z_]")
 WITHOUT_TORCH = ["ltc_runtime", "ltc_compiler", "ltc_driver_cpu", "ltc_driver_null"]
 WITH_TORCH = ["ltc_backend", "ltc_not_dense", "_C"]
 LIBRARIES = WITHOUT_TORCH + WITH_TORCH
+TORCH_VERSION = ".".join(metadata.version("torch").split(".")[:2])
 
 
 def path_of(build, library):
-    if library == "_C":
-        found = list((build / "python/torch_ltc").glob("_C.*.so"))
-    else:
-        found = [build / "lib" / f"lib{library}.so"]
-    if not found or not found[0].exists():
+    folder = f"torch{TORCH_VERSION}" if library in WITH_TORCH else "."
+    name = "_C.*.so" if library == "_C" else f"lib{library}.so"
+    found = list((build / "lib" / folder).glob(name))
+    if not found:
         pytest.fail(f"{build} has no {library}")
     return found[0]
 

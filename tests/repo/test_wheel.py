@@ -3,11 +3,13 @@
 """The wheel, installed beside PyTorch alone and beside two other LLVMs."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import zipfile
+from importlib import metadata
 
 import pytest
 
@@ -109,12 +111,25 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     assert {
         "libltc_runtime.so",
         "libltc_compiler.so",
-        "libltc_backend.so",
-        "libltc_not_dense.so",
         "libltc_driver_cpu.so",
     } <= libraries
-    assert any(name.startswith("torch_ltc/_C.") for name in names)
+    version = ".".join(metadata.version("torch").split(".")[:2])
+    own = {name.removeprefix(f"torch{version}/") for name in libraries}
+    assert {"libltc_backend.so", "libltc_not_dense.so"} <= own
+    assert any(name.startswith("_C.") for name in own)
     assert not [name for name in names if name.endswith((".a", ".h", ".cmake"))]
+
+
+def test_wheel_says_what_it_serves(wheel):
+    version = sys.version_info
+    assert f"-cp{version.major}{version.minor}-" in wheel.name
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        text = archive.read(name).decode()
+    major, minor = map(int, metadata.version("torch").split(".")[:2])
+    wanted = {f">={major}.{minor}", f"<{major}.{minor + 1}"}
+    (found,) = re.findall(r"^Requires-Dist: torch(\S+)$", text, re.MULTILINE)
+    assert set(found.split(",")) == wanted
 
 
 def test_installed_wheel_computes(python, tmp_path):

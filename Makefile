@@ -1,35 +1,52 @@
 # The commands of the README. Each prepares what it needs and then does its
 # work; nothing is prepared twice.
+#
+# PYTHON=python3.12 picks another interpreter, with an environment and a build
+# of its own; TORCH="2.13.0 2.14.1" the versions of PyTorch that a wheel is for.
 
-BUILD := build/release
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
+VENV := .venv$(if $(PYTHON),-$(notdir $(PYTHON)))
+BUILD := build/release$(if $(PYTHON),-$(notdir $(PYTHON)))
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+# How far a build is, for how long it has run, and how long it may still.
+export NINJA_STATUS := [%f of %t, %w, %W left] $()
 
-.PHONY: help setup build demo test bench wheel format clean
+.PHONY: help setup configure package build demo test test-versions bench wheel format clean
 
 help: ## list the commands
-	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
-setup: ## install system packages and .venv (PYTHON=... picks the interpreter)
-	@cmake/setup.sh $(PYTHON)
+setup: ## install system packages and the environment (PYTHON=... picks the interpreter)
+	@cmake/setup.sh $(VENV) $(BUILD) $(PYTHON)
 
-build: setup ## compile everything into build/release
-	@test -f $(BUILD)/build.ninja || cmake --preset release
+configure: setup
+	@test -f $(BUILD)/build.ninja || { cmake --preset release -B $(BUILD) \
+	  -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python && \
+	  echo "compiling for the first time: 10 to 12 minutes of one core"; }
+
+package: configure ## compile what a user imports, without tests and tools
+	@cmake --build $(BUILD) --target python_package
+
+build: configure ## compile everything into build/release
 	@cmake --build $(BUILD)
 
-demo: build ## train on cpu and on lazy, compare, show one graph at each stage
+demo: package ## train on cpu and on lazy, compare, show one graph at each stage
 	@python examples/demo.py
 
 test: build ## run every test; with CI=true the slow ones too
 	@tests/run.sh $(BUILD)
 
-bench: build ## time lazy against eager; ARGS="--all" against other compilers too
+test-versions: package ## build for the newest PyTorch, too, and run a few tests with it
+	@tests/versions.sh $(BUILD) $(TORCH)
+
+bench: package ## time lazy against eager; ARGS="--all" against other compilers too
 	@python benchmarks/bench.py $(ARGS)
 
-wheel: setup ## build dist/torch_ltc-*.whl
-	@CC=clang-22 CXX=clang++-22 python -m pip wheel --no-build-isolation --no-deps --wheel-dir dist .
+wheel: setup ## build dist/torch_ltc-*.whl for the installed PyTorch, or for TORCH="..."
+	@$(if $(TORCH),LTC_TORCH_DIRS="$$(python cmake/fetch_torch.py $(TORCH))" && export LTC_TORCH_DIRS &&) \
+	  CC=clang-22 CXX=clang++-22 python -m pip wheel --no-build-isolation --no-deps --wheel-dir dist .
 
 format: setup ## format C++ and Python, fix what linters can
 	@cmake/format.sh
 
-clean: ## remove what was built; .venv stays
+clean: ## remove what was built; environments stay
 	rm -rf build dist

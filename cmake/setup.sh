@@ -3,13 +3,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Prepares a machine for building: system packages, and a virtual environment
-# in .venv with the pinned packages of cmake/requirements.txt. Does only what
-# is not done yet, so that `make` can call it every time.
+# with the pinned packages of cmake/requirements.txt, which imports torch_ltc
+# from a build. Does only what is not done yet, so that `make` can call it every
+# time.
 #
-#   cmake/setup.sh [PYTHON]
+#   cmake/setup.sh [ENVIRONMENT [BUILD [PYTHON]]]
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+venv=${1:-.venv}
+build=${2:-build/release}
 
 # What each is for: compiler, linker, formatter; LLVM and MLIR with mlir-tblgen and
 # FileCheck; what LLVM's static libraries refer to; the C++ tests; fast rebuilds.
@@ -28,10 +31,12 @@ python_is_new_enough() {
   "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
 }
 
-# Sets `python`, and adds to system_packages what a system Python lacks.
+# Sets `python`, and adds to system_packages what a system Python lacks. Takes the
+# interpreter that is named and no other, or the first that will do.
 find_python() {
-  local candidate missing
-  for candidate in "$@" python3 python3.11 python3.12 python3.13 python3.10 /usr/bin/python3; do
+  local candidate missing candidates=("$@")
+  (($#)) || candidates=(python3 python3.11 python3.12 python3.13 python3.10 /usr/bin/python3)
+  for candidate in "${candidates[@]}"; do
     if python_is_new_enough "$candidate"; then
       python=$("$candidate" -c 'import os, sys; print(os.path.realpath(sys._base_executable))')
       missing=$("$python" - <<'END'
@@ -44,13 +49,15 @@ if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
 END
 )
       if [[ -n $missing && $python != /usr/bin/* ]]; then
-        say "$python lacks what Debian calls $(echo $missing); trying another"
+        say "$python lacks what Debian calls $(echo $missing)"
         continue
       fi
       system_packages+=($missing)
       return
     fi
   done
+  (($#)) && fail "$1 is no Python 3.10 or later with the venv module and C headers." \
+                 "  Name one by its path: make PYTHON=/path/to/python3.12"
   if [[ ! -e /usr/bin/python3 ]] && command -v dpkg-query >/dev/null; then
     python=/usr/bin/python3
     system_packages+=(python3 python3-venv python3-dev)
@@ -91,35 +98,35 @@ install_system_packages() {
 }
 
 make_virtual_environment() {
-  if ! .venv/bin/python -m pip --version 2>/dev/null | grep -qF "$PWD/.venv/"; then
-    say "making .venv with $python"
-    "$python" -m venv --clear .venv || fail "$python cannot make virtual environments." \
+  if ! "$venv/bin/python" -m pip --version 2>/dev/null | grep -qF "$PWD/$venv/"; then
+    say "making $venv with $python"
+    "$python" -m venv --clear "$venv" || fail "$python cannot make virtual environments." \
       "  On Debian or Ubuntu: apt-get install python3-venv"
   fi
-  say "installing Python packages into .venv (PyTorch is a few hundred MB)"
-  .venv/bin/python -m pip install --disable-pip-version-check --no-input --progress-bar off \
+  say "installing Python packages into $venv (PyTorch is a few hundred MB)"
+  "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
     -r cmake/requirements.txt </dev/null | { grep -Ev '^(Requirement already|Ignoring )' || true; } ||
     fail "pip could not install cmake/requirements.txt; its message is above." \
          "  Without a network, tell pip where wheels are: pip config set global.find-links DIRECTORY"
 }
 
-# .venv imports torch_ltc straight from the release build, which lays out
+# The environment imports torch_ltc straight from the build, which lays out
 # <build>/python like site-packages, with links to the sources.
 link_package() {
   local site
-  site=$(echo .venv/lib/python3*/site-packages)
-  echo "$PWD/build/release/python" > "$site/torch_ltc_build.pth"
+  site=$(echo "$venv"/lib/python3*/site-packages)
+  echo "$PWD/$build/python" > "$site/torch_ltc_build.pth"
 }
 
-# What .venv was made from; a moved checkout makes a new one.
+# What the environment was made from; a moved checkout makes a new one.
 stamp="$PWD $(cat cmake/requirements.txt cmake/setup.sh | sha256sum)"
-if [[ -x .venv/bin/python && $(cat .venv/torch_ltc.stamp 2>/dev/null) == "$stamp" ]]; then
+if [[ -x $venv/bin/python && $(cat "$venv/torch_ltc.stamp" 2>/dev/null) == "$stamp" ]]; then
   install_system_packages
 else
   python=
-  find_python ${1+"$1"}
+  find_python ${3+"$3"}
   install_system_packages
   make_virtual_environment
   link_package
-  echo "$stamp" > .venv/torch_ltc.stamp
+  echo "$stamp" > "$venv/torch_ltc.stamp"
 fi

@@ -4,14 +4,14 @@
 #
 # Runs every suite against a build, goes on after a failure, and ends with each
 # runner's own summary. With CI=true the slow tests run too: long training runs,
-# all OpInfo samples of every row, the wheel.
+# all OpInfo samples of every row, the wheel, another PyTorch.
 #
 #   tests/run.sh BUILD
 
 set -uo pipefail
 build=$(cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export PATH="$PWD/.venv/bin:$PATH"
+[[ -n ${MAKELEVEL-} ]] || export PATH="$PWD/.venv/bin:$PATH" # make has its own
 export PYTHONPATH="$build/python${PYTHONPATH:+:$PYTHONPATH}"
 # A test that counts compiles must not find the last run's; those of the cache
 # have directories of their own.
@@ -51,6 +51,7 @@ if [[ ${CI-} == true ]]; then
   suite 'python slow' "$pytest_summary" env OMP_NUM_THREADS=1 \
     python -m pytest -q -n "$((jobs < 4 ? jobs : 4))" tests/python -m slow
   suite 'repo slow' "$pytest_summary" python -m pytest -q tests/repo -m slow
+  suite 'versions' "$pytest_summary|^versions:|cannot be had" tests/versions.sh "$build"
 fi
 
 printf '\n=== summary\n'

@@ -65,10 +65,11 @@ public:
 #endif
   }
 
-  /// Borrowed; null for a frame that only marks an entry from C.
+  /// Borrowed; null for a frame that only marks an entry from C, or the call of
+  /// a class: the latter's code is the interpreter's own, and read-only in 3.13.
   PyCodeObject *code() const {
 #if PY_VERSION_HEX >= 0x030C0000
-    if (frame->owner == FRAME_OWNED_BY_CSTACK)
+    if (_PyFrame_IsIncomplete(frame))
       return nullptr;
 #endif
 #if PY_VERSION_HEX >= 0x030D0000

@@ -157,6 +157,18 @@ print(picked.cpu())
     assert "index_select" in done.stderr
 
 
+def test_a_class_that_computes_when_it_is_made(run_python):
+    """CPython 3.13 enters its __init__ by a frame whose code is read-only."""
+    done = run_python("""
+import torch
+
+for _ in range(100):
+    layer = torch.nn.Linear(2, 2, device="lazy")
+print(layer.weight.shape)
+""")
+    assert done.stdout == "torch.Size([2, 2])\n"
+
+
 def test_served_versions_are_in_order():
     versions = libraries.served()
     assert versions == sorted(versions, key=lambda v: tuple(map(int, v.split("."))))

@@ -198,6 +198,9 @@ WRONG_ARGUMENTS = {
         ones(d, 3, dtype=torch.uint8), ones(d, 3)
     ),
     "boundaries": lambda d: torch.bucketize(ones(d, 3), ones(d, 2, 2)),
+    "slope": lambda d: torch.ops.aten.rrelu_with_noise_backward(
+        *3 * [ones(d, 3, dtype=torch.float32)], -5.0, 1.0, False, True
+    ),
     "bool": lambda d: torch.rsub(ones(d, 3, dtype=torch.bool), ones(d, 3)),
     "classes": lambda d: torch.nn.functional.cross_entropy(
         ones(d, 2, 3, dtype=torch.float64),

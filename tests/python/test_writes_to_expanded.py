@@ -42,6 +42,7 @@ WRITES = {
     "tril_ of all": lambda x: x.tril_(5),
     "triu_": lambda x: x.triu_(1),
     "conj_physical_": lambda x: x.conj_physical_(),
+    "threshold_": lambda x: torch.threshold_(x, 1.5, -1),
 }
 
 

@@ -129,12 +129,18 @@ static bool hasComplexHalf(const OpInfo &info,
 /// which next to no work is asked about with.
 static bool checksMoreThanMeta(const OpInfo &info,
                                c10::ArrayRef<IValue> arguments) {
-  static const auto *names = new std::set<std::string>{
-      "aten::bucketize.Scalar",    "aten::bucketize.Tensor",
-      "aten::convolution",         "aten::histc",
-      "aten::index_add",           "aten::linalg_cross",
-      "aten::masked_scatter",      "aten::multinomial",
-      "aten::searchsorted.Scalar", "aten::searchsorted.Tensor"};
+  static const auto *names =
+      new std::set<std::string>{"aten::bucketize.Scalar",
+                                "aten::bucketize.Tensor",
+                                "aten::convolution",
+                                "aten::histc",
+                                "aten::index_add",
+                                "aten::linalg_cross",
+                                "aten::masked_scatter",
+                                "aten::multinomial",
+                                "aten::rrelu_with_noise_backward",
+                                "aten::searchsorted.Scalar",
+                                "aten::searchsorted.Tensor"};
   return names->count(info.name) || hasOddSizes(info, arguments) ||
          hasComplexHalf(info, arguments);
 }

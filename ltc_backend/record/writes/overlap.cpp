@@ -97,12 +97,13 @@ static bool fills(const c10::FunctionSchema &schema,
          name == "aten::tril_" || name == "aten::triu_";
 }
 
-/// What these leave in a place does not depend on what was there, or is that.
+/// What these leave in a place does not depend on what was there, or is that,
+/// or is the same for all of its elements.
 static bool overwrites(const c10::FunctionSchema &schema,
                        c10::ArrayRef<IValue> arguments) {
   const std::string &name = schema.name();
   return name == "aten::fill_" || name == "aten::zero_" ||
-         name == "aten::copy_" ||
+         name == "aten::copy_" || name == "aten::threshold_" ||
          (name == "aten::conj_physical_" &&
           !arguments[0].toTensor().is_complex()) ||
          std::ranges::any_of(schema.arguments(),

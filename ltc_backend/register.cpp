@@ -28,6 +28,7 @@
 #include "ltc_backend/record/ops/group_norm.h"
 #include "ltc_backend/record/ops/gru.h"
 #include "ltc_backend/record/ops/linalg_values.h"
+#include "ltc_backend/record/ops/linear_combination.h"
 #include "ltc_backend/record/ops/lstm.h"
 #include "ltc_backend/record/ops/mixed_list.h"
 #include "ltc_backend/record/ops/optimizer_state.h"
@@ -189,6 +190,7 @@ void registerKernels(const std::function<void()> &dropFallback) {
       ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());
 
   registerWrites(*functionalize);
+  registerLinearCombination(*functionalize);
   registerInPlaceOps(*functionalize);
   registerFusedSteps(*functionalize);
   registerStridedViews(*functionalize);

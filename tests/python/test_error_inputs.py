@@ -198,6 +198,7 @@ WRONG_ARGUMENTS = {
         ones(d, 3, dtype=torch.uint8), ones(d, 3)
     ),
     "boundaries": lambda d: torch.bucketize(ones(d, 3), ones(d, 2, 2)),
+    "dimensions": lambda d: ones(d, *65 * [1], dtype=torch.float32).nansum(0),
     "slope": lambda d: torch.ops.aten.rrelu_with_noise_backward(
         *3 * [ones(d, 3, dtype=torch.float32)], -5.0, 1.0, False, True
     ),

@@ -77,6 +77,7 @@ static bool isAlikeWhenSmall(const OpInfo &info) {
                                 "aten::mm",
                                 "aten::mv",
                                 "aten::mvlgamma",
+                                "aten::nansum",
                                 "aten::nll_loss2d_forward",
                                 "aten::nll_loss_forward",
                                 "aten::normal.Tensor_Tensor",

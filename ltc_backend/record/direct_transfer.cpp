@@ -13,6 +13,9 @@
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 
+#include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
+
 namespace ltc::backend {
 using at::MemoryFormat;
 using at::Tensor;
@@ -71,6 +74,16 @@ static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
   return makeWrapper(cast);
 }
 
+/// PyTorch's kernel does not keep the order of the dimensions for a tensor of
+/// ours that has gaps.
+static bool hasGaps(const Tensor &self, std::optional<at::Layout> layout,
+                    std::optional<MemoryFormat> format) {
+  return isFunctionalLazy(self) &&
+         layout.value_or(at::kStrided) == at::kStrided &&
+         format.value_or(MemoryFormat::Preserve) == MemoryFormat::Preserve &&
+         !self.is_non_overlapping_and_dense();
+}
+
 static Tensor emptyLike(const Tensor &self, std::optional<at::ScalarType> dtype,
                         std::optional<at::Layout> layout,
                         std::optional<at::Device> device,
@@ -78,6 +91,11 @@ static Tensor emptyLike(const Tensor &self, std::optional<at::ScalarType> dtype,
                         std::optional<MemoryFormat> format) {
   // As transfer.cpp's memory without values is recorded.
   static const OpInfo &zeros = opInfo("aten::zeros", "");
+  if (hasGaps(self, layout, format)) [[unlikely]]
+    return at::empty_strided(
+        self.sizes(), at::infer_dense_strides(self.sizes(), self.strides()),
+        dtype.value_or(self.scalar_type()), layout,
+        device.value_or(self.device()), pinMemory);
   if (!isFunctionalLazy(self) || pinMemory.value_or(false) ||
       fillsForDeterminism() || !isOrdinary(zeros) ||
       !staysBeside(self, layout, device, format))

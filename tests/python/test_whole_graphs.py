@@ -37,8 +37,8 @@ CALLS = {
         )
     ),
     "a sum of matrices": lambda x: torch._compute_linear_combination(x, x[:, :4]),
-    "one that is added": lambda x: (
-        torch._compute_linear_combination(x, x[:, :4], out=x.sin())
+    "one that is added": lambda x: torch._compute_linear_combination(
+        x, x[:, :4], out=x.sin()
     ),
     "tangent of glu": tangent_of(lambda x: F.glu(x, 1)),
     "tangent of layers": tangent_of(lambda x: (x @ x.mT).tanh().softmax(-1)),

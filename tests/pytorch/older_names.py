@@ -1,0 +1,51 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Names that test files of an older PyTorch import, and this PyTorch has not.
+
+Each stands for what came after it, or for nothing: a decorator of another device
+does nothing here, a removed list of ops is empty.
+"""
+
+import importlib
+
+
+def unchanged(function):
+    return function
+
+
+def add(module, **names):
+    """Give a module of torch.testing._internal the names that it lacks."""
+    module = importlib.import_module(f"torch.testing._internal.{module}")
+    for name, value in names.items():
+        if not hasattr(module, name):
+            setattr(module, name, value)
+
+
+def install():
+    from unittest import expectedFailure
+
+    import torch
+    from torch.testing._internal import common_methods_invocations as methods
+    from torch.testing._internal.opinfo.core import BinaryUfuncInfo
+
+    torch._C.has_mkldnn = torch.backends.mkldnn.is_available()
+    add(
+        "common_utils",
+        skipIfMps=unchanged,
+        skipCUDAMemoryLeakCheckIf=lambda _: unchanged,
+    )
+    add(
+        "common_cuda",
+        tf32_is_not_fp32=lambda: False,
+    )
+    add(
+        "common_methods_invocations",
+        binary_ufuncs_and_refs=[
+            op for op in methods.op_db if isinstance(op, BinaryUfuncInfo)
+        ],
+        foreach_lerp_op_db=methods.foreach_other_op_db,
+        xfail=expectedFailure,
+        skip=lambda *names, **options: (names, options),
+        skipOps=lambda *names, **options: unchanged,
+    )
+    add("common_nn", new_module_tests=[])

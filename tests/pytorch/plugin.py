@@ -1,0 +1,124 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A pytest plugin: chooses PyTorch's tests of one device and records each result."""
+
+import faulthandler
+import fnmatch
+import json
+import re
+import signal
+from pathlib import Path
+
+import older_names
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--device", default="lazy", help="run the tests of this device")
+    parser.addoption("--dtypes", default="", help="those of these dtypes, or of none")
+    parser.addoption("--only", default="", help="those that this file lists, by id")
+    parser.addoption("--without", default="", help="leave out this file's patterns")
+    parser.addoption("--record", default="", help="write a line of JSON a test here")
+    parser.addoption("--seconds", type=float, default=60, help="limit of a test")
+
+
+def apply_to_lazy_what_cpu_has():
+    """Apply the tolerances and skips that an OpInfo has for the CPU."""
+    from torch.testing._internal.opinfo import core
+
+    def is_active_for_cpu(self, cls_name, test_name, device_type, *rest):
+        if device_type == "lazy" and self.device_type == "cpu":
+            device_type = "cpu"
+        return is_active(self, cls_name, test_name, device_type, *rest)
+
+    is_active = core.DecorateInfo.is_active
+    core.DecorateInfo.is_active = is_active_for_cpu
+
+
+def pytest_configure(config):
+    older_names.install()
+    apply_to_lazy_what_cpu_has()
+    record = config.getoption("--record")
+    config.record_file = None
+    if record and not hasattr(config, "workerinput"):
+        config.record_file = open(record, "a", buffering=1)  # noqa: SIM115
+
+
+def dtypes_of(item, device):
+    """Return the dtypes that the name of a test ends with."""
+    found = re.search(rf"_{device}_([a-z]+\d*(?:_[a-z]+\d+)*)$", item.name)
+    return set(found.group(1).split("_")) if found else set()
+
+
+def pytest_collection_modifyitems(config, items):
+    device = config.getoption("--device")
+    dtypes = set(filter(None, config.getoption("--dtypes").split(",")))
+    only = config.getoption("--only")
+    listed = set(Path(only).read_text().split()) if only else None
+    without = config.getoption("--without")
+    patterns = Path(without).read_text().split() if without else []
+
+    def wanted(item):
+        if getattr(item.cls, "device_type", None) != device:
+            return False
+        if listed is not None:
+            return item.nodeid in listed
+        if any(fnmatch.fnmatchcase(item.nodeid, pattern) for pattern in patterns):
+            return False
+        return not dtypes or dtypes_of(item, device) <= dtypes
+
+    items[:] = [item for item in items if wanted(item)]
+
+
+class TookTooLong(Exception):
+    """Raised in a test that is not over in time."""
+
+
+def stop(signum, frame):
+    raise TookTooLong("the test was not over in time")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    seconds = item.config.getoption("--seconds")
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # A test that hangs outside of Python takes its process along; xdist says which.
+    faulthandler.dump_traceback_later(seconds + 30, exit=True)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
+
+
+def message_of(report):
+    """Return what a failed test said, in one line, or why one was skipped."""
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash else str(report.longrepr or "")
+    return " ".join(text.split())[:600]
+
+
+class Recorder:
+    """Writes results in the process that hears of all of them."""
+
+    def __init__(self, config):
+        self.file = config.record_file
+
+    def pytest_runtest_logreport(self, report):
+        if report.when != "call" and report.outcome == "passed":
+            return
+        row = {
+            "id": report.nodeid,
+            "outcome": report.outcome,
+            "seconds": round(report.duration, 3),
+            "message": message_of(report) if report.outcome != "passed" else "",
+        }
+        self.file.write(json.dumps(row) + "\n")
+
+
+def pytest_sessionstart(session):
+    if session.config.record_file:
+        session.config.pluginmanager.register(Recorder(session.config))

@@ -1,0 +1,148 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Run PyTorch's device-generic tests on 'lazy', and compare with the table.
+
+    LTC_PYTORCH_TESTS=DIR python tests/pytorch/run.py                 # all files
+    LTC_PYTORCH_TESTS=DIR python tests/pytorch/run.py test_view_ops   # one
+
+DIR is the folder `test` of PyTorch's sources. A test that fails and is not in
+expected_failures.txt is run on the CPU too: if it fails there as well, it is
+older than this PyTorch. docs/pytorch-tests.md has the counts.
+"""
+
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import table
+
+HERE = Path(__file__).resolve().parent
+# Each with the dtypes that are run. Whole suites take hours: OpInfo's are run by
+# tests/python/sweep_ops.py against eager.
+FOUR = "float32,int64,bool,complex64"
+TWO = "float32,int64"
+FILES = {
+    "test_autograd": FOUR,
+    "test_complex": FOUR,
+    "test_dlpack": FOUR,
+    "test_indexing": FOUR,
+    "test_linalg": TWO,
+    "test_nn": TWO,
+    "test_numpy_interop": TWO,
+    "test_reductions": TWO,
+    "test_scatter_gather_ops": FOUR,
+    "test_segment_reductions": TWO,
+    "test_shape_ops": FOUR,
+    "test_sort_and_select": TWO,
+    "test_tensor_creation_ops": TWO,
+    "test_torch": FOUR,
+    "test_type_promotion": TWO,
+    "test_view_ops": FOUR,
+    "nn/test_convolution": "float32",
+    "nn/test_dropout": TWO,
+    "nn/test_embedding": TWO,
+    "nn/test_multihead_attention": TWO,
+    "nn/test_pooling": FOUR,
+}
+
+
+def pytest(folder, name, device, record, *options):
+    """Run one file's tests of a device; return the rows that they recorded."""
+    environment = os.environ | {
+        "TORCH_TEST_DEVICES": str(HERE / "device.py"),
+        "PYTORCH_TESTING_DEVICE_ONLY_FOR": device,
+        "PYTHONPATH": os.pathsep.join((str(HERE), str(folder), *sys.path[1:])),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "--noconftest", "-c", os.devnull]
+    command += ["--rootdir", str(folder), "-p", "no:cacheprovider", "-p", "plugin"]
+    command += ["-W", "ignore", "--tb=short", "--device", device]
+    command += ["--record", str(record), *options, f"{name}.py"]
+    with open(record.with_suffix(".log"), "w") as log:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, stdout=log, stderr=log, check=False
+        )
+    rows = []
+    if record.exists():
+        rows = [json.loads(line) for line in record.read_text().splitlines()]
+    if not rows and done.returncode not in (0, 5):
+        print(f"{name}: no test of {device} ran; see {record.with_suffix('.log')}")
+    return rows
+
+
+def on_cpu(test):
+    """Return the id of the CPU's test that is like one of 'lazy'."""
+    file, case, name = test.split("::")
+    start, end = name.rsplit("_lazy", 1)
+    return f"{file}::{case.removesuffix('LAZY')}CPU::{start}_cpu{end}"
+
+
+def fail_on_cpu(folder, name, rows, results):
+    """Return the ids among failed rows whose tests fail on the CPU as well."""
+    ids = {on_cpu(row["id"]): row["id"] for row in rows if "::" in row["id"]}
+    listed = results / f"{name.replace('/', '_')}.ids"
+    listed.write_text("\n".join(ids))
+    record = listed.with_suffix(".cpu.jsonl")
+    record.unlink(missing_ok=True)
+    ran = pytest(folder, name, "cpu", record, "--only", str(listed))
+    return {ids[row["id"]] for row in ran if row["outcome"] == "failed"}
+
+
+def run(folder, name, dtypes, results, jobs=2):
+    """Run a file on 'lazy'; return its rows, those older than PyTorch marked."""
+    entries = table.read()
+    left_out = results / "left_out.txt"
+    left_out.write_text("\n".join(e.pattern for e in entries if e.left_out))
+    record = results / f"{name.replace('/', '_')}.jsonl"
+    record.unlink(missing_ok=True)
+    options = ["--dtypes", dtypes, "--without", str(left_out), "-n", str(jobs)]
+    rows = pytest(folder, name, "lazy", record, *options)
+    unknown = table.judge(rows, entries).unexpected
+    old = fail_on_cpu(folder, name, unknown, results) if unknown else set()
+    for row in rows:
+        if row["id"] in old:
+            row["outcome"] = "old"
+    return rows
+
+
+def report(name, rows):
+    """Print the counts of a file, and what the table does not say."""
+    counts = collections.Counter(row["outcome"] for row in rows)
+    verdict = table.judge(rows, table.read())
+    print(name, *(f"{counts[k]} {k}" for k in ("passed", "failed", "old", "skipped")))
+    for row in verdict.unexpected:
+        print(f"  failed: {row['id']}: {row['message'][:300]}")
+    for entry in verdict.passing:
+        print(f"  passes now: {entry.pattern} ({entry.reason})")
+    return not verdict.unexpected and not verdict.passing
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", metavar="FILE", help="such as test_nn")
+    parser.add_argument("--dtypes", help="instead of those that a file is run with")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--results", type=Path, help="keep records and logs here")
+    options = parser.parse_args()
+    if "LTC_PYTORCH_TESTS" not in os.environ:
+        parser.error("set LTC_PYTORCH_TESTS to the folder test of PyTorch's sources")
+    folder = Path(os.environ["LTC_PYTORCH_TESTS"]).resolve()
+    results = options.results or Path(tempfile.mkdtemp(prefix="pytorch-tests-"))
+    results.mkdir(parents=True, exist_ok=True)
+    good = True
+    for name in options.files or FILES:
+        name = name.removesuffix(".py")
+        dtypes = options.dtypes or FILES.get(name, TWO)
+        good &= report(name, run(folder, name, dtypes, results, options.jobs))
+    print("results in", results)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

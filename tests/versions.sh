@@ -42,7 +42,7 @@ for each in "${versions[@]}"; do
   python tests/cuda_stubs.py "$site" || exit 1
   printf 'versions: PyTorch %s\n' "$version"
   LD_LIBRARY_PATH="$site/cuda_stubs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
-  PYTHONPATH="$build/python:$site" LTC_CACHE=off LTC_TEST_TORCH=$version \
+  PYTHONPATH="$build/python:$site" LTC_CACHE=off TEST_TORCH=$version \
     python -m pytest -q -p no:cacheprovider tests/python/test_versions.py \
       tests/python/test_errors.py tests/python/test_optimizers.py \
       tests/python/test_serialization.py || failed=1

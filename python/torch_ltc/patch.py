@@ -14,3 +14,4 @@ class Patch(NamedTuple):
     why: str
     adds: bool = False  # there is no stock one, and ours is given None
     since: tuple = (2, 11)  # the first PyTorch that has it
+    until: tuple = (3,)  # and the first that has it no more

@@ -53,6 +53,14 @@ AT_IMPORT = (
         "generator:calling",
         "torch.Generator(device) asks the hooks of an accelerator; the list of "
         "those is fixed in C++",
+        until=(2, 14),
+    ),
+    Patch(
+        "torch._custom_class_base.CustomClassBaseMeta",
+        "__call__",
+        "generator:calling",
+        "as OpaqueBaseMeta, under its new name",
+        since=(2, 14),
     ),
 )
 
@@ -260,8 +268,9 @@ AT_IMPORT_OF = {
 
 def apply(patches):
     """Install the patches."""
+    version = torch.torch_version.TorchVersion(torch.__version__)
     for patch in patches:
-        if torch.torch_version.TorchVersion(torch.__version__) < patch.since:
+        if not patch.since <= version < patch.until:
             continue
         owner = _import(patch.where)
         stock = getattr(owner, patch.name, None)

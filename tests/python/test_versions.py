@@ -68,7 +68,7 @@ def train(make, optimizer, device):
 
 
 def test_the_libraries_are_those_of_this_pytorch():
-    wanted = os.environ.get("LTC_TEST_TORCH", torch.__version__.split("+")[0])
+    wanted = os.environ.get("TEST_TORCH", torch.__version__.split("+")[0])
     assert torch.__version__.split("+")[0] == wanted
     folder = f"torch{'.'.join(wanted.split('.')[:2])}"
     torch.ones(1, device="lazy").cpu()

@@ -66,7 +66,8 @@ public:
   }
 
   /// Borrowed; null for a frame that only marks an entry from C, or the call of
-  /// a class: the latter's code is the interpreter's own, and read-only in 3.13.
+  /// a class: the latter's code is the interpreter's own, and read-only
+  /// in 3.13.
   PyCodeObject *code() const {
 #if PY_VERSION_HEX >= 0x030C0000
     if (_PyFrame_IsIncomplete(frame))

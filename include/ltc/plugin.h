@@ -167,7 +167,9 @@ typedef struct ltc_plugin {
   /* Runs to completion before it returns. `symbols` are the values of the
      artifact's symbols, on which sizes and arenaBytes depend. `arena` has
      arenaBytes, or is NULL when that is 0. Other operands than the artifact
-     has: LTC_INVALID_ARGUMENT. */
+     has: LTC_INVALID_ARGUMENT, and nothing runs. After a failure at a site
+     nothing that the program does later has been written: donated operands are
+     as they were, but for calls that `spoil` them (artifact.h). */
   ltc_error *(*program_run)(ltc_device *device, ltc_program *program,
                             const ltc_operand *operands, size_t count,
                             const int64_t *symbols, size_t symbol_count,

@@ -11,6 +11,9 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/op_info.h"
 
+#include <map>
+#include <set>
+
 namespace ltc::backend {
 
 namespace {
@@ -80,7 +83,8 @@ static bool overwrites(const OpNode &node) {
          names.end();
 }
 
-/// The pending nodes that a failed value leads to.
+/// The pending nodes that a failed value leads to. To be destroyed without the
+/// list's lock.
 class FailedNodes {
 public:
   FailedNodes(PendingList &list, int64_t device) : list(list), device(device) {}
@@ -135,9 +139,6 @@ private:
   const int64_t device;
   std::map<BufferPtr, std::shared_ptr<HostFailure>> first;
   std::map<const Error *, std::shared_ptr<HostFailure>> again;
-
-public:
-  // To be destroyed without the lock.
   std::vector<std::shared_ptr<OpNode>> nodes;
   std::vector<OpNode::Operands> released;
 };

@@ -254,8 +254,11 @@ Status Launch::runMeasured(const std::vector<ltc_operand> &operands,
 
 Error Launch::atSite(Error error, int64_t number) {
   // Operands that are not the program's are refused before it runs.
-  spoilt = number < 0 ? error.code != ErrorCode::InvalidArgument
-                      : bound->artifact().spoils(number);
+  bool mayBe = number < 0 ? error.code != ErrorCode::InvalidArgument
+                          : bound->artifact().spoils(number);
+  spoilt = mayBe && std::ranges::any_of(
+                        bound->artifact().donated,
+                        [](const auto &input) { return input.has_value(); });
   if (spoilt)
     error.hint = "values that this graph was updating in place are lost: load "
                  "them from a checkpoint";

@@ -159,6 +159,7 @@ def test_a_loop_over_its_own_condition(counts):
 def test_a_step_begins_anew(counts):
     weight = torch.nn.Parameter(torch.ones(4, device="lazy"))
     optimizer = torch.optim.SGD([weight], lr=0.1)
+    counts.restart()
     for i in range(4):
         mask = (MASK + i).to("lazy")
         scale = 1 if mask.all() else 2

@@ -393,3 +393,14 @@ assert y.device.type == "lazy" and y.shape == (3, 3)
 if isinstance(x, torch.Tensor):
     assert torch.equal((y @ torch.eye(3, device="lazy")).cpu(), torch.eye(3))
 """)
+
+
+def test_a_result_takes_the_place_of_all_members():
+    matrix = torch.eye(5).to_sparse_csr()
+    left, right = torch.ones(5, 2), torch.ones(2, 5)
+    for device in ("cpu", "lazy"):
+        sparse, a, b = (t.to(device) for t in (matrix, left, right))
+        out = torch.zeros_like(sparse)  # of which no row has elements
+        torch.sparse.sampled_addmm(sparse, a, b, out=out)
+        assert out.crow_indices().tolist() == [0, 1, 2, 3, 4, 5]
+        assert out.to_dense().diagonal().tolist() == [3] * 5

@@ -149,8 +149,7 @@ private:
       at::_copy_from_and_resize(found->cpu, tensor);
   }
 
-  /// Values that the call has written to stay where the program may see them;
-  /// indices that are the same tensor are as they were.
+  /// Members that the call has written to stay where the program may see them.
   static void writeMembers(const Pair &pair) {
     std::vector<Tensor> before = pair.members, after = membersOf(pair.cpu);
     std::vector<Tensor> members = membersOf(pair.tensor);
@@ -159,7 +158,7 @@ private:
                    before[i].sizes() == members[i].sizes() && isWrappedHere();
       if (!stays)
         members[i] = memberOn(pair.tensor.device(), after[i]);
-      else if (i + 1 == members.size())
+      else
         members[i].copy_(after[i]);
     }
     size_t next = 0;

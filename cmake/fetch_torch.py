@@ -7,7 +7,7 @@
 Each wheel is downloaded once, without what it depends on (0.2 GB, or 0.55 GB with
 CUDA's kernels), and unpacked in LTC_TORCH_CACHE (~/.cache/torch_ltc/torch), where
 it takes 0.6 to 1.2 GB. Prints the folders, as LTC_TORCH_DIRS takes them; exits with
-status 3 and the reason where there is no room or no download.
+status 3 and the reason where there is no room or no download in LIMIT seconds.
 """
 
 import os
@@ -20,6 +20,7 @@ from importlib import metadata
 from pathlib import Path
 
 NEEDED = 2 << 30  # bytes: the wheel and what is in it
+LIMIT = 900
 UNAVAILABLE = 3
 
 
@@ -40,7 +41,12 @@ def download(version, folder):
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--only-binary=:all:", "--no-cache-dir", f"torch=={version}"]
     print(f"fetching PyTorch {version} ...", file=sys.stderr, flush=True)
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=LIMIT
+        )
+    except subprocess.TimeoutExpired:
+        give_up(version, f"pip is not done after {LIMIT} s")
     wheels = list(Path(folder).glob("*.whl"))
     if done.returncode or not wheels:
         give_up(version, done.stderr.strip()[-500:])
@@ -56,19 +62,26 @@ def fetch(version):
     except metadata.PackageNotFoundError:
         pass
     kept = cache() / f"{version}-{sys.implementation.cache_tag}"
-    if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(kept.parent).free
-        if free < NEEDED:
-            give_up(version, f"{kept.parent} has {free >> 20} MiB, and needs 2 GiB")
-        # Renamed when it is whole: two fetches, or one that ends early, do no harm.
-        with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
-            wheel = download(version, folder)
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(Path(folder, "site"))
-            if not kept.exists():
-                Path(folder, "site").rename(kept)
+    try:
+        if not kept.exists():
+            unpack(version, kept)
+    except (OSError, zipfile.BadZipFile) as error:
+        give_up(version, error)
     return kept / "torch"
+
+
+def unpack(version, kept):
+    """Download a version into this folder."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(kept.parent).free
+    if free < NEEDED:
+        give_up(version, f"{kept.parent} has {free >> 20} MiB, and needs 2 GiB")
+    # Renamed when it is whole: two fetches, or one that ends early, do no harm.
+    with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+        with zipfile.ZipFile(download(version, folder)) as archive:
+            archive.extractall(Path(folder, "site"))
+        if not kept.exists():
+            Path(folder, "site").rename(kept)
 
 
 def main():

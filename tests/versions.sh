@@ -4,47 +4,82 @@
 #
 # Builds for other versions of PyTorch beside the build's own, and runs a small
 # selection of tests with each: what is imported, trained, computed, saved and
-# reported as an error. The build then serves all of them, as a wheel may.
+# reported as an error. The build serves all of them meanwhile, as a wheel may, and
+# only what it served before at the end.
 #
 #   tests/versions.sh BUILD [VERSION ...]    (the newest that is served)
 #
-# A version that cannot be downloaded is skipped, with the reason.
+# Where there is no download, no room or no time, it says so and skips the rest.
 
 set -uo pipefail
 build=$(cd "$1" && pwd)
 shift
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 (($#)) || set -- 2.14.1
+build_limit=${TEST_BUILD_SECONDS:-1500} # a cold build takes 7 minutes of one core
+test_limit=900 # 40 s; more than this is a hang
 failed=0
 
-folders=$(python cmake/fetch_torch.py "$(python -c 'import importlib.metadata as m
-print(m.version("torch").split("+")[0])')")
+say() { printf 'versions: %s\n' "$*"; }
+
+room=$(df --output=avail -BM "$build" | tail -1 | tr -dc 0-9)
+if ((room < 1024)); then
+  say "skipped: $build has $room MiB left, and 1 GiB is needed"
+  exit 0
+fi
+
+before=$(sed -n 's/^LTC_TORCH_DIRS:[A-Z]*=//p' "$build/CMakeCache.txt")
+own=$(python -c 'import importlib.metadata as m; print(m.version("torch").split("+")[0])')
+folders=${before:-$(python cmake/fetch_torch.py "$own")} || exit 1
 versions=()
 for version in "$@"; do
-  if folder=$(python cmake/fetch_torch.py "$version"); then
+  if [[ ${version%.*} == "${own%.*}" ]]; then
+    say "skipped $version: PyTorch $own is installed, and all other suites run with it"
+  elif folder=$(python cmake/fetch_torch.py "$version"); then
     versions+=("$version=$folder")
-    [[ $folders == *"$folder"* ]] || folders+=";$folder"
+    [[ ";$folders;" == *";$folder;"* ]] || folders+=";$folder"
   elif (($? == 3)); then
-    echo "versions: skipped $version"
+    say "skipped $version"
   else
     exit 1
   fi
 done
 ((${#versions[@]})) || exit 0
 
+restore() {
+  local each
+  cmake "$build" "-DLTC_TORCH_DIRS=$before" >/dev/null
+  for each in "${versions[@]}"; do
+    [[ ";$before;" == *";${each#*=};"* ]] || rm -rf "$build/lib/torch${each%.*=*}"
+  done
+}
+trap restore EXIT
+
 cmake "$build" "-DLTC_TORCH_DIRS=$folders" >/dev/null || exit 1
 start=$SECONDS
-ninja -C "$build" python_package || exit 1
-printf 'versions: built for %s in %d s\n' "${versions[*]%%=*}" "$((SECONDS - start))"
+timeout "$build_limit" ninja -C "$build" python_package
+case $? in
+  0) say "built for ${versions[*]%%=*} in $((SECONDS - start)) s" ;;
+  124)
+    say "skipped: the build is not done after $build_limit s; the next run goes on with it"
+    exit 0
+    ;;
+  *) exit 1 ;;
+esac
 
 for each in "${versions[@]}"; do
   version=${each%%=*} site=$(dirname "${each#*=}")
   python tests/cuda_stubs.py "$site" || exit 1
-  printf 'versions: PyTorch %s\n' "$version"
+  say "PyTorch $version"
   LD_LIBRARY_PATH="$site/cuda_stubs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
   PYTHONPATH="$build/python:$site" LTC_CACHE=off TEST_TORCH=$version \
-    python -m pytest -q -p no:cacheprovider tests/python/test_versions.py \
-      tests/python/test_errors.py tests/python/test_optimizers.py \
-      tests/python/test_serialization.py || failed=1
+    timeout "$test_limit" python -m pytest -q -p no:cacheprovider \
+      tests/python/test_versions.py tests/python/test_errors.py \
+      tests/python/test_optimizers.py tests/python/test_serialization.py
+  case $? in
+    0) ;;
+    124) say "PyTorch $version: not done after $test_limit s"; failed=1 ;;
+    *) failed=1 ;;
+  esac
 done
 exit "$failed"

@@ -127,11 +127,9 @@ def _counted(optimizer):
             if device.type != "lazy":
                 continue
             counts = steps.setdefault(device.index or 0, [])
-            count = states[parameter].get("step") if parameter in states else None
-            if (
-                isinstance(count, torch.Tensor)
-                and count.is_cpu
-                and parameter.grad is not None
-            ):
+            state = states.get(parameter)
+            count = state.get("step") if state else None
+            is_count = isinstance(count, torch.Tensor) and count.is_cpu
+            if is_count and parameter.grad is not None:
                 counts.append((parameter, count))
     return steps

@@ -73,7 +73,7 @@ def pairs():
             yield pytest.param(fails, place, marks=marks, id=name)
 
 
-@pytest.mark.parametrize(("fails", "place"), pairs())
+@pytest.mark.parametrize(("fails", "place"), list(pairs()))
 def test_state_is_as_before(fails, place, late_linalg):
     steps = [(0, GOOD), (1, GOOD), (2, BAD), (3, GOOD), (4, GOOD)]
     found, errors = train(place, "lazy", fails, steps, read=lambda i: True)

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "mlir_lowering/codegen/codegen.h"
 #include "mlir_lowering/stages.h"
+#include "mlir_lowering/target/target_backend.h"
 
 namespace {
 
@@ -20,7 +20,8 @@ public:
     return ltc::compiler::compilerIdentity();
   }
   ltc::Target hostTarget() const override {
-    return ltc::compiler::resolveTarget({});
+    ltc::Target open;
+    return (*ltc::compiler::findBackend(open.kind))->resolve(open);
   }
 };
 

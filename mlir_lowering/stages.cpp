@@ -15,6 +15,7 @@
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/lower/lower.h"
 #include "mlir_lowering/optimize/optimize.h"
+#include "mlir_lowering/target/target_backend.h"
 #include "mlir_lowering/work_pool.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -124,7 +125,8 @@ Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
   return {n.op, uint32_t(node), wordsForIndex(*graph, n)};
 }
 
-LogicalResult codegen(ModuleOp module, const Target &target, Artifact &artifact,
+LogicalResult codegen(ModuleOp module, const TargetBackend &backend,
+                      const Target &target, Artifact &artifact,
                       const Graph *graph) {
   auto describe = [&](int64_t node) { return siteOf(graph, node); };
   lowerChecks(module, artifact.errorSites, describe);
@@ -133,7 +135,7 @@ LogicalResult codegen(ModuleOp module, const Target &target, Artifact &artifact,
   partition(module);
   return failableParallelForEach(
       module.getContext(), partsOf(module),
-      [&](ModuleOp part) { return lowerToLLVM(part, vectorBitsOf(target)); });
+      [&](ModuleOp part) { return backend.lower(part, target); });
 }
 
 /// An error once nobody wants the result any more.
@@ -144,8 +146,9 @@ Status checkWanted(const CompileOptions &options, Stage stage) {
       ErrorCode::CompileFailed, stage, "the compile was stopped", {}, {}, {}};
 }
 
-Status run(ModuleOp module, Stage last, const CompileOptions &options,
-           Artifact &artifact, const Graph *graph, const AfterStage &after) {
+Status run(ModuleOp module, Stage last, const TargetBackend &backend,
+           const CompileOptions &options, Artifact &artifact,
+           const Graph *graph, const AfterStage &after) {
   Diagnosis diagnosis(module.getContext());
   {
     Span span(Stage::Lower);
@@ -160,8 +163,7 @@ Status run(ModuleOp module, Stage last, const CompileOptions &options,
     return wanted;
   {
     Span span(Stage::Optimize);
-    if (failed(optimize(module, {vectorBitsOf(options.target)},
-                        options.optimizations)) ||
+    if (failed(optimize(module, optimizeOptions(backend, options))) ||
         failed(checkContract(module, Stage::Optimize)))
       return diagnosis.error(Stage::Optimize, "optimize the graph");
     after(Stage::Optimize);
@@ -171,7 +173,7 @@ Status run(ModuleOp module, Stage last, const CompileOptions &options,
   if (Status wanted = checkWanted(options, Stage::Codegen); !wanted)
     return wanted;
   Span span(Stage::Codegen);
-  if (failed(codegen(module, options.target, artifact, graph)) ||
+  if (failed(codegen(module, backend, options.target, artifact, graph)) ||
       failed(checkContract(module, Stage::Codegen)))
     return diagnosis.error(Stage::Codegen, "lower the kernels to LLVM");
   return {};
@@ -216,6 +218,7 @@ private:
 
 /// An object for each part of the module.
 Result<std::vector<std::string>> emitObjects(ModuleOp module,
+                                             const TargetBackend &backend,
                                              const CompileOptions &options,
                                              const Dumper &dumper) {
   auto betweenPhases = [&] {
@@ -235,7 +238,7 @@ Result<std::vector<std::string>> emitObjects(ModuleOp module,
         betweenPhases();
     };
     Result<std::string> object =
-        emitObject(parts[i], options.target, optimized);
+        backend.emitObject(parts[i], options.target, optimized);
     if (!object)
       return object.takeError();
     objects[i] = std::move(*object);
@@ -261,27 +264,32 @@ const DialectRegistry &stageRegistry() {
 
 } // namespace
 
+OptimizeOptions optimizeOptions(const TargetBackend &backend,
+                                const CompileOptions &options) {
+  bool vectorizes = options.optimizations.vectorize;
+  return {&backend, vectorizes ? backend.vectorBits(options.target) : 0,
+          options.optimizations};
+}
+
 Status runStages(ModuleOp module, Stage last, const CompileOptions &options,
                  Artifact *artifact) {
   Artifact unused;
+  Result<const TargetBackend *> backend = findBackend(options.target.kind);
+  if (!backend)
+    return backend.takeError();
   CompileOptions resolved = options;
-  resolved.target = resolveTarget(options.target);
-  return run(module, last, resolved, artifact ? *artifact : unused, nullptr,
-             [](Stage) {});
+  resolved.target = (*backend)->resolve(options.target);
+  return run(module, last, **backend, resolved, artifact ? *artifact : unused,
+             nullptr, [](Stage) {});
 }
 
 Result<Artifact> compileGraph(const Graph &graph,
                               const CompileOptions &options) {
+  Result<const TargetBackend *> backend = findBackend(options.target.kind);
+  if (!backend)
+    return backend.takeError();
   CompileOptions resolved = options;
-  const Target &target = resolved.target = resolveTarget(options.target);
-  if (target.kind != "cpu")
-    return Error{ErrorCode::Unsupported,
-                 Stage::Codegen,
-                 "the compiler has no code generator for target kind '" +
-                     target.kind + "'",
-                 {},
-                 {},
-                 {}};
+  const Target &target = resolved.target = (*backend)->resolve(options.target);
   Dumper dumper(options);
   // Has threads once there is something for them to do.
   WorkPool threads(options.threads, options.threadEnds);
@@ -313,12 +321,12 @@ Result<Artifact> compileGraph(const Graph &graph,
     if (stage == Stage::Optimize && options.threads > 1)
       context.setThreadPool(threads);
   };
-  if (Status status =
-          run(*module, Stage::Codegen, resolved, artifact, &graph, after);
+  if (Status status = run(*module, Stage::Codegen, **backend, resolved,
+                          artifact, &graph, after);
       !status)
     return status.takeError();
   Span span(Stage::Codegen);
-  auto objects = emitObjects(*module, resolved, dumper);
+  auto objects = emitObjects(*module, **backend, resolved, dumper);
   if (!objects)
     return objects.takeError();
   artifact.objects = std::move(*objects);

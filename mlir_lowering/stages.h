@@ -13,12 +13,17 @@
 #include "ltc/compiler.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir_lowering/optimize/optimize.h"
 
 namespace ltc::compiler {
 
 /// Every dialect and interface that the stages need. A context made from this
 /// registry must load all of them: loadAllAvailableDialects().
 void registerStages(mlir::DialectRegistry &registry);
+
+/// What optimize() is told. The target is one that `backend` has resolved.
+OptimizeOptions optimizeOptions(const TargetBackend &backend,
+                                const CompileOptions &options);
 
 /// Runs the stages after import, up to `last` (Lower, Optimize or Codegen), on
 /// a module with a function @main; lowering does nothing where no ltc.op is.

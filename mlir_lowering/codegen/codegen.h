@@ -5,34 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The codegen stage, step by step. What comes in is what optimize() leaves;
-// what goes out is an object whose entry point artifact.h describes.
+// The codegen stage up to where a target takes over (TargetBackend::lower).
+// What comes in is what optimize() leaves.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "ltc/artifact.h"
-#include "ltc/target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <functional>
 
-namespace llvm {
-class LLVMContext;
-class Module;
-class TargetMachine;
-} // namespace llvm
-
 namespace ltc::compiler {
 
 /// Symbol of the entry point.
 inline constexpr llvm::StringLiteral kEntry = "ltc_entry";
-
-/// Fills in what a target leaves open with the host's own.
-Target resolveTarget(Target target);
-/// Bits of the widest vector registers that code for the target should use.
-unsigned vectorBitsOf(const Target &target);
 
 /// Gives each kernel the form void(i64 begin, i64 end, ptr words).
 mlir::LogicalResult lowerKernels(mlir::ModuleOp module);
@@ -43,16 +31,5 @@ mlir::LogicalResult lowerMain(mlir::ModuleOp module, Artifact &artifact);
 /// afresh and describes them through `describe(node)`.
 void lowerChecks(mlir::ModuleOp module, std::vector<Artifact::ErrorSite> &sites,
                  const std::function<Artifact::ErrorSite(int64_t)> &describe);
-/// Replaces functions of the math dialect by polynomials where these are as
-/// good as the C library's. `vectorBits` is vectorBitsOf() the target.
-mlir::LogicalResult approximateMath(mlir::ModuleOp module, unsigned vectorBits);
-/// Everything that is left, into the LLVM dialect.
-mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, unsigned vectorBits);
-
-/// LLVM's own part: optimises `module` and returns the object file, of which
-/// private functions are no part. `optimized` sees the module in between.
-Result<std::string>
-emitObject(mlir::ModuleOp module, const Target &target,
-           const std::function<void(const llvm::Module &)> &optimized);
 
 } // namespace ltc::compiler

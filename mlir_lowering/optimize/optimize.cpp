@@ -6,94 +6,182 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/optimize.h"
 
+#include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/rewrite.h"
+#include "mlir_lowering/target/target_backend.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
 namespace ltc::compiler {
+namespace {
 
-/// Of what a value is computed from, a few ops deep.
-static llvm::hash_code hashOf(Value value, unsigned depth = 4) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return llvm::hash_combine(argument.getArgNumber());
-  Operation *op = value.getDefiningOp();
-  llvm::hash_code hash = llvm::hash_combine(
-      op->getName(), op->hashProperties(), op->getRawDictionaryAttrs(),
-      cast<OpResult>(value).getResultNumber());
-  for (Value operand : op->getOperands())
-    if (depth)
-      hash = llvm::hash_combine(hash, hashOf(operand, depth - 1));
-  return hash;
+/// A step that `ltc-opt` runs alone under its name.
+struct Step {
+  llvm::StringLiteral name, summary;
+  LogicalResult (*run)(func::FuncOp main, const OptimizeOptions &options);
+};
+
+/// Runs `visit` on each kernel that was outlined.
+LogicalResult
+forEachKernel(func::FuncOp main,
+              llvm::function_ref<LogicalResult(func::FuncOp)> visit) {
+  for (auto kernel : main->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
+    if (kernel->hasAttr(attr::kKind) && failed(visit(kernel)))
+      return failure();
+  return success();
 }
 
-/// CSE finds equal ops by a hash that knows nothing of their regions. Of loops
-/// over one tensor that differ in a captured scalar it would compare each with
-/// each: 46 s for 10,000 of them.
-static void markCaptures(func::FuncOp function, StringRef mark) {
-  Builder b(function.getContext());
-  for (auto op : function.getOps<linalg::GenericOp>()) {
-    llvm::SetVector<Value> captured;
-    getUsedValuesDefinedAbove(op->getRegions(), captured);
-    llvm::hash_code hash(0);
-    for (Value value : captured)
-      hash = llvm::hash_combine(hash, hashOf(value));
-    op->setAttr(mark, b.getI64IntegerAttr(int64_t(size_t(hash))));
+ModuleOp moduleOf(func::FuncOp main) {
+  return main->getParentOfType<ModuleOp>();
+}
+
+constexpr Step kOnTensors[] = {
+    {"ltc-cse", "Make one of equal ops on tensors, also of many loops",
+     [](func::FuncOp main, const OptimizeOptions &) {
+       mergeEqualLoops(main);
+       return success();
+     }},
+    {"ltc-sum-parts",
+     "Add tensors that are zero but for a part to that part alone",
+     [](func::FuncOp main, const OptimizeOptions &options) {
+       if (options.optimizations.accumulate)
+         sumParts(main);
+       return success();
+     }},
+    {"ltc-fuse", "Fuse elementwise producers into their consumers",
+     [](func::FuncOp main, const OptimizeOptions &options) {
+       return fuseElementwise(main, options.optimizations);
+     }},
+    {"ltc-join-parts",
+     "Call the library for concatenations of many parts that are only copied",
+     [](func::FuncOp main, const OptimizeOptions &) {
+       joinParts(main);
+       return success();
+     }},
+    {"ltc-merge-siblings", "Make one loop of sums over the same elements",
+     [](func::FuncOp main, const OptimizeOptions &options) {
+       if (options.optimizations.fuse)
+         mergeSiblings(main);
+       return success();
+     }},
+    {"ltc-split-reductions", "Cut long reductions into parts for many threads",
+     [](func::FuncOp main, const OptimizeOptions &) {
+       splitReductions(main);
+       return success();
+     }},
+    {"ltc-mark-repeated-checks",
+     "Mark checks that can fail only where an earlier one has failed",
+     [](func::FuncOp main, const OptimizeOptions &) {
+       markRepeatedChecks(main);
+       return success();
+     }},
+    {"ltc-outline", "Move computations on tensors into kernel functions",
+     [](func::FuncOp main, const OptimizeOptions &options) {
+       return outlineKernels(moduleOf(main), options.optimizations);
+     }},
+    {"ltc-schedule", "Make each kernel a parallel loop over tiles",
+     [](func::FuncOp main, const OptimizeOptions &options) {
+       return forEachKernel(main, [&](func::FuncOp kernel) {
+         return options.backend->schedule(kernel);
+       });
+     }},
+    {"ltc-plan", "Give every tensor of @main a place in memory",
+     [](func::FuncOp main, const OptimizeOptions &options) {
+       return planBuffers(moduleOf(main), options.optimizations);
+     }},
+};
+
+constexpr Step kBufferize = {"ltc-bufferize",
+                             "Put the inside of the kernels on memrefs",
+                             [](func::FuncOp main, const OptimizeOptions &) {
+                               return bufferizeKernels(moduleOf(main));
+                             }};
+
+constexpr Step kEmitLoops = {
+    "ltc-emit-loops", "Write linalg on memrefs as loops",
+    [](func::FuncOp main, const OptimizeOptions &options) {
+      return forEachKernel(main, [&](func::FuncOp kernel) {
+        return options.backend->emitLoops(kernel, options.vectorBits);
+      });
+    }};
+
+class StepPass : public PassWrapper<StepPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StepPass)
+
+  StepPass(const Step &step, const OptimizeOptions &options)
+      : step(step), options(options) {}
+
+  StringRef getArgument() const override { return step.name; }
+  StringRef getDescription() const override { return step.summary; }
+  StringRef getName() const override { return step.name; }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<LtcDialect, affine::AffineDialect, arith::ArithDialect,
+                    bufferization::BufferizationDialect, linalg::LinalgDialect,
+                    memref::MemRefDialect, scf::SCFDialect,
+                    tensor::TensorDialect, vector::VectorDialect>();
   }
+  void runOnOperation() override {
+    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!main)
+      getOperation().emitError("a module to optimize has a function @main");
+    if (!main || failed(step.run(main, options)))
+      signalPassFailure();
+  }
+
+private:
+  const Step &step;
+  OptimizeOptions options;
+};
+
+void addSteps(OpPassManager &passes, const OptimizeOptions &options) {
+  auto add = [&](const Step &step) {
+    passes.addPass(std::make_unique<StepPass>(step, options));
+  };
+  auto tidy = [&] {
+    passes.addPass(createCanonicalizerPass(rewriteConfig()));
+    passes.addPass(createCSEPass());
+  };
+  passes.addPass(createCanonicalizerPass(rewriteConfig()));
+  llvm::for_each(kOnTensors, add);
+  tidy();
+  add(kBufferize);
+  tidy();
+  add(kEmitLoops);
 }
 
-static LogicalResult run(ModuleOp module, std::unique_ptr<Pass> pass) {
+} // namespace
+
+LogicalResult optimize(ModuleOp module, const OptimizeOptions &options) {
   PassManager passes(module.getContext());
   passes.enableVerifier(false);
-  passes.addPass(std::move(pass));
+  addSteps(passes, options);
   return passes.run(module);
 }
 
-static LogicalResult tidy(ModuleOp module) {
-  return success(
-      succeeded(run(module, createCanonicalizerPass(rewriteConfig()))) &&
-      succeeded(run(module, createCSEPass())));
-}
-
-/// tidy(), while @main is made of loops on tensors.
-static LogicalResult tidyTensors(ModuleOp module, func::FuncOp main) {
-  constexpr llvm::StringLiteral mark = "ltc.captures";
-  if (failed(run(module, createCanonicalizerPass(rewriteConfig()))))
-    return failure();
-  markCaptures(main, mark);
-  LogicalResult merged = run(module, createCSEPass());
-  for (auto op : main.getOps<linalg::GenericOp>())
-    op->removeAttr(mark);
-  return merged;
-}
-
-LogicalResult optimize(ModuleOp module, const Machine &machine,
-                       const Optimizations &optimizations) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main)
-    return module.emitError("a module to optimize has a function @main");
-  if (failed(tidyTensors(module, main)))
-    return failure();
-  if (optimizations.accumulate)
-    sumParts(main);
-  if (failed(fuseElementwise(main, optimizations)))
-    return failure();
-  joinParts(main);
-  if (optimizations.fuse)
-    mergeSiblings(main);
-  splitReductions(main);
-  markRepeatedChecks(main);
-  if (failed(outlineKernels(module, optimizations)) ||
-      failed(scheduleKernels(module)) ||
-      failed(planBuffers(module, optimizations)) || failed(tidy(module)) ||
-      failed(bufferizeKernels(module)) || failed(tidy(module)) ||
-      failed(emitLoops(module, optimizations.vectorize ? machine : Machine{0})))
-    return failure();
-  return success();
+void registerOptimizePasses(const OptimizeOptions &options) {
+  auto add = [&](const Step &step) {
+    registerPass(
+        [&step, options] { return std::make_unique<StepPass>(step, options); });
+  };
+  llvm::for_each(kOnTensors, add);
+  add(kBufferize);
+  add(kEmitLoops);
+  PassPipelineRegistration<>(
+      "ltc-optimize", "The optimize stage: all of its steps, in order",
+      [options](OpPassManager &passes) { addSteps(passes, options); });
 }
 
 } // namespace ltc::compiler

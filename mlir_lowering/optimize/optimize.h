@@ -10,7 +10,9 @@
 // library calls on slices of one arena, and with one function for each
 // distinct kernel, a parallel loop over vectors.
 //
-// Every step returns failure after it emitted a diagnostic.
+// Every step returns failure after it emitted a diagnostic. Each is a pass,
+// too, that ltc-opt runs alone; which ones, and in which order, says
+// optimize.cpp.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -22,9 +24,13 @@
 
 namespace ltc::compiler {
 
-/// What a kernel is compiled for.
-struct Machine {
-  unsigned vectorBits = 128; ///< widest vector registers in use; 0: none
+class TargetBackend;
+
+/// What a module is optimised for.
+struct OptimizeOptions {
+  const TargetBackend *backend = nullptr;
+  unsigned vectorBits = 0; ///< widest vector registers in use; 0: none
+  Optimizations optimizations;
 };
 
 /// Attributes that the steps leave for one another.
@@ -59,7 +65,7 @@ inline constexpr llvm::StringLiteral kDonated = "ltc.donated";
 inline constexpr llvm::StringLiteral kArena = "ltc.arena";
 } // namespace attr
 
-/// Kinds of kernels, each with tiles of its own (schedule.cpp).
+/// Kinds of kernels, for each of which a target has a schedule.
 namespace kind {
 inline constexpr llvm::StringLiteral kPointwise = "pointwise";
 inline constexpr llvm::StringLiteral kRowReduce = "row_reduce";
@@ -67,6 +73,9 @@ inline constexpr llvm::StringLiteral kColumnReduce = "column_reduce";
 inline constexpr llvm::StringLiteral kSerial = "serial";
 } // namespace kind
 
+/// Makes one of equal ops on tensors: CSE that knows loops by what they
+/// capture.
+void mergeEqualLoops(mlir::func::FuncOp main);
 /// Adds tensors that are zero but for a part to that part alone.
 void sumParts(mlir::func::FuncOp main);
 /// Fuses elementwise producers into their consumers.
@@ -87,8 +96,6 @@ void splitReductions(mlir::func::FuncOp main);
 /// equal kernels become one function.
 mlir::LogicalResult outlineKernels(mlir::ModuleOp module,
                                    const Optimizations &optimizations);
-/// Tiles each kernel as its kind wants.
-mlir::LogicalResult scheduleKernels(mlir::ModuleOp module);
 /// Gives every tensor of @main a place in the arena or in an argument, and
 /// turns @main and the boundaries of the kernels into memrefs. Adds arguments
 /// for the results that are not donated, and the arena. A result whose memory
@@ -98,11 +105,13 @@ mlir::LogicalResult planBuffers(mlir::ModuleOp module,
                                 const Optimizations &optimizations);
 /// Bufferizes the inside of the kernels.
 mlir::LogicalResult bufferizeKernels(mlir::ModuleOp module);
-/// Turns linalg on memrefs into loops over vectors.
-mlir::LogicalResult emitLoops(mlir::ModuleOp module, const Machine &machine);
 
-/// All of the above.
-mlir::LogicalResult optimize(mlir::ModuleOp module, const Machine &machine,
-                             const Optimizations &optimizations);
+/// All of the above, with what the target makes of a kernel: its schedule
+/// before buffers are planned, its loops at the end.
+mlir::LogicalResult optimize(mlir::ModuleOp module,
+                             const OptimizeOptions &options);
+/// Registers each step as a pass, for example `ltc-fuse`, and all of them as
+/// the pipeline `ltc-optimize`.
+void registerOptimizePasses(const OptimizeOptions &options);
 
 } // namespace ltc::compiler

@@ -13,7 +13,6 @@
 // byte, which its first call takes away.
 //
 //===----------------------------------------------------------------------===//
-#include "mlir_lowering/codegen/codegen.h"
 #include "mlir_lowering/stages.h"
 
 #include "ltc/graph.h"
@@ -154,7 +153,6 @@ bool compile(const char *path) {
   std::stringstream text;
   text << file.rdbuf();
   ltc::CompileOptions options;
-  options.target = ltc::compiler::resolveTarget({});
   auto graph = ltc::Graph::parse(text.str());
   if (!graph) {
     std::cerr << path << ": " << graph.error().str() << '\n';

@@ -6,11 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 //   ltc-opt graph.ltc --stop-after=lower    a dumped graph, printed as MLIR
-//           --cpu=x86-64-v3:+avx2,+fma    for another CPU than this machine's
+//           --target=cpu                    for another kind of target
+//           --cpu=x86-64-v3:+avx2,+fma      for another CPU than this machine's
+//           --without=fuse                  without some optimizations
 //           --print-calls                   its library calls, as graphs
 //           --mlir-print-debuginfo          with the user's lines
 //   ltc-opt --list-rows                     the ops that have a lowering
-//   ltc-opt module.mlir --ltc-lower --cse   single passes, as with mlir-opt
+//   ltc-opt module.mlir --ltc-fuse --cse    single passes, as with mlir-opt;
+//                                           --help lists them
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/dialect/ltc_dialect.h"
@@ -18,6 +21,7 @@
 #include "mlir_lowering/lower/lower.h"
 #include "mlir_lowering/ops/op_table.h"
 #include "mlir_lowering/stages.h"
+#include "mlir_lowering/target/target_backend.h"
 
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -134,25 +138,56 @@ static int runStagesOf(const Options &options) {
   return 0;
 }
 
-int main(int argc, char **argv) {
-  Options options;
-  for (StringRef argument : llvm::ArrayRef(argv + 1, argc - 1)) {
+/// Takes what is said of the compile out of the arguments; false after an error
+/// was printed.
+static bool readOptions(SmallVectorImpl<char *> &arguments, Options &options) {
+  ltc::CompileOptions &compile = options.compile;
+  std::string wrong;
+  llvm::erase_if(arguments, [&](StringRef argument) {
     if (argument.consume_front("--stop-after="))
       options.last = argument;
+    else if (argument.consume_front("--target="))
+      compile.target.kind = argument;
     else if (argument.consume_front("--cpu="))
-      std::tie(options.compile.target.cpu, options.compile.target.features) =
+      std::tie(compile.target.cpu, compile.target.features) =
           std::pair<std::string, std::string>(argument.split(':'));
     else if (argument.consume_front("--without=")) {
       auto rest = ltc::Optimizations::without(std::string_view(argument));
-      if (!rest) {
-        llvm::errs() << rest.error().str() << '\n';
-        return 1;
-      }
-      options.compile.optimizations = *rest;
-    } else if (argument == "--list-rows")
-      return listRows();
-    else if (argument == "--print-calls")
+      if (rest)
+        compile.optimizations = *rest;
+      else
+        wrong = rest.error().str();
+    } else if (argument == "--print-calls")
       options.printCalls = true;
+    else
+      return false;
+    return true;
+  });
+  if (!wrong.empty())
+    llvm::errs() << wrong << '\n';
+  return wrong.empty();
+}
+
+/// Registers the steps of the optimize stage for the target.
+static bool registerSteps(ltc::CompileOptions compile) {
+  auto backend = findBackend(compile.target.kind);
+  if (!backend) {
+    llvm::errs() << backend.error().str() << '\n';
+    return false;
+  }
+  compile.target = (*backend)->resolve(compile.target);
+  registerOptimizePasses(optimizeOptions(**backend, compile));
+  return true;
+}
+
+int main(int argc, char **argv) {
+  Options options;
+  SmallVector<char *> arguments(argv, argv + argc);
+  if (!readOptions(arguments, options))
+    return 1;
+  for (StringRef argument : ArrayRef(arguments).drop_front()) {
+    if (argument == "--list-rows")
+      return listRows();
     else if (argument == "--mlir-print-debuginfo")
       options.printLocations = true;
     else if (!argument.starts_with("-"))
@@ -163,6 +198,9 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   registerEverything(registry);
   registerStages(registry); // to read what the stages print
-  return asMainReturnCode(
-      MlirOptMain(argc, argv, "torch_ltc optimizer driver\n", registry));
+  if (!registerSteps(options.compile))
+    return 1;
+  return asMainReturnCode(MlirOptMain(int(arguments.size()), arguments.data(),
+                                      "torch_ltc optimizer driver\n",
+                                      registry));
 }

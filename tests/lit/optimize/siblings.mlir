@@ -1,4 +1,5 @@
 // RUN: ltc-opt %s --stop-after=optimize | FileCheck %s
+// RUN: ltc-opt %s --ltc-fuse --ltc-merge-siblings | FileCheck %s --check-prefix=STEP
 //
 // A sum and a sum of squares along the same columns are two results of one
 // loop, which reads the matrix once. What is summed up to a result of the other
@@ -14,6 +15,11 @@
 // CHECK-NEXT:      arith.addf %{{.*}}, %[[X]]
 // CHECK-NEXT:      %[[SQUARE:.*]] = arith.mulf %[[X]], %[[X]]
 // CHECK-NEXT:      arith.addf %{{.*}}, %[[SQUARE]]
+
+// STEP:     %[[SUMS:.*]]:2 = linalg.generic
+// STEP:       linalg.yield %{{.*}}, %{{.*}} : f32, f32
+// STEP:     linalg.generic {{.*}} ins(%{{.*}}, %[[SUMS]]#0
+// STEP:     return %[[SUMS]]#0, %[[SUMS]]#1,
 #id = affine_map<(i, j) -> (i, j)>
 #column = affine_map<(i, j) -> (j)>
 func.func @main(%x: tensor<64x64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {

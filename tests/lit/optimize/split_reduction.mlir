@@ -1,4 +1,5 @@
 // RUN: ltc-opt %s --stop-after=optimize | FileCheck %s
+// RUN: ltc-opt %s --ltc-split-reductions | FileCheck %s --check-prefix=STEP
 //
 // A sum of a whole tensor is two kernels: one of 30 parts of 65536, which run in
 // parallel, and one of their sums. What is in no part is added up before that.
@@ -14,6 +15,10 @@
 // CHECK:         scf.forall ({{.*}}) in (30)
 // CHECK:           memref.subview %{{.*}} [65536] [1]
 // CHECK:       func.func private @[[SUM]]
+
+// STEP: %[[REST:.*]] = linalg.generic {{.*}} iterator_types = ["reduction"]} ins(%{{.*}} : tensor<33923xf32>)
+// STEP: %[[PARTS:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%arg0, %{{.*}} : tensor<2000003xf32>, tensor<65536xi8>)
+// STEP: linalg.generic {{.*}} ins(%[[PARTS]] : tensor<30xf32>) outs(%[[REST]] : tensor<f32>)
 #id = affine_map<(i) -> (i)>
 #none = affine_map<(i) -> ()>
 func.func @main(%x: tensor<2000003xf32>) -> tensor<f32> {

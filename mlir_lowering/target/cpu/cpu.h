@@ -1,0 +1,34 @@
+//===- cpu.h - Code for the host's kind of processor ------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir_lowering/target/target_backend.h"
+
+namespace ltc::compiler {
+
+/// Kernels are loops over vectors, which threads share out by ranges of
+/// iterations; LLVM makes objects of them. Another kind of CPU may differ in
+/// what it overrides.
+class CpuBackend : public TargetBackend {
+public:
+  Target resolve(Target target) const override;
+  unsigned vectorBits(const Target &target) const override;
+  mlir::LogicalResult schedule(mlir::func::FuncOp kernel) const override;
+  mlir::LogicalResult emitLoops(mlir::func::FuncOp kernel,
+                                unsigned vectorBits) const override;
+  mlir::LogicalResult lower(mlir::ModuleOp part,
+                            const Target &target) const override;
+  Result<std::string> emitObject(mlir::ModuleOp part, const Target &target,
+                                 const std::function<void(const llvm::Module &)>
+                                     &optimized) const override;
+};
+
+/// Replaces functions of the math dialect by polynomials where these are as
+/// good as the C library's.
+mlir::LogicalResult approximateMath(mlir::ModuleOp module, unsigned vectorBits);
+
+} // namespace ltc::compiler

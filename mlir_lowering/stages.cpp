@@ -125,17 +125,17 @@ Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
   return {n.op, uint32_t(node), wordsForIndex(*graph, n)};
 }
 
-LogicalResult codegen(ModuleOp module, const TargetBackend &backend,
-                      const Target &target, Artifact &artifact,
-                      const Graph *graph) {
+LogicalResult codegen(ModuleOp module, const ResolvedOptions &options,
+                      Artifact &artifact, const Graph *graph) {
   auto describe = [&](int64_t node) { return siteOf(graph, node); };
   lowerChecks(module, artifact.errorSites, describe);
   if (failed(lowerKernels(module)) || failed(lowerMain(module, artifact)))
     return failure();
   partition(module);
   return failableParallelForEach(
-      module.getContext(), partsOf(module),
-      [&](ModuleOp part) { return backend.lower(part, target); });
+      module.getContext(), partsOf(module), [&](ModuleOp part) {
+        return options.backend->lower(part, options.tuning.facts);
+      });
 }
 
 /// An error once nobody wants the result any more.
@@ -146,9 +146,8 @@ Status checkWanted(const CompileOptions &options, Stage stage) {
       ErrorCode::CompileFailed, stage, "the compile was stopped", {}, {}, {}};
 }
 
-Status run(ModuleOp module, Stage last, const TargetBackend &backend,
-           const CompileOptions &options, Artifact &artifact,
-           const Graph *graph, const AfterStage &after) {
+Status run(ModuleOp module, Stage last, const ResolvedOptions &options,
+           Artifact &artifact, const Graph *graph, const AfterStage &after) {
   Diagnosis diagnosis(module.getContext());
   {
     Span span(Stage::Lower);
@@ -163,7 +162,7 @@ Status run(ModuleOp module, Stage last, const TargetBackend &backend,
     return wanted;
   {
     Span span(Stage::Optimize);
-    if (failed(optimize(module, optimizeOptions(backend, options))) ||
+    if (failed(optimize(module, optimizeOptions(options))) ||
         failed(checkContract(module, Stage::Optimize)))
       return diagnosis.error(Stage::Optimize, "optimize the graph");
     after(Stage::Optimize);
@@ -173,7 +172,7 @@ Status run(ModuleOp module, Stage last, const TargetBackend &backend,
   if (Status wanted = checkWanted(options, Stage::Codegen); !wanted)
     return wanted;
   Span span(Stage::Codegen);
-  if (failed(codegen(module, backend, options.target, artifact, graph)) ||
+  if (failed(codegen(module, options, artifact, graph)) ||
       failed(checkContract(module, Stage::Codegen)))
     return diagnosis.error(Stage::Codegen, "lower the kernels to LLVM");
   return {};
@@ -218,8 +217,7 @@ private:
 
 /// An object for each part of the module.
 Result<std::vector<std::string>> emitObjects(ModuleOp module,
-                                             const TargetBackend &backend,
-                                             const CompileOptions &options,
+                                             const ResolvedOptions &options,
                                              const Dumper &dumper) {
   auto betweenPhases = [&] {
     if (options.betweenPhases)
@@ -237,8 +235,8 @@ Result<std::vector<std::string>> emitObjects(ModuleOp module,
       if (isWhole)
         betweenPhases();
     };
-    Result<std::string> object =
-        backend.emitObject(parts[i], options.target, optimized);
+    Result<std::string> object = options.backend->emitObject(
+        parts[i], options.target, options.tuning.facts, optimized);
     if (!object)
       return object.takeError();
     objects[i] = std::move(*object);
@@ -264,32 +262,40 @@ const DialectRegistry &stageRegistry() {
 
 } // namespace
 
-OptimizeOptions optimizeOptions(const TargetBackend &backend,
-                                const CompileOptions &options) {
-  bool vectorizes = options.optimizations.vectorize;
-  return {&backend, vectorizes ? backend.vectorBits(options.target) : 0,
-          options.optimizations};
-}
-
-Status runStages(ModuleOp module, Stage last, const CompileOptions &options,
-                 Artifact *artifact) {
-  Artifact unused;
+Result<ResolvedOptions> resolve(const CompileOptions &options) {
   Result<const TargetBackend *> backend = findBackend(options.target.kind);
   if (!backend)
     return backend.takeError();
-  CompileOptions resolved = options;
+  ResolvedOptions resolved{options, *backend};
   resolved.target = (*backend)->resolve(options.target);
-  return run(module, last, **backend, resolved, artifact ? *artifact : unused,
-             nullptr, [](Stage) {});
+  resolved.tuning = (*backend)->tuning(resolved.target);
+  if (Status status =
+          resolved.tuning.addRecipes(options.recipes, resolved.target);
+      !status)
+    return status.takeError();
+  return resolved;
+}
+
+OptimizeOptions optimizeOptions(const ResolvedOptions &options) {
+  OptimizeOptions made{options.backend, options.tuning, options.optimizations,
+                       options.schedules};
+  if (!options.optimizations.vectorize)
+    made.tuning.facts.vector_bits = 0;
+  return made;
+}
+
+Status runStages(ModuleOp module, Stage last, const ResolvedOptions &options,
+                 Artifact *artifact) {
+  Artifact unused;
+  return run(module, last, options, artifact ? *artifact : unused, nullptr,
+             [](Stage) {});
 }
 
 Result<Artifact> compileGraph(const Graph &graph,
                               const CompileOptions &options) {
-  Result<const TargetBackend *> backend = findBackend(options.target.kind);
-  if (!backend)
-    return backend.takeError();
-  CompileOptions resolved = options;
-  const Target &target = resolved.target = (*backend)->resolve(options.target);
+  Result<ResolvedOptions> resolved = resolve(options);
+  if (!resolved)
+    return resolved.takeError();
   Dumper dumper(options);
   // Has threads once there is something for them to do.
   WorkPool threads(options.threads, options.threadEnds);
@@ -303,8 +309,8 @@ Result<Artifact> compileGraph(const Graph &graph,
   dumper.write(Stage::Import, *module);
 
   Artifact artifact;
-  artifact.compiler = compilerIdentity();
-  artifact.target = target.str();
+  artifact.compiler = compilerIdentity() + options.recipes.key();
+  artifact.target = resolved->target.str();
   artifact.entry = kEntry.str();
   artifact.formulas = graph.formulas;
   artifact.symbols = uint32_t(graph.symbols.size());
@@ -321,12 +327,12 @@ Result<Artifact> compileGraph(const Graph &graph,
     if (stage == Stage::Optimize && options.threads > 1)
       context.setThreadPool(threads);
   };
-  if (Status status = run(*module, Stage::Codegen, **backend, resolved,
-                          artifact, &graph, after);
+  if (Status status =
+          run(*module, Stage::Codegen, *resolved, artifact, &graph, after);
       !status)
     return status.takeError();
   Span span(Stage::Codegen);
-  auto objects = emitObjects(*module, **backend, resolved, dumper);
+  auto objects = emitObjects(*module, *resolved, dumper);
   if (!objects)
     return objects.takeError();
   artifact.objects = std::move(*objects);

@@ -21,16 +21,23 @@ namespace ltc::compiler {
 /// registry must load all of them: loadAllAvailableDialects().
 void registerStages(mlir::DialectRegistry &registry);
 
-/// What optimize() is told. The target is one that `backend` has resolved.
-OptimizeOptions optimizeOptions(const TargetBackend &backend,
-                                const CompileOptions &options);
+/// Options whose target says all of it, with what its backend says of it.
+struct ResolvedOptions : CompileOptions {
+  const TargetBackend *backend = nullptr;
+  Tuning tuning;
+  llvm::raw_ostream *schedules = nullptr; ///< receives each kernel's
+};
+/// An error where there is no such target, or a recipe is wrong.
+Result<ResolvedOptions> resolve(const CompileOptions &options);
+/// What optimize() is told of them.
+OptimizeOptions optimizeOptions(const ResolvedOptions &options);
 
 /// Runs the stages after import, up to `last` (Lower, Optimize or Codegen), on
 /// a module with a function @main; lowering does nothing where no ltc.op is.
 /// Codegen leaves the module in the LLVM dialect. `artifact` receives what
 /// codegen learns, without the object code; may be null.
 Status runStages(mlir::ModuleOp module, Stage last,
-                 const CompileOptions &options, Artifact *artifact = nullptr);
+                 const ResolvedOptions &options, Artifact *artifact = nullptr);
 
 /// All stages, on a verified graph.
 Result<Artifact> compileGraph(const Graph &graph,

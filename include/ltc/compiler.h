@@ -13,6 +13,7 @@
 
 #include "ltc/artifact.h"
 #include "ltc/optimizations.h"
+#include "ltc/recipes.h"
 #include "ltc/target.h"
 
 #include <atomic>
@@ -23,6 +24,7 @@ namespace ltc {
 struct CompileOptions {
   Target target;
   Optimizations optimizations;
+  Recipes recipes;      ///< what the user tunes kernels by
   std::string dumpDir;  ///< write the module after each stage here; empty: no
   std::string dumpName; ///< file stem of the dumps
   unsigned threads = 1; ///< how many may work on it; the result is the same

@@ -24,9 +24,6 @@ using namespace mlir;
 namespace ltc::compiler {
 namespace {
 
-/// What the stack of a worker thread may hold; libgomp gives 2 MiB or more.
-constexpr int64_t kStackBytes = 256 * 1024;
-
 /// How many bytes a temporary takes: of a tile cut short by the edge, as many
 /// as of a whole one.
 FailureOr<Formula> bytesOf(memref::AllocOp alloc) {
@@ -116,10 +113,11 @@ Value placeOnHeap(memref::AllocOp alloc, const Formula &bytes, Block &entry) {
 }
 
 /// Temporaries go on the stack; what is too large for it becomes an argument
-/// that @main takes from the arena (`scratch` bytes of it).
-LogicalResult placeTemporaries(func::FuncOp kernel, Formula &scratch) {
+/// that @main takes from the arena (`scratch` bytes of it). `stack`: the bytes
+/// that it may have on the stack.
+LogicalResult placeTemporaries(func::FuncOp kernel, int64_t stack,
+                               Formula &scratch) {
   Block &entry = kernel.getBody().front();
-  int64_t stack = 0;
   scratch = Formula();
   Value memory;
   SmallVector<memref::AllocOp> allocs;
@@ -135,8 +133,8 @@ LogicalResult placeTemporaries(func::FuncOp kernel, Formula &scratch) {
   for (auto [alloc, size] : llvm::zip_equal(allocs, sizes)) {
     Value place;
     int64_t bytes = size.isConstant() ? size.constant() : INT64_MAX;
-    if (bytes <= kStackBytes - stack) {
-      stack += bytes;
+    if (bytes <= stack) {
+      stack -= bytes;
       place = placeOnStack(alloc, bytes, entry);
     } else if (!alloc->getParentOfType<scf::ForallOp>()) {
       OpBuilder b = OpBuilder::atBlockBegin(&entry);
@@ -211,7 +209,7 @@ void passScratch(func::FuncOp main, const llvm::StringMap<Formula> &needs) {
 
 } // namespace
 
-LogicalResult bufferizeKernels(ModuleOp module) {
+LogicalResult bufferizeKernels(ModuleOp module, const TargetFacts &facts) {
   bufferization::OneShotBufferizationOptions options;
   options.allowReturnAllocsFromLoops = true;
   options.bufferAlignment = kArenaAlignment;
@@ -224,7 +222,7 @@ LogicalResult bufferizeKernels(ModuleOp module) {
     Formula bytes;
     if (failed(bufferization::eliminateEmptyTensors(rewriter, kernel)) ||
         failed(bufferization::runOneShotBufferize(kernel, options, state)) ||
-        failed(placeTemporaries(kernel, bytes)))
+        failed(placeTemporaries(kernel, facts.stack_bytes, bytes)))
       return failure();
     if (bytes != Formula())
       scratch[kernel.getName()] = bytes;

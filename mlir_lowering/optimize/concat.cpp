@@ -25,10 +25,6 @@ using namespace mlir;
 using linalg::GenericOp;
 
 namespace ltc::compiler {
-namespace {
-
-constexpr int64_t kShortestRow = 16; // elements that fill a vector
-} // namespace
 
 std::optional<int64_t> partialDim(tensor::InsertSliceOp part) {
   std::optional<int64_t> found;
@@ -77,10 +73,10 @@ std::optional<Concat> concatOf(tensor::InsertSliceOp last) {
 namespace {
 
 /// Whether the parts are as good to loop over as the whole.
-bool hasLongRows(Concat &concat) {
+bool hasLongRows(Concat &concat, int64_t shortest) {
   return concat.dim + 1 < concat.parts[0].getDestType().getRank() ||
          llvm::all_of(concat.parts, [&](tensor::InsertSliceOp part) {
-           return part.getStaticSize(concat.dim) >= kShortestRow;
+           return part.getStaticSize(concat.dim) >= shortest;
          });
 }
 
@@ -144,7 +140,7 @@ void distribute(GenericOp op, OpOperand &whole, const Concat &concat) {
 
 } // namespace
 
-bool distributeOverParts(func::FuncOp main) {
+bool distributeOverParts(func::FuncOp main, const TargetFacts &facts) {
   bool changed = false;
   for (auto op : llvm::to_vector(main.getOps<GenericOp>())) {
     if (!isElementwise(op))
@@ -154,8 +150,8 @@ bool distributeOverParts(func::FuncOp main) {
       if (!last || !last->hasOneUse())
         continue;
       auto concat = concatOf(last);
-      if (!concat || concat->parts.size() > kMostParts ||
-          !hasLongRows(*concat) ||
+      if (!concat || concat->parts.size() > size_t(facts.concat_parts) ||
+          !hasLongRows(*concat, facts.shortest_row) ||
           !op.getMatchingIndexingMap(operand).isIdentity())
         continue;
       distribute(op, *operand, *concat);

@@ -20,9 +20,6 @@ struct Concat {
 /// begin where that does.
 std::optional<int64_t> partialDim(mlir::tensor::InsertSliceOp part);
 
-/// Each part of a concatenation that is taken apart is a kernel.
-inline constexpr size_t kMostParts = 4;
-
 /// The concatenation whose last part `last` writes, if every other insert is
 /// read by the next one alone.
 std::optional<Concat> concatOf(mlir::tensor::InsertSliceOp last);

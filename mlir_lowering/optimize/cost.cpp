@@ -91,10 +91,8 @@ int64_t byteCount(Value tensor) {
   return elementCount(tensor) * llvm::divideCeil(bits, 8);
 }
 
-constexpr int64_t kLargeBytes = 1 << 20, kMuchBytes = 8 << 20;
-
 /// Whether several large tensors are computed for these ops alone.
-static bool holdMuch(ArrayRef<Operation *> ops) {
+static bool holdMuch(ArrayRef<Operation *> ops, const TargetFacts &facts) {
   constexpr size_t several = 4;
   llvm::SmallPtrSet<Operation *, 8> inside(ops.begin(), ops.end());
   llvm::SmallDenseSet<Value, 8> held;
@@ -105,32 +103,33 @@ static bool holdMuch(ArrayRef<Operation *> ops) {
       if (!maker || inside.contains(maker) ||
           !isa<RankedTensorType>(operand.getType()) ||
           isa<tensor::EmptyOp, linalg::FillOp>(maker) ||
-          byteCount(operand) < kLargeBytes ||
+          byteCount(operand) < facts.large_bytes ||
           !llvm::all_of(operand.getUsers(),
                         [&](Operation *user) { return inside.contains(user); }))
         continue;
       if (held.insert(operand).second)
         bytes += byteCount(operand);
     }
-  return held.size() >= several && bytes >= kMuchBytes;
+  return held.size() >= several && bytes >= facts.much_bytes;
 }
 
 /// Whether an op computes a large tensor.
-static bool makesMuch(Operation *op) {
+static bool makesMuch(Operation *op, int64_t large) {
   return !isa<tensor::EmptyOp, linalg::FillOp>(op) &&
          isa<DestinationStyleOpInterface>(op) &&
-         llvm::any_of(op->getResults(), [](Value result) {
+         llvm::any_of(op->getResults(), [&](Value result) {
            return isa<RankedTensorType>(result.getType()) &&
-                  byteCount(result) >= kLargeBytes;
+                  byteCount(result) >= large;
          });
 }
 
-bool wouldHoldMuch(ArrayRef<Operation *> ops, Operation *later) {
-  if (!holdMuch(ops))
+bool wouldHoldMuch(ArrayRef<Operation *> ops, Operation *later,
+                   const TargetFacts &facts) {
+  if (!holdMuch(ops, facts))
     return false;
   for (Operation *op = ops.back()->getNextNode(); op && op != later;
        op = op->getNextNode())
-    if (makesMuch(op))
+    if (makesMuch(op, facts.large_bytes))
       return true;
   return false;
 }

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "mlir_lowering/target/tuning.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace ltc::compiler {
@@ -27,6 +29,6 @@ int64_t byteCount(mlir::Value tensor);
 /// have to stay in memory while more are made, if the ops waited until `later`
 /// runs.
 bool wouldHoldMuch(llvm::ArrayRef<mlir::Operation *> ops,
-                   mlir::Operation *later);
+                   mlir::Operation *later, const TargetFacts &facts);
 
 } // namespace ltc::compiler

@@ -27,7 +27,6 @@ using linalg::GenericOp;
 namespace ltc::compiler {
 namespace {
 
-constexpr int64_t kCheap = 8;         // replayed rather than stored
 constexpr int64_t kLargestBody = 160; // ops; keeps compile time linear
 constexpr size_t kMostOperands = 24;
 
@@ -47,8 +46,8 @@ unsigned largeInputs(GenericOp op) {
 
 class Fuser {
 public:
-  explicit Fuser(func::FuncOp function)
-      : function(function), rewriter(function.getContext()) {}
+  Fuser(func::FuncOp function, const TargetFacts &facts)
+      : function(function), facts(facts), rewriter(function.getContext()) {}
 
   void run() {
     for (Operation &op : function.getBody().front())
@@ -88,15 +87,15 @@ private:
       return user == consumer;
     });
     if (alone)
-      return (!replays || cost <= kCheap) &&
-                     !wouldHoldMuch(producer.getOperation(), consumer)
+      return (!replays || cost <= facts.replay_cost) &&
+                     !wouldHoldMuch(producer.getOperation(), consumer, facts)
                  ? Choice::Absorb
                  : Choice::No;
-    if (grows && cost <= kCheap)
+    if (grows && cost <= facts.replay_cost)
       return Choice::Replay;
     bool neverStored =
         llvm::all_of(producer->getUsers(), llvm::IsaPred<GenericOp>);
-    if (neverStored && cost <= kCheap && largeInputs(producer) <= 1)
+    if (neverStored && cost <= facts.replay_cost && largeInputs(producer) <= 1)
       return Choice::Replay;
     AffineMap map = consumer.getMatchingIndexingMap(&operand);
     if (!replays && isAllParallel(consumer) && map.isPermutation() &&
@@ -139,6 +138,7 @@ private:
   }
 
   func::FuncOp function;
+  const TargetFacts &facts;
   IRRewriter rewriter;
   /// Where ops stand in the function. isBeforeInBlock() would number a block
   /// anew at every few insertions, which makes a long one quadratic.
@@ -251,13 +251,14 @@ LogicalResult simplify(func::FuncOp function, bool generalize) {
 } // namespace
 
 LogicalResult fuseElementwise(func::FuncOp main,
-                              const Optimizations &optimizations) {
+                              const Optimizations &optimizations,
+                              const TargetFacts &facts) {
   if (failed(simplify(main, /*generalize=*/true)))
     return main.emitError("simplification did not converge");
   if (optimizations.fuse) {
-    Fuser(main).run();
-    if (distributeOverParts(main))
-      Fuser(main).run();
+    Fuser(main, facts).run();
+    if (distributeOverParts(main, facts))
+      Fuser(main, facts).run();
   }
   if (failed(simplify(main, /*generalize=*/false)))
     return main.emitError("simplification did not converge");

@@ -123,16 +123,12 @@ static bool reads(Operation *op, tensor::InsertSliceOp insert) {
 
 namespace {
 
-/// What a worker's stack holds of one row of a group, see kStackBytes.
-constexpr int64_t kRowBytes = 128 * 1024;
 constexpr size_t kMostOps = 24;
-/// Groups with more work than this want enough rows for many threads.
-constexpr int64_t kLargeWork = 1 << 20;
 
 class Grouper {
 public:
-  Grouper(func::FuncOp main, bool join)
-      : body(main.getBody().front()), joins(join) {}
+  Grouper(func::FuncOp main, bool join, const TargetFacts &facts)
+      : body(main.getBody().front()), joins(join), facts(facts) {}
 
   SmallVector<Group> run() {
     for (Operation &op : body)
@@ -332,7 +328,7 @@ private:
     Group &group = groups[number];
     if (group.kind == kind::kSerial || writesPart(group) ||
         !mayMove(number, consumer, joined) ||
-        wouldHoldMuch(group.ops, consumer))
+        wouldHoldMuch(group.ops, consumer, facts))
       return std::nullopt;
     auto dims = rowsIn(group, consumer);
     if (!dims)
@@ -379,8 +375,10 @@ private:
       tally(groups[other]);
       ops += groups[other].ops.size();
     }
-    int64_t enough = work > kLargeWork ? 16 : work > kLargeWork / 16 ? 4 : 1;
-    if (group.kind != kind::kColumnReduce && bytes > kRowBytes)
+    int64_t enough = work > facts.group_work        ? facts.enough_parts
+                     : work > facts.group_work / 16 ? facts.enough_parts / 4
+                                                    : 1;
+    if (group.kind != kind::kColumnReduce && bytes > facts.row_bytes)
       return std::nullopt;
     if (count < enough || ops > kMostOps)
       return std::nullopt;
@@ -444,14 +442,16 @@ private:
 
   Block &body;
   const bool joins;
+  const TargetFacts &facts;
   SmallVector<Group> groups;
   llvm::DenseMap<Operation *, unsigned> groupOf;
 };
 
 } // namespace
 
-SmallVector<Group> findGroups(func::FuncOp main, bool join) {
-  return Grouper(main, join).run();
+SmallVector<Group> findGroups(func::FuncOp main, bool join,
+                              const TargetFacts &facts) {
+  return Grouper(main, join, facts).run();
 }
 
 } // namespace ltc::compiler

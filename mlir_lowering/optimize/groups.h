@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "mlir_lowering/target/tuning.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -26,7 +28,8 @@ struct Group {
 /// Every op of @main that computes a tensor, in exactly one group; groups in
 /// the order of their last ops. Needs fills private to their reductions.
 /// Without `join` each op is a group, with those fills.
-llvm::SmallVector<Group> findGroups(mlir::func::FuncOp main, bool join);
+llvm::SmallVector<Group> findGroups(mlir::func::FuncOp main, bool join,
+                                    const TargetFacts &facts);
 
 /// What decides how a reduction runs through memory; null if it reads none.
 mlir::OpOperand *largestInput(mlir::linalg::GenericOp op);

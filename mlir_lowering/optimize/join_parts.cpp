@@ -33,7 +33,7 @@ static bool isCopied(tensor::InsertSliceOp part) {
 }
 
 /// Whether most of the elements, in many parts, are copied.
-static bool pays(const Concat &concat) {
+static bool pays(const Concat &concat, size_t manyParts) {
   size_t copies = 0;
   int64_t copied = 0, computed = 0;
   for (tensor::InsertSliceOp part : concat.parts) {
@@ -45,7 +45,7 @@ static bool pays(const Concat &concat) {
   }
   tensor::InsertSliceOp first = concat.parts[0];
   return impliedDType(first.getDestType().getElementType()) &&
-         copies > kMostParts && copied >= computed;
+         copies > manyParts && copied >= computed;
 }
 
 static void join(const Concat &concat) {
@@ -72,10 +72,11 @@ static void join(const Concat &concat) {
     part.erase();
 }
 
-void joinParts(func::FuncOp main) {
+void joinParts(func::FuncOp main, const TargetFacts &facts) {
   SmallVector<Concat> joined;
   for (auto insert : main.getOps<tensor::InsertSliceOp>())
-    if (auto concat = concatOf(insert); concat && pays(*concat))
+    if (auto concat = concatOf(insert);
+        concat && pays(*concat, size_t(facts.concat_parts)))
       joined.push_back(std::move(*concat));
   for (const Concat &concat : joined)
     join(concat);

@@ -61,23 +61,24 @@ constexpr Step kOnTensors[] = {
      }},
     {"ltc-fuse", "Fuse elementwise producers into their consumers",
      [](func::FuncOp main, const OptimizeOptions &options) {
-       return fuseElementwise(main, options.optimizations);
+       return fuseElementwise(main, options.optimizations,
+                              options.tuning.facts);
      }},
     {"ltc-join-parts",
      "Call the library for concatenations of many parts that are only copied",
-     [](func::FuncOp main, const OptimizeOptions &) {
-       joinParts(main);
+     [](func::FuncOp main, const OptimizeOptions &options) {
+       joinParts(main, options.tuning.facts);
        return success();
      }},
     {"ltc-merge-siblings", "Make one loop of sums over the same elements",
      [](func::FuncOp main, const OptimizeOptions &options) {
        if (options.optimizations.fuse)
-         mergeSiblings(main);
+         mergeSiblings(main, options.tuning.facts);
        return success();
      }},
     {"ltc-split-reductions", "Cut long reductions into parts for many threads",
-     [](func::FuncOp main, const OptimizeOptions &) {
-       splitReductions(main);
+     [](func::FuncOp main, const OptimizeOptions &options) {
+       splitReductions(main, options.tuning);
        return success();
      }},
     {"ltc-mark-repeated-checks",
@@ -88,12 +89,15 @@ constexpr Step kOnTensors[] = {
      }},
     {"ltc-outline", "Move computations on tensors into kernel functions",
      [](func::FuncOp main, const OptimizeOptions &options) {
-       return outlineKernels(moduleOf(main), options.optimizations);
+       return outlineKernels(moduleOf(main), options.optimizations,
+                             options.tuning.facts);
      }},
     {"ltc-schedule", "Make each kernel a parallel loop over tiles",
      [](func::FuncOp main, const OptimizeOptions &options) {
        return forEachKernel(main, [&](func::FuncOp kernel) {
-         return options.backend->schedule(kernel);
+         options.tuning.assign(kernel, options.schedules);
+         return options.backend->schedule(kernel,
+                                          options.tuning.schedule(kernel));
        });
      }},
     {"ltc-plan", "Give every tensor of @main a place in memory",
@@ -102,17 +106,18 @@ constexpr Step kOnTensors[] = {
      }},
 };
 
-constexpr Step kBufferize = {"ltc-bufferize",
-                             "Put the inside of the kernels on memrefs",
-                             [](func::FuncOp main, const OptimizeOptions &) {
-                               return bufferizeKernels(moduleOf(main));
-                             }};
+constexpr Step kBufferize = {
+    "ltc-bufferize", "Put the inside of the kernels on memrefs",
+    [](func::FuncOp main, const OptimizeOptions &options) {
+      return bufferizeKernels(moduleOf(main), options.tuning.facts);
+    }};
 
 constexpr Step kEmitLoops = {
     "ltc-emit-loops", "Write linalg on memrefs as loops",
     [](func::FuncOp main, const OptimizeOptions &options) {
       return forEachKernel(main, [&](func::FuncOp kernel) {
-        return options.backend->emitLoops(kernel, options.vectorBits);
+        return options.backend->emitLoops(
+            kernel, options.tuning.schedule(kernel), options.tuning.facts);
       });
     }};
 

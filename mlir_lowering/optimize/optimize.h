@@ -18,6 +18,7 @@
 #pragma once
 
 #include "ltc/optimizations.h"
+#include "mlir_lowering/target/tuning.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -29,13 +30,13 @@ class TargetBackend;
 /// What a module is optimised for.
 struct OptimizeOptions {
   const TargetBackend *backend = nullptr;
-  unsigned vectorBits = 0; ///< widest vector registers in use; 0: none
+  Tuning tuning;
   Optimizations optimizations;
+  llvm::raw_ostream *schedules = nullptr; ///< receives each kernel's
 };
 
-/// Attributes that the steps leave for one another.
+/// Attributes that the steps leave for one another, besides tuning.h's.
 namespace attr {
-inline constexpr llvm::StringLiteral kKind = "ltc.kind"; ///< on a kernel
 /// On an op of a kernel: the loop dimensions that all ops of it share.
 inline constexpr llvm::StringLiteral kRows = "ltc.rows";
 /// On an op of a kernel: for each of those, how many of its iterations are one
@@ -65,14 +66,6 @@ inline constexpr llvm::StringLiteral kDonated = "ltc.donated";
 inline constexpr llvm::StringLiteral kArena = "ltc.arena";
 } // namespace attr
 
-/// Kinds of kernels, for each of which a target has a schedule.
-namespace kind {
-inline constexpr llvm::StringLiteral kPointwise = "pointwise";
-inline constexpr llvm::StringLiteral kRowReduce = "row_reduce";
-inline constexpr llvm::StringLiteral kColumnReduce = "column_reduce";
-inline constexpr llvm::StringLiteral kSerial = "serial";
-} // namespace kind
-
 /// Makes one of equal ops on tensors: CSE that knows loops by what they
 /// capture.
 void mergeEqualLoops(mlir::func::FuncOp main);
@@ -80,22 +73,24 @@ void mergeEqualLoops(mlir::func::FuncOp main);
 void sumParts(mlir::func::FuncOp main);
 /// Fuses elementwise producers into their consumers.
 mlir::LogicalResult fuseElementwise(mlir::func::FuncOp main,
-                                    const Optimizations &optimizations);
+                                    const Optimizations &optimizations,
+                                    const TargetFacts &facts);
 /// Moves elementwise ops on concatenations to the parts; whether there was one.
-bool distributeOverParts(mlir::func::FuncOp main);
+bool distributeOverParts(mlir::func::FuncOp main, const TargetFacts &facts);
 /// Makes library calls of concatenations of many parts that are only copied.
-void joinParts(mlir::func::FuncOp main);
+void joinParts(mlir::func::FuncOp main, const TargetFacts &facts);
 /// Makes one of sums over the same elements of a tensor.
-void mergeSiblings(mlir::func::FuncOp main);
+void mergeSiblings(mlir::func::FuncOp main, const TargetFacts &facts);
 /// Marks checks and library calls that can fail only where an earlier one has
 /// failed: those of the same index against the same bound.
 void markRepeatedChecks(mlir::func::FuncOp main);
 /// Cuts reductions that are long, and few, into parts that run in parallel.
-void splitReductions(mlir::func::FuncOp main);
+void splitReductions(mlir::func::FuncOp main, const Tuning &tuning);
 /// Moves every computation on tensors out of @main into kernel functions;
 /// equal kernels become one function.
 mlir::LogicalResult outlineKernels(mlir::ModuleOp module,
-                                   const Optimizations &optimizations);
+                                   const Optimizations &optimizations,
+                                   const TargetFacts &facts);
 /// Gives every tensor of @main a place in the arena or in an argument, and
 /// turns @main and the boundaries of the kernels into memrefs. Adds arguments
 /// for the results that are not donated, and the arena. A result whose memory
@@ -104,7 +99,8 @@ mlir::LogicalResult outlineKernels(mlir::ModuleOp module,
 mlir::LogicalResult planBuffers(mlir::ModuleOp module,
                                 const Optimizations &optimizations);
 /// Bufferizes the inside of the kernels.
-mlir::LogicalResult bufferizeKernels(mlir::ModuleOp module);
+mlir::LogicalResult bufferizeKernels(mlir::ModuleOp module,
+                                     const TargetFacts &facts);
 
 /// All of the above, with what the target makes of a kernel: its schedule
 /// before buffers are planned, its loops at the end.

@@ -307,8 +307,9 @@ bool movesAlong(Operation *op) {
 
 class Outliner {
 public:
-  Outliner(ModuleOp module, const Optimizations &optimizations)
-      : optimizations(optimizations), module(module),
+  Outliner(ModuleOp module, const Optimizations &optimizations,
+           const TargetFacts &facts)
+      : optimizations(optimizations), facts(facts), module(module),
         main(module.lookupSymbol<func::FuncOp>("main")) {}
 
   void run() {
@@ -317,7 +318,7 @@ public:
     separateWrites(main);
     openSlices(main);
     privatizeFills(main);
-    SmallVector<Group> groups = findGroups(main, optimizations.group);
+    SmallVector<Group> groups = findGroups(main, optimizations.group, facts);
     for (Group &group : groups) {
       size_t loops = llvm::count_if(group.ops, llvm::IsaPred<GenericOp>);
       if (group.kind == kind::kPointwise && loops == 1)
@@ -443,6 +444,7 @@ private:
   }
 
   const Optimizations &optimizations;
+  const TargetFacts &facts;
   ModuleOp module;
   func::FuncOp main;
   llvm::StringMap<func::FuncOp> kernels;
@@ -451,8 +453,9 @@ private:
 } // namespace
 
 LogicalResult outlineKernels(ModuleOp module,
-                             const Optimizations &optimizations) {
-  Outliner(module, optimizations).run();
+                             const Optimizations &optimizations,
+                             const TargetFacts &facts) {
+  Outliner(module, optimizations, facts).run();
   return success();
 }
 

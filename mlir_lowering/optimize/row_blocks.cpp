@@ -25,10 +25,6 @@ using linalg::GenericOp;
 namespace ltc::compiler {
 namespace {
 
-/// Rows of a block, which gives one row of sums. Sums of longer rows would not
-/// stay in the first cache.
-constexpr int64_t kBlockRows = 32, kFewestRows = 8, kLongestRow = 8 * 1024;
-
 /// The dimensions of an op's largest input that it reduces, outermost first.
 SmallVector<unsigned> reductionsInMemory(GenericOp op) {
   auto iterators = op.getIteratorTypesArray();
@@ -43,16 +39,17 @@ SmallVector<unsigned> reductionsInMemory(GenericOp op) {
 
 } // namespace
 
-std::optional<Split> chooseBlocks(GenericOp op) {
+std::optional<Split> chooseBlocks(GenericOp op, const TargetFacts &facts) {
   SizeTable &table = sizeTable(op.getContext());
   SmallVector<int64_t> sizes = loopSizes(op), usual = usualLoopSizes(op);
   SmallVector<unsigned> dims = reductionsInMemory(op);
   int64_t rows = 1;
   for (unsigned dim : dims)
     rows *= usual[dim];
-  if (rows < kEnoughParts * kFewestRows || iterations(op) / rows > kLongestRow)
+  if (rows < facts.enough_parts * facts.fewest_block_rows ||
+      iterations(op) / rows > facts.longest_block_row)
     return std::nullopt;
-  int64_t wanted = std::min(rows / kEnoughParts, kBlockRows);
+  int64_t wanted = std::min(rows / facts.enough_parts, facts.block_rows);
   int64_t inside = 1; // rows of the loops within the one that is cut
   while (!dims.empty() && !isSymbolic(sizes[dims.back()]) &&
          inside * usual[dims.back()] <= wanted)
@@ -62,7 +59,7 @@ std::optional<Split> chooseBlocks(GenericOp op) {
   unsigned cut = dims.pop_back_val();
   Split split = Split::ofLoop(table, cut, sizes[cut], wanted / inside);
   split.around = dims;
-  bool hasRows = split.length * inside >= kFewestRows;
+  bool hasRows = split.length * inside >= facts.fewest_block_rows;
   return hasRows && split.rest == 0 ? std::optional(split) : std::nullopt;
 }
 

@@ -7,12 +7,14 @@
 #pragma once
 
 #include "mlir_lowering/optimize/split.h"
+#include "mlir_lowering/target/tuning.h"
 
 namespace ltc::compiler {
 
 /// Blocks of few rows of a sum along columns; nothing if rows are too long, or
 /// too few.
-std::optional<Split> chooseBlocks(mlir::linalg::GenericOp sum);
+std::optional<Split> chooseBlocks(mlir::linalg::GenericOp sum,
+                                  const TargetFacts &facts);
 
 /// The op behind which blocks of a sum can stand and be part of the loop of one
 /// that goes through their rows; null if there is none.

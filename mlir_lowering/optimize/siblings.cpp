@@ -26,10 +26,6 @@ using linalg::GenericOp;
 namespace ltc::compiler {
 namespace {
 
-/// Of one point: with more to do, loops would not be unrolled.
-constexpr int64_t kMostCost = 16;
-constexpr size_t kMostResults = 4; ///< sums that registers hold, side by side
-
 bool mayHaveSibling(GenericOp op) {
   return op.getNumReductionLoops() != 0 && !op.hasIndexSemantics() &&
          largestInput(op) &&
@@ -67,13 +63,15 @@ void makeKnownAt(Value value, Operation *place) {
 /// nobody wants results before.
 class Siblings {
 public:
-  Siblings(GenericOp first, GenericOp second) : first(first), second(second) {}
+  Siblings(GenericOp first, GenericOp second, const TargetFacts &facts)
+      : first(first), second(second), facts(facts) {}
 
   bool match() {
     return first.getIteratorTypesArray() == second.getIteratorTypesArray() &&
            loopSizes(first) == loopSizes(second) &&
-           first->getNumResults() + second->getNumResults() <= kMostResults &&
-           pointCost(first) + pointCost(second) <= kMostCost &&
+           first->getNumResults() + second->getNumResults() <=
+               size_t(facts.sums_at_once) &&
+           pointCost(first) + pointCost(second) <= facts.unroll_cost &&
            first.getMatchingIndexingMap(largestInput(first)) ==
                second.getMatchingIndexingMap(largestInput(second)) &&
            isSum(first) && isSum(second);
@@ -92,7 +90,7 @@ public:
         makeKnownAt(value, first);
       return make(first);
     }
-    if (late && !wouldHoldMuch(first.getOperation(), second))
+    if (late && !wouldHoldMuch(first.getOperation(), second, facts))
       return make(second);
     return {};
   }
@@ -171,18 +169,19 @@ private:
   }
 
   GenericOp first, second;
+  const TargetFacts &facts;
 };
 
 } // namespace
 
-void mergeSiblings(func::FuncOp main) {
+void mergeSiblings(func::FuncOp main, const TargetFacts &facts) {
   llvm::DenseMap<Value, SmallVector<GenericOp>> readers;
   for (GenericOp op : llvm::to_vector(main.getOps<GenericOp>())) {
     if (!mayHaveSibling(op))
       continue;
     SmallVector<GenericOp> &others = readers[largestInput(op)->get()];
     for (GenericOp &other : others) {
-      Siblings siblings(other, op);
+      Siblings siblings(other, op, facts);
       if (!mayHaveSibling(other) || !siblings.match())
         continue;
       if (GenericOp merged = siblings.merge(main)) {

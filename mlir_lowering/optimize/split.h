@@ -11,9 +11,6 @@
 
 namespace ltc::compiler {
 
-/// With as many iterations all threads have work.
-inline constexpr int64_t kEnoughParts = 16;
-
 /// Which loop of a reduction is cut into how many parts of which length.
 struct Split {
   unsigned dim = 0;

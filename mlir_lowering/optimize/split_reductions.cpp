@@ -24,29 +24,22 @@ using linalg::GenericOp;
 namespace ltc::compiler {
 namespace {
 
-/// Work of a part, in additions: about 10 us.
-constexpr int64_t kPartWork = 64 * 1024;
-/// Points for each result of a part, so that what it gives is small beside it.
-constexpr int64_t kFewestPoints = 256;
-/// With one iteration for as much work all threads have some: fewer do not
-/// repay a second kernel.
-constexpr int64_t kLittleWork = 512 * 1024;
-constexpr int64_t kColumns = 128; ///< of one iteration, about
-
 int64_t work(GenericOp op) { return iterations(op) * pointCost(op); }
 
 /// Points of the reduction that one part should have; 0 if it stays whole.
-int64_t partPoints(GenericOp op, int64_t points) {
+int64_t partPoints(GenericOp op, int64_t points, const Tuning &tuning) {
+  const TargetFacts &facts = tuning.facts;
+  int64_t columns = tuning.schedule(kind::kColumnReduce).tile;
   int64_t results = iterations(op) / points;
   bool isRow = reductionKind(op) == kind::kRowReduce;
-  int64_t parallel = isRow ? results : llvm::divideCeil(results, kColumns);
-  if (parallel >= std::min(kEnoughParts, work(op) / kLittleWork))
+  int64_t parallel = isRow ? results : llvm::divideCeil(results, columns);
+  if (parallel >= std::min(facts.enough_parts, work(op) / facts.little_work))
     return 0;
-  int64_t part = kPartWork / pointCost(op);
-  return std::max(kFewestPoints, isRow ? part : part / results);
+  int64_t part = facts.part_work / pointCost(op);
+  return std::max(facts.part_points, isRow ? part : part / results);
 }
 
-std::optional<Split> chooseSplit(GenericOp op) {
+std::optional<Split> chooseSplit(GenericOp op, const Tuning &tuning) {
   SizeTable &table = sizeTable(op.getContext());
   SmallVector<int64_t> sizes = loopSizes(op), usual = usualLoopSizes(op);
   SmallVector<unsigned> reductions;
@@ -54,7 +47,7 @@ std::optional<Split> chooseSplit(GenericOp op) {
   int64_t points = 1;
   for (unsigned dim : reductions)
     points *= usual[dim];
-  int64_t part = partPoints(op, points);
+  int64_t part = partPoints(op, points, tuning);
   if (part == 0)
     return std::nullopt;
   // The outermost loop in memory that gives enough parts: the runs stay long.
@@ -68,16 +61,16 @@ std::optional<Split> chooseSplit(GenericOp op) {
     Split split = Split::ofLoop(table, dim, sizes[dim],
                                 std::max<int64_t>(1, part / turn));
     int64_t parts = table.hint(split.parts);
-    if (parts > 1 && split.length * turn >= kFewestPoints &&
+    if (parts > 1 && split.length * turn >= tuning.facts.part_points &&
         (!best || parts > 2 * table.hint(best->parts)))
       best = split;
   }
   return best;
 }
 
-bool maySplit(GenericOp op) {
+bool maySplit(GenericOp op, int64_t littleWork) {
   return op.getNumReductionLoops() != 0 && !op.hasIndexSemantics() &&
-         work(op) > kLittleWork && largestInput(op) &&
+         work(op) > littleWork && largestInput(op) &&
          !llvm::is_contained(loopSizes(op), ShapedType::kDynamic) &&
          llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
            return map.isProjectedPermutation();
@@ -87,26 +80,31 @@ bool maySplit(GenericOp op) {
 } // namespace
 
 /// Cuts a reduction into blocks of rows; returns the sum of what they gave.
-static GenericOp splitIntoBlocks(GenericOp op, const Folding &folding) {
+static GenericOp splitIntoBlocks(GenericOp op, const Folding &folding,
+                                 const TargetFacts &facts) {
   if (reductionKind(op) != kind::kColumnReduce)
     return {};
-  auto blocks = chooseBlocks(op);
+  auto blocks = chooseBlocks(op, facts);
   Operation *place = blocks ? placeForBlocks(op) : nullptr;
   if (!place)
     return {};
   return Splitter(op, folding, *blocks).runBehind(place);
 }
 
-void splitReductions(func::FuncOp main) {
+void splitReductions(func::FuncOp main, const Tuning &tuning) {
+  auto foldingOf = [&](GenericOp op) {
+    return maySplit(op, tuning.facts.little_work) ? Folding::of(op)
+                                                  : std::nullopt;
+  };
   for (GenericOp op : llvm::to_vector(main.getOps<GenericOp>())) {
-    auto folding = maySplit(op) ? Folding::of(op) : std::nullopt;
+    auto folding = foldingOf(op);
     if (!folding || folding->isChoice())
       continue;
-    if (GenericOp sum = splitIntoBlocks(op, *folding)) {
+    if (GenericOp sum = splitIntoBlocks(op, *folding, tuning.facts)) {
       op = sum;
-      folding = maySplit(op) ? Folding::of(op) : std::nullopt;
+      folding = foldingOf(op);
     }
-    if (auto split = folding ? chooseSplit(op) : std::nullopt)
+    if (auto split = folding ? chooseSplit(op, tuning) : std::nullopt)
       Splitter(op, *folding, *split).run();
   }
 }

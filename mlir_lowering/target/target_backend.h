@@ -6,14 +6,17 @@
 //===----------------------------------------------------------------------===//
 //
 // The seam between what any target shares (optimize/) and what one kind of
-// device has of its own, a folder here: how a kernel is cut into a parallel
-// loop, which loops it becomes, and what machine code.
+// device has of its own, a folder here: its numbers, how a kernel is cut into a
+// parallel loop, which loops it becomes, and what machine code.
+
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "ltc/error.h"
 #include "ltc/target.h"
+
+#include "mlir_lowering/target/tuning.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -35,25 +38,26 @@ public:
   /// Fills in what a target leaves open: what the host's own machine is.
   virtual Target resolve(Target target) const = 0;
 
-  /// Bits of the widest vector registers that code for the target should use.
-  virtual unsigned vectorBits(const Target &target) const = 0;
+  /// The numbers for a resolved target, before recipes change them.
+  virtual Tuning tuning(const Target &target) const = 0;
 
   /// Makes a kernel on tensors one parallel loop (scf.forall) over tiles.
-  virtual mlir::LogicalResult schedule(mlir::func::FuncOp kernel) const = 0;
+  virtual mlir::LogicalResult schedule(mlir::func::FuncOp kernel,
+                                       const Schedule &schedule) const = 0;
 
-  /// Writes the linalg ops of a kernel on memrefs as loops; over scalars where
-  /// there are no vectors.
+  /// Writes the linalg ops of a kernel on memrefs as loops.
   virtual mlir::LogicalResult emitLoops(mlir::func::FuncOp kernel,
-                                        unsigned vectorBits) const = 0;
+                                        const Schedule &schedule,
+                                        const TargetFacts &facts) const = 0;
 
   /// Takes kernels and the entry point to the LLVM dialect.
   virtual mlir::LogicalResult lower(mlir::ModuleOp part,
-                                    const Target &target) const = 0;
+                                    const TargetFacts &facts) const = 0;
 
   /// Makes the object code of a lowered module, of which private functions are
   /// no part. `optimized` sees LLVM's module before it becomes code.
   virtual Result<std::string> emitObject(
-      mlir::ModuleOp part, const Target &target,
+      mlir::ModuleOp part, const Target &target, const TargetFacts &facts,
       const std::function<void(const llvm::Module &)> &optimized) const = 0;
 };
 

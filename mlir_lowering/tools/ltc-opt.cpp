@@ -9,6 +9,8 @@
 //           --target=cpu                    for another kind of target
 //           --cpu=x86-64-v3:+avx2,+fma      for another CPU than this machine's
 //           --without=fuse                  without some optimizations
+//           --recipes=dir                   tuned by files (docs/recipes.md)
+//           --print-schedules               the numbers that each kernel got
 //           --print-calls                   its library calls, as graphs
 //           --mlir-print-debuginfo          with the user's lines
 //   ltc-opt --list-rows                     the ops that have a lowering
@@ -21,7 +23,6 @@
 #include "mlir_lowering/lower/lower.h"
 #include "mlir_lowering/ops/op_table.h"
 #include "mlir_lowering/stages.h"
-#include "mlir_lowering/target/target_backend.h"
 
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -68,6 +69,11 @@ static bool isGraph(StringRef text) {
   return text.starts_with("graph");
 }
 
+static int fail(const ltc::Error &error) {
+  llvm::errs() << error.str() << '\n';
+  return 1;
+}
+
 static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!file) {
@@ -78,12 +84,9 @@ static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
   if (!isGraph(text))
     return parseSourceString<ModuleOp>(text, &context);
   auto graph = ltc::Graph::parse(std::string_view(text));
-  if (!graph) {
-    llvm::errs() << graph.error().str() << '\n';
-    return nullptr;
-  }
-  if (ltc::Status valid = graph->verify(); !valid) {
-    llvm::errs() << valid.error().str() << '\n';
+  ltc::Status valid = graph ? graph->verify() : graph.takeError();
+  if (!valid) {
+    fail(valid.error());
     return nullptr;
   }
   return importGraph(*graph, context);
@@ -92,7 +95,7 @@ static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
 struct Options {
   StringRef path = "-", last;
   ltc::CompileOptions compile; ///< the target is this machine unless told
-  bool printCalls = false, printLocations = false;
+  bool printCalls = false, printSchedules = false, printLocations = false;
 };
 
 static int listRows() {
@@ -101,7 +104,8 @@ static int listRows() {
   return 0;
 }
 
-static int runStagesOf(const Options &options) {
+static int runStagesOf(const Options &options,
+                       const ResolvedOptions &resolved) {
   StringRef last = options.last;
   DialectRegistry registry;
   registerEverything(registry);
@@ -124,12 +128,12 @@ static int runStagesOf(const Options &options) {
       return 1;
     }
     if (ltc::Status status =
-            ltc::compiler::runStages(*module, *stage, options.compile);
-        !status) {
-      llvm::errs() << status.error().str() << '\n';
-      return 1;
-    }
+            ltc::compiler::runStages(*module, *stage, resolved);
+        !status)
+      return fail(status.error());
   }
+  if (options.printSchedules)
+    return 0; // the stage has done it
   if (options.printCalls)
     module->walk([](CallOp call) { llvm::outs() << exportCall(call).str(); });
   else
@@ -138,11 +142,11 @@ static int runStagesOf(const Options &options) {
   return 0;
 }
 
-/// Takes what is said of the compile out of the arguments; false after an error
-/// was printed.
-static bool readOptions(SmallVectorImpl<char *> &arguments, Options &options) {
+/// Takes what is said of the compile out of the arguments.
+static ltc::Status readOptions(SmallVectorImpl<char *> &arguments,
+                               Options &options) {
   ltc::CompileOptions &compile = options.compile;
-  std::string wrong;
+  ltc::Status status;
   llvm::erase_if(arguments, [&](StringRef argument) {
     if (argument.consume_front("--stop-after="))
       options.last = argument;
@@ -156,35 +160,31 @@ static bool readOptions(SmallVectorImpl<char *> &arguments, Options &options) {
       if (rest)
         compile.optimizations = *rest;
       else
-        wrong = rest.error().str();
+        status = rest.takeError();
+    } else if (argument.consume_front("--recipes=")) {
+      auto recipes = ltc::Recipes::read(argument.str());
+      if (recipes)
+        compile.recipes = std::move(*recipes);
+      else
+        status = recipes.takeError();
     } else if (argument == "--print-calls")
       options.printCalls = true;
+    else if (argument == "--print-schedules")
+      options.printSchedules = true;
     else
       return false;
     return true;
   });
-  if (!wrong.empty())
-    llvm::errs() << wrong << '\n';
-  return wrong.empty();
-}
-
-/// Registers the steps of the optimize stage for the target.
-static bool registerSteps(ltc::CompileOptions compile) {
-  auto backend = findBackend(compile.target.kind);
-  if (!backend) {
-    llvm::errs() << backend.error().str() << '\n';
-    return false;
-  }
-  compile.target = (*backend)->resolve(compile.target);
-  registerOptimizePasses(optimizeOptions(**backend, compile));
-  return true;
+  if (options.printSchedules && options.last.empty())
+    options.last = "optimize";
+  return status;
 }
 
 int main(int argc, char **argv) {
   Options options;
   SmallVector<char *> arguments(argv, argv + argc);
-  if (!readOptions(arguments, options))
-    return 1;
+  if (ltc::Status status = readOptions(arguments, options); !status)
+    return fail(status.error());
   for (StringRef argument : ArrayRef(arguments).drop_front()) {
     if (argument == "--list-rows")
       return listRows();
@@ -193,13 +193,19 @@ int main(int argc, char **argv) {
     else if (!argument.starts_with("-"))
       options.path = argument;
   }
+  auto resolved = resolve(options.compile);
+  if (!resolved)
+    return fail(resolved.error());
+  if (options.printSchedules) {
+    resolved->tuning.print(llvm::outs());
+    resolved->schedules = &llvm::outs();
+  }
   if (!options.last.empty())
-    return runStagesOf(options);
+    return runStagesOf(options, *resolved);
   DialectRegistry registry;
   registerEverything(registry);
   registerStages(registry); // to read what the stages print
-  if (!registerSteps(options.compile))
-    return 1;
+  registerOptimizePasses(optimizeOptions(*resolved));
   return asMainReturnCode(MlirOptMain(int(arguments.size()), arguments.data(),
                                       "torch_ltc optimizer driver\n",
                                       registry));

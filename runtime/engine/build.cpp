@@ -227,8 +227,13 @@ std::unique_ptr<DiskEntry> DeviceEngine::diskEntry(const Graph &graph,
                                                    const Device &device) {
   if (!usesDisk())
     return nullptr;
-  return DiskEntry::of(diskState, graph, device.target(),
-                       compilerSource.identity());
+  return DiskEntry::of(diskState, graph, device.target(), compilerName());
+}
+
+std::string DeviceEngine::compilerName() {
+  std::string identity = compilerSource.identity();
+  Result<Recipes> recipes = Recipes::read(settings().recipes);
+  return recipes && !identity.empty() ? identity + recipes->key() : "";
 }
 
 Result<std::shared_ptr<Program>>
@@ -316,6 +321,10 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
   if (!optimizations)
     return optimizations.takeError();
   options.optimizations = *optimizations;
+  Result<Recipes> recipes = Recipes::read(settings().recipes);
+  if (!recipes)
+    return recipes.takeError();
+  options.recipes = std::move(*recipes);
   if (const std::string &directory = settings().dump; !directory.empty()) {
     options.dumpDir = directory;
     options.dumpName = key.str();

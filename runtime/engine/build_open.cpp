@@ -50,11 +50,13 @@ void noteTracesOf(Family &family, const Graph &open, const Fit &fit) {
 }
 
 /// What is marked static is part of a family's key, and what compiles leave
-/// out.
+/// out or are tuned by.
 Hash128 familyKey(const Graph &trace, const Skeleton &skeleton,
                   std::span<const DimMark> marks) {
   Hasher hasher;
-  hasher.add(skeleton.key).add(std::string_view(settings().without));
+  hasher.add(skeleton.key)
+      .add(std::string_view(settings().without))
+      .add(std::string_view(settings().recipes));
   for (const DimMark &mark : marks)
     if (mark.kind == DimMark::Kind::Static)
       if (std::optional<size_t> position =
@@ -266,8 +268,7 @@ DeviceEngine::familyEntry(const Request &request,
   if (!usesDisk())
     return nullptr;
   return DiskEntry::ofFamily(diskState, request.skeleton.key, outputs,
-                             request.device->target(),
-                             compilerSource.identity());
+                             request.device->target(), compilerName());
 }
 
 Result<ExecutablePtr> DeviceEngine::buildFromDisk(const Request &request) {

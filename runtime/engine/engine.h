@@ -69,6 +69,9 @@ private:
   Result<ExecutablePtr> buildAlone(const Graph &graph, Hash128 key,
                                    const DevicePtr &device, Outcome &outcome);
   static bool usesDisk();
+  /// The compiler's build, and the recipes that it is tuned by; empty if that
+  /// is not to be known.
+  std::string compilerName();
   std::unique_ptr<DiskEntry> diskEntry(const Graph &graph,
                                        const Device &device);
   ProgramPtr loadFrom(DiskEntry &entry, const Graph &graph,

@@ -53,6 +53,44 @@ def test_the_setting_without_names_every_optimization(root):
     assert re.search(r": ([\w, ]+)\.", row)[1].split(", ") == names
 
 
+RECIPE_ROW = re.compile(r'^LTC_(FACT|SCHEDULE)\((\w+), (.*), "(.*)"\)$', re.MULTILINE)
+RECIPE_TABLES = {
+    "facts": "| `[target]` | value | from | to | what it is |",
+    "schedule": "| number | pointwise | row_reduce | column_reduce | serial "
+    "| from | to | what it is |",
+}
+
+
+def number(text):
+    """The value of `64 * 1024` or `1LL << 40`, which has no other operators."""
+    base, shift = [*text.replace("LL", "").split("<<"), "0"][:2]
+    product = 1
+    for factor in base.split("*"):
+        product *= int(factor)
+    return product << int(shift)
+
+
+def recipe_table(root, name):
+    table = (root / f"mlir_lowering/target/{name}.def").read_text(encoding="utf-8")
+    heading = RECIPE_TABLES[name]
+    yield heading
+    yield "|---" * (heading.count("|") - 1) + "|"
+    for _, row, numbers, text in RECIPE_ROW.findall(table):
+        values = [str(number(value)) for value in numbers.split(",")]
+        yield f"| {' | '.join([f'`{row}`', *values, text])} |"
+
+
+def test_recipes_page_has_the_tables(root):
+    path = root / "docs/recipes.md"
+    page = path.read_text(encoding="utf-8")
+    begin = page.index("\n\n", page.index("Made from `mlir_lowering/target")) + 2
+    tables = "\n\n".join("\n".join(recipe_table(root, name)) for name in RECIPE_TABLES)
+    if os.environ.get("LTC_UPDATE_DOCS"):
+        path.write_text(page[:begin] + tables + "\n", encoding="utf-8")
+        page = path.read_text(encoding="utf-8")
+    assert page[begin:] == tables + "\n"
+
+
 def test_links_between_documents_lead_somewhere(root, files):
     broken = []
     for path in files:

@@ -33,7 +33,7 @@ Target CpuBackend::resolve(Target target) const {
   return target;
 }
 
-unsigned CpuBackend::vectorBits(const Target &target) const {
+static int64_t vectorBitsOf(const Target &target) {
   llvm::StringRef features = target.features;
   auto has = [&](llvm::StringRef name) {
     return features.contains("+" + name.str());
@@ -41,6 +41,12 @@ unsigned CpuBackend::vectorBits(const Target &target) const {
   if (has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq"))
     return 512;
   return has("avx2") ? 256 : 128;
+}
+
+Tuning CpuBackend::tuning(const Target &target) const {
+  Tuning tuning;
+  tuning.facts.vector_bits = vectorBitsOf(target);
+  return tuning;
 }
 
 namespace targets {

@@ -16,13 +16,16 @@ namespace ltc::compiler {
 class CpuBackend : public TargetBackend {
 public:
   Target resolve(Target target) const override;
-  unsigned vectorBits(const Target &target) const override;
-  mlir::LogicalResult schedule(mlir::func::FuncOp kernel) const override;
+  Tuning tuning(const Target &target) const override;
+  mlir::LogicalResult schedule(mlir::func::FuncOp kernel,
+                               const Schedule &schedule) const override;
   mlir::LogicalResult emitLoops(mlir::func::FuncOp kernel,
-                                unsigned vectorBits) const override;
+                                const Schedule &schedule,
+                                const TargetFacts &facts) const override;
   mlir::LogicalResult lower(mlir::ModuleOp part,
-                            const Target &target) const override;
+                            const TargetFacts &facts) const override;
   Result<std::string> emitObject(mlir::ModuleOp part, const Target &target,
+                                 const TargetFacts &facts,
                                  const std::function<void(const llvm::Module &)>
                                      &optimized) const override;
 };

@@ -113,7 +113,7 @@ void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine) {
 } // namespace
 
 Result<std::string> CpuBackend::emitObject(
-    mlir::ModuleOp module, const Target &target,
+    mlir::ModuleOp module, const Target &target, const TargetFacts &facts,
     const std::function<void(const llvm::Module &)> &optimized) const {
   auto machine = machineFor(target);
   if (!machine)
@@ -128,7 +128,7 @@ Result<std::string> CpuBackend::emitObject(
     return failed("translation to LLVM IR failed");
   code->setTargetTriple((*machine)->getTargetTriple());
   code->setDataLayout((*machine)->createDataLayout());
-  setAttributes(*code, **machine, vectorBits(target));
+  setAttributes(*code, **machine, facts.vector_bits);
   auto isKernel = [](const llvm::Function &function) {
     return !function.isDeclaration() && !isEntry(function);
   };

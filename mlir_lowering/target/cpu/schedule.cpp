@@ -18,16 +18,6 @@ using linalg::GenericOp;
 namespace ltc::compiler {
 namespace {
 
-/// Elements that one iteration of a pointwise loop should handle: enough to
-/// hide the loop, few enough that two threads share small tensors.
-constexpr int64_t kPointwiseTile = 4096;
-constexpr int64_t kColumnTile = 128;
-constexpr int64_t kWideColumnTile = 512; ///< if there are two and more
-/// Elements of the rows of a block that are taken at a time, of each tensor.
-constexpr int64_t kStepPoints = 2048;
-/// Side of a tile that is read across: its lines stay in the first cache.
-constexpr int64_t kCrossTile = 64;
-
 /// The largest divisor of `size` in [limit / 2, limit], or `limit`: a tile
 /// that divides needs no code for the rest.
 int64_t wholeTile(int64_t size, int64_t limit) {
@@ -75,22 +65,18 @@ std::optional<int64_t> crossDim(GenericOp op) {
 }
 
 SmallVector<int64_t> tileSizes(GenericOp op, ArrayRef<int64_t> rows,
-                               StringRef kernelKind) {
+                               const Schedule &schedule) {
   SmallVector<int64_t> sizes = rowCounts(op);
   SmallVector<int64_t> tiles(rows.size(), 1);
   MLIRContext *context = op.getContext();
-  int64_t columns = sizeTable(context).hint(sizes.back()) < 2 * kWideColumnTile
-                        ? kColumnTile
-                        : kWideColumnTile;
-  int64_t limit = kernelKind == kind::kPointwise      ? kPointwiseTile
-                  : kernelKind == kind::kColumnReduce ? columns
-                                                      : 1;
-  auto cross = kernelKind == kind::kPointwise ? crossDim(op) : std::nullopt;
+  bool isWide = sizeTable(context).hint(sizes.back()) >= 2 * schedule.wide_tile;
+  int64_t limit = isWide ? schedule.wide_tile : schedule.tile;
+  auto cross = schedule.cross_tile ? crossDim(op) : std::nullopt;
   if (cross && llvm::is_contained(rows, *cross)) {
     size_t place = llvm::find(rows, *cross) - rows.begin();
-    tiles[place] =
-        std::max<int64_t>(1, tileFor(context, sizes[place], kCrossTile));
-    limit = std::max<int64_t>(kCrossTile, limit / tiles[place]);
+    tiles[place] = std::max<int64_t>(
+        1, tileFor(context, sizes[place], schedule.cross_tile));
+    limit = std::max<int64_t>(schedule.cross_tile, limit / tiles[place]);
   }
   // Rows are in loop order: fill the limit from the innermost outwards.
   for (size_t i = rows.size(); i-- > 0 && limit > 1;) {
@@ -105,43 +91,43 @@ SmallVector<int64_t> tileSizes(GenericOp op, ArrayRef<int64_t> rows,
 
 /// Rows of a block to take at a time.
 int64_t blockStep(ArrayRef<GenericOp> ops, ArrayRef<int64_t> tiles,
-                  int64_t rows) {
+                  int64_t rows, int64_t points) {
   int64_t most = 1; // elements of a row
   for (GenericOp op : ops) {
-    int64_t points = iterations(op);
+    int64_t size = iterations(op);
     for (auto [count, tile] : llvm::zip_equal(rowCounts(op), tiles))
-      points = points * tile / sizeTable(op.getContext()).hint(count);
-    most = std::max(most, points / rows);
+      size = size * tile / sizeTable(op.getContext()).hint(count);
+    most = std::max(most, size / rows);
   }
-  int64_t step = std::clamp<int64_t>(kStepPoints / most, 1, rows);
+  int64_t step = std::clamp<int64_t>(points / most, 1, rows);
   while (rows % step != 0)
     --step;
   return step;
 }
 
-RowTiles chooseTiles(ArrayRef<GenericOp> ops, StringRef kernelKind) {
+RowTiles chooseTiles(ArrayRef<GenericOp> ops, const Schedule &schedule) {
   GenericOp last = ops.back();
   auto rows = last->getAttrOfType<DenseI64ArrayAttr>(attr::kRows).asArrayRef();
-  RowTiles tiles{tileSizes(last, rows, kernelKind)};
+  RowTiles tiles{tileSizes(last, rows, schedule)};
   if (auto block = blockOf(ops)) {
     auto [row, size] = *block;
     tiles.sizes[row] = 1;
-    tiles.blockStep = blockStep(ops, tiles.sizes, size);
+    tiles.blockStep = blockStep(ops, tiles.sizes, size, schedule.block_points);
   }
   return tiles;
 }
 
 } // namespace
 
-LogicalResult CpuBackend::schedule(func::FuncOp kernel) const {
-  StringRef kernelKind = kernel->getAttrOfType<StringAttr>(attr::kKind);
-  if (kernelKind == kind::kSerial)
+LogicalResult CpuBackend::schedule(func::FuncOp kernel,
+                                   const Schedule &schedule) const {
+  if (kernel->getAttrOfType<StringAttr>(attr::kKind) == kind::kSerial)
     return success();
   SmallVector<GenericOp> ops;
   for (auto op : kernel.getOps<GenericOp>())
     if (op->hasAttr(attr::kRows))
       ops.push_back(op);
-  return tileRows(kernel, ops, chooseTiles(ops, kernelKind));
+  return tileRows(kernel, ops, chooseTiles(ops, schedule));
 }
 
 } // namespace ltc::compiler

@@ -64,7 +64,8 @@ static void equateZeros(ModuleOp module) {
   });
 }
 
-LogicalResult CpuBackend::lower(ModuleOp module, const Target &target) const {
+LogicalResult CpuBackend::lower(ModuleOp module,
+                                const TargetFacts &facts) const {
   equateZeros(module);
   PassManager passes(module.getContext());
   passes.enableVerifier(false);
@@ -74,7 +75,7 @@ LogicalResult CpuBackend::lower(ModuleOp module, const Target &target) const {
   passes.addPass(createCanonicalizerPass(rewriteConfig()));
   passes.addPass(createCSEPass());
   if (failed(passes.run(module)) ||
-      failed(approximateMath(module, vectorBits(target))))
+      failed(approximateMath(module, facts.vector_bits)))
     return failure();
 
   PassManager conversion(module.getContext());

@@ -40,11 +40,12 @@ void NestEmitter::emitColumns() {
     return emitWholeRows();
   Value from = index(0);
   if (unrollsAlong()) {
-    from = wholeTurns(vectorLoop, kUnroll * lanes);
-    forLoop(index(0), from, kUnroll * lanes, {}, [&](Value iv, ValueRange) {
-      emitColumnBlock(iv, Value(), kUnroll);
-      return Values();
-    });
+    from = wholeTurns(vectorLoop, schedule.unroll * lanes);
+    forLoop(index(0), from, schedule.unroll * lanes, {},
+            [&](Value iv, ValueRange) {
+              emitColumnBlock(iv, Value(), schedule.unroll);
+              return Values();
+            });
   }
   forVectors(from, {}, [&](Value iv, Value mask, ValueRange) {
     emitColumnBlock(iv, mask, 1);

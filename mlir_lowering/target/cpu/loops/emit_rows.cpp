@@ -45,7 +45,7 @@ void NestEmitter::emitRow() {
   const Folding &folding = *choice.folding;
   int64_t extent = nest.loops[vectorLoop].extent;
   bool isKnown = !ShapedType::isDynamic(extent);
-  int64_t unroll = unrollsAlong() ? kUnroll : 1;
+  int64_t unroll = unrollsAlong() ? schedule.unroll : 1;
   int64_t block = unroll * lanes;
   Value whole = wholeTurns(vectorLoop, block);
   auto all = strips(

@@ -1,5 +1,4 @@
-//===- emit_whole_rows.cpp - Sums of many columns, in memory
-//---------------===//
+//===- emit_whole_rows.cpp - Sums of many columns, in memory --------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,11 +20,6 @@ using namespace mlir;
 
 namespace ltc::compiler {
 
-constexpr int64_t kRowsAtATime = 8;
-constexpr int64_t kManyColumns = 256; ///< more than registers hold
-/// Fewer, as of the blocks of a narrow matrix, if it is beyond the caches.
-constexpr int64_t kSomeColumns = 128, kManyPoints = 256 * 1024;
-
 /// The columns of a tile, at most; failure if nobody knows.
 FailureOr<int64_t> NestEmitter::mostColumns() {
   return ValueBoundsConstraintSet::computeConstantBound(
@@ -35,13 +29,16 @@ FailureOr<int64_t> NestEmitter::mostColumns() {
 
 bool NestEmitter::readsWholeRows() {
   FailureOr<int64_t> columns = mostColumns();
-  if (failed(columns) || reductions.size() != 1 || !isCheap())
+  constexpr int64_t elementBytes = 8; // or fewer
+  if (failed(columns) || reductions.size() != 1 || !isCheap() ||
+      *columns * results() * elementBytes > facts.stack_bytes)
     return false;
   const Loop &loop = nest.loops[reductions.back()];
   int64_t rows = loop.size ? INT64_MAX : loop.extent;
-  return rows >= kRowsAtATime &&
-         (*columns >= kManyColumns ||
-          (*columns >= kSomeColumns && rows >= kManyPoints / *columns));
+  return rows >= schedule.whole_rows &&
+         (*columns >= schedule.many_columns ||
+          (*columns >= schedule.some_columns &&
+           rows >= schedule.many_points / *columns));
 }
 
 /// Adds `count` rows from `first` on to the results in memory.
@@ -132,7 +129,7 @@ void NestEmitter::addStrips(ArrayRef<Strip> strips, Value from, Value to) {
   forLoop(from, to, strip.step, {}, [&](Value iv, ValueRange) {
     auto turn = [&] {
       if (inner.empty())
-        addRows(iv, kRowsAtATime);
+        addRows(iv, schedule.whole_rows);
       else
         addStrips(inner, iv, endOfTurn(strip, iv, to));
     };
@@ -147,10 +144,13 @@ void NestEmitter::addStrips(ArrayRef<Strip> strips, Value from, Value to) {
 void NestEmitter::emitWholeRows() {
   unsigned loop = reductions.back();
   const Loop &rows = nest.loops[loop];
-  int64_t known = rows.size ? ShapedType::kDynamic
-                            : rows.extent / kRowsAtATime * kRowsAtATime;
-  Value whole = rows.size ? wholeTurns(loop, kRowsAtATime) : index(known);
-  addStrips(cascade({{loop, known, kRowsAtATime}}, rounds()), index(0), whole);
+  int64_t known = rows.size
+                      ? ShapedType::kDynamic
+                      : rows.extent / schedule.whole_rows * schedule.whole_rows;
+  Value whole =
+      rows.size ? wholeTurns(loop, schedule.whole_rows) : index(known);
+  addStrips(cascade({{loop, known, schedule.whole_rows}}, rounds()), index(0),
+            whole);
   if (known != rows.extent || rows.size)
     forLoop(whole, extentOf(loop), 1, {}, [&](Value row, ValueRange) {
       addRows(row, 1);

@@ -50,7 +50,8 @@ static void expandIndices(GenericOp op) {
 }
 
 LogicalResult CpuBackend::emitLoops(func::FuncOp kernel,
-                                    unsigned vectorBits) const {
+                                    const Schedule &schedule,
+                                    const TargetFacts &facts) const {
   SmallVector<memref::CopyOp> copies;
   kernel.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
   for (memref::CopyOp copy : copies)
@@ -69,7 +70,7 @@ LogicalResult CpuBackend::emitLoops(func::FuncOp kernel,
     }
     expandIndices(generic);
     for (GenericOp part : splitAtBorders(generic))
-      NestEmitter(part, vectorBits).run();
+      NestEmitter(part, schedule, facts).run();
   }
   return success();
 }

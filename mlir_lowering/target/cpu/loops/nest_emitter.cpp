@@ -16,9 +16,11 @@ using linalg::GenericOp;
 
 namespace ltc::compiler {
 
-NestEmitter::NestEmitter(GenericOp op, unsigned vectorBits)
-    : op(op), b(op.getLoc(), op), nest(analyzeNest(b, op)),
-      inputs(op.getNumDpsInputs()), choice(chooseLoops(op, nest, vectorBits)),
+NestEmitter::NestEmitter(GenericOp op, const Schedule &schedule,
+                         const TargetFacts &facts)
+    : op(op), schedule(schedule), facts(facts), b(op.getLoc(), op),
+      nest(analyzeNest(b, op)), inputs(op.getNumDpsInputs()),
+      choice(chooseLoops(op, nest, facts.vector_bits)),
       vectorLoop(choice.vectorLoop), crossLoop(choice.crossLoop),
       lanes(choice.lanes) {
   at.resize(nest.loops.size());
@@ -133,7 +135,7 @@ NestEmitter::ifElse(Value condition, ArrayRef<Value> carried,
 bool NestEmitter::unrollsAlong() {
   int64_t extent = nest.loops[vectorLoop].extent;
   return isCheap() &&
-         (ShapedType::isDynamic(extent) || extent >= kUnroll * lanes);
+         (ShapedType::isDynamic(extent) || extent >= schedule.unroll * lanes);
 }
 
 NestEmitter::Values NestEmitter::indices() {
@@ -187,9 +189,6 @@ void NestEmitter::storeResults(ArrayRef<Value> values, Value mask) {
                   nest.accesses[inputs + i].strides[vectorLoop], mask);
 }
 
-bool NestEmitter::isCheap() {
-  constexpr int64_t most = 16;
-  return pointCost(op) <= most;
-}
+bool NestEmitter::isCheap() { return pointCost(op) <= facts.unroll_cost; }
 
 } // namespace ltc::compiler

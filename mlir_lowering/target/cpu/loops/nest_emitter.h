@@ -19,12 +19,14 @@
 #include "mlir_lowering/target/cpu/loops/cascade.h"
 #include "mlir_lowering/target/cpu/loops/choose_loops.h"
 #include "mlir_lowering/target/cpu/loops/vector_body.h"
+#include "mlir_lowering/target/tuning.h"
 
 namespace ltc::compiler {
 
 class NestEmitter {
 public:
-  NestEmitter(mlir::linalg::GenericOp op, unsigned vectorBits);
+  NestEmitter(mlir::linalg::GenericOp op, const Schedule &schedule,
+              const TargetFacts &facts);
 
   /// Replaces the op by its loops: over vectors along the loop that runs
   /// through memory, with sums in registers; over scalars where the body or the
@@ -62,9 +64,7 @@ private:
   /// What is left of a loop after whole turns of `step` starts here.
   Value wholeTurns(unsigned loop, int64_t step);
 
-  /// Vectors side by side, which hide the latency of an addition.
-  static constexpr int64_t kUnroll = 4;
-  /// Whether the vectorised loop takes as many at a time.
+  /// Whether the vectorised loop takes several vectors at a time.
   bool unrollsAlong();
 
   Values forLoop(Value from, Value to, int64_t step, mlir::ValueRange init,
@@ -142,6 +142,8 @@ private:
   Values scalarBody(mlir::ValueRange accumulators);
 
   mlir::linalg::GenericOp op;
+  const Schedule &schedule;
+  const TargetFacts &facts;
   mlir::ImplicitLocOpBuilder b;
   Nest nest;
   unsigned inputs;

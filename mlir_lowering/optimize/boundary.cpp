@@ -386,15 +386,14 @@ void rewriteKernel(func::FuncOp kernel) {
 
 } // namespace
 
-LogicalResult planBuffers(ModuleOp module, const Optimizations &optimizations) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  BufferPlan plan(main, optimizations.reuse);
+LogicalResult planBuffers(func::FuncOp main, const OptimizeOptions &options) {
+  BufferPlan plan(main, options.optimizations.reuse);
   if (failed(MainRewriter(main, plan).run()))
     return failure();
-  for (auto kernel : module.getOps<func::FuncOp>())
-    if (kernel->hasAttr(attr::kKind))
-      rewriteKernel(kernel);
-  return success();
+  return forEachKernel(main, [](func::FuncOp kernel) {
+    rewriteKernel(kernel);
+    return success();
+  });
 }
 
 } // namespace ltc::compiler

@@ -209,25 +209,28 @@ void passScratch(func::FuncOp main, const llvm::StringMap<Formula> &needs) {
 
 } // namespace
 
-LogicalResult bufferizeKernels(ModuleOp module, const TargetFacts &facts) {
-  bufferization::OneShotBufferizationOptions options;
-  options.allowReturnAllocsFromLoops = true;
-  options.bufferAlignment = kArenaAlignment;
+LogicalResult bufferizeKernels(func::FuncOp main,
+                               const OptimizeOptions &options) {
+  bufferization::OneShotBufferizationOptions bufferize;
+  bufferize.allowReturnAllocsFromLoops = true;
+  bufferize.bufferAlignment = kArenaAlignment;
   llvm::StringMap<Formula> scratch;
-  IRRewriter rewriter(module.getContext());
-  for (auto kernel : module.getOps<func::FuncOp>()) {
-    if (!kernel->hasAttr(attr::kKind))
-      continue;
+  IRRewriter rewriter(main.getContext());
+  LogicalResult result = forEachKernel(main, [&](func::FuncOp kernel) {
     bufferization::BufferizationState state;
     Formula bytes;
     if (failed(bufferization::eliminateEmptyTensors(rewriter, kernel)) ||
-        failed(bufferization::runOneShotBufferize(kernel, options, state)) ||
-        failed(placeTemporaries(kernel, facts.stack_bytes, bytes)))
+        failed(bufferization::runOneShotBufferize(kernel, bufferize, state)) ||
+        failed(
+            placeTemporaries(kernel, options.tuning.facts.stack_bytes, bytes)))
       return failure();
     if (bytes != Formula())
       scratch[kernel.getName()] = bytes;
-  }
-  passScratch(module.lookupSymbol<func::FuncOp>("main"), scratch);
+    return success();
+  });
+  if (failed(result))
+    return failure();
+  passScratch(main, scratch);
   return success();
 }
 

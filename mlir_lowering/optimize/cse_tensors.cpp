@@ -45,7 +45,7 @@ static void markCaptures(func::FuncOp function, StringRef mark) {
   }
 }
 
-void mergeEqualLoops(func::FuncOp main) {
+LogicalResult mergeEqualLoops(func::FuncOp main, const OptimizeOptions &) {
   constexpr llvm::StringLiteral mark = "ltc.captures";
   markCaptures(main, mark);
   IRRewriter rewriter(main.getContext());
@@ -53,6 +53,7 @@ void mergeEqualLoops(func::FuncOp main) {
   eliminateCommonSubExpressions(rewriter, dominance, main);
   for (auto op : main.getOps<linalg::GenericOp>())
     op->removeAttr(mark);
+  return success();
 }
 
 } // namespace ltc::compiler

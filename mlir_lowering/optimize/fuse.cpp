@@ -251,11 +251,11 @@ LogicalResult simplify(func::FuncOp function, bool generalize) {
 } // namespace
 
 LogicalResult fuseElementwise(func::FuncOp main,
-                              const Optimizations &optimizations,
-                              const TargetFacts &facts) {
+                              const OptimizeOptions &options) {
+  const TargetFacts &facts = options.tuning.facts;
   if (failed(simplify(main, /*generalize=*/true)))
     return main.emitError("simplification did not converge");
-  if (optimizations.fuse) {
+  if (options.optimizations.fuse) {
     Fuser(main, facts).run();
     if (distributeOverParts(main, facts))
       Fuser(main, facts).run();

@@ -72,14 +72,15 @@ static void join(const Concat &concat) {
     part.erase();
 }
 
-void joinParts(func::FuncOp main, const TargetFacts &facts) {
+LogicalResult joinParts(func::FuncOp main, const OptimizeOptions &options) {
+  auto manyParts = size_t(options.tuning.facts.concat_parts);
   SmallVector<Concat> joined;
   for (auto insert : main.getOps<tensor::InsertSliceOp>())
-    if (auto concat = concatOf(insert);
-        concat && pays(*concat, size_t(facts.concat_parts)))
+    if (auto concat = concatOf(insert); concat && pays(*concat, manyParts))
       joined.push_back(std::move(*concat));
   for (const Concat &concat : joined)
     join(concat);
+  return success();
 }
 
 } // namespace ltc::compiler

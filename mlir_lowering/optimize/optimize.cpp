@@ -24,15 +24,6 @@
 using namespace mlir;
 
 namespace ltc::compiler {
-namespace {
-
-/// A step that `ltc-opt` runs alone under its name.
-struct Step {
-  llvm::StringLiteral name, summary;
-  LogicalResult (*run)(func::FuncOp main, const OptimizeOptions &options);
-};
-
-/// Runs `visit` on each kernel that was outlined.
 LogicalResult
 forEachKernel(func::FuncOp main,
               llvm::function_ref<LogicalResult(func::FuncOp)> visit) {
@@ -42,90 +33,63 @@ forEachKernel(func::FuncOp main,
   return success();
 }
 
-ModuleOp moduleOf(func::FuncOp main) {
-  return main->getParentOfType<ModuleOp>();
+LogicalResult scheduleKernels(func::FuncOp main,
+                              const OptimizeOptions &options) {
+  return forEachKernel(main, [&](func::FuncOp kernel) {
+    options.tuning.assign(kernel, options.schedules);
+    return options.backend->schedule(kernel, options.tuning.schedule(kernel));
+  });
 }
 
-constexpr Step kOnTensors[] = {
-    {"ltc-cse", "Make one of equal ops on tensors, also of many loops",
-     [](func::FuncOp main, const OptimizeOptions &) {
-       mergeEqualLoops(main);
-       return success();
-     }},
-    {"ltc-sum-parts",
-     "Add tensors that are zero but for a part to that part alone",
-     [](func::FuncOp main, const OptimizeOptions &options) {
-       if (options.optimizations.accumulate)
-         sumParts(main);
-       return success();
-     }},
-    {"ltc-fuse", "Fuse elementwise producers into their consumers",
-     [](func::FuncOp main, const OptimizeOptions &options) {
-       return fuseElementwise(main, options.optimizations,
-                              options.tuning.facts);
-     }},
-    {"ltc-join-parts",
-     "Call the library for concatenations of many parts that are only copied",
-     [](func::FuncOp main, const OptimizeOptions &options) {
-       joinParts(main, options.tuning.facts);
-       return success();
-     }},
-    {"ltc-merge-siblings", "Make one loop of sums over the same elements",
-     [](func::FuncOp main, const OptimizeOptions &options) {
-       if (options.optimizations.fuse)
-         mergeSiblings(main, options.tuning.facts);
-       return success();
-     }},
-    {"ltc-split-reductions", "Cut long reductions into parts for many threads",
-     [](func::FuncOp main, const OptimizeOptions &options) {
-       splitReductions(main, options.tuning);
-       return success();
-     }},
-    {"ltc-mark-repeated-checks",
-     "Mark checks that can fail only where an earlier one has failed",
-     [](func::FuncOp main, const OptimizeOptions &) {
-       markRepeatedChecks(main);
-       return success();
-     }},
-    {"ltc-outline", "Move computations on tensors into kernel functions",
-     [](func::FuncOp main, const OptimizeOptions &options) {
-       return outlineKernels(moduleOf(main), options.optimizations,
-                             options.tuning.facts);
-     }},
-    {"ltc-schedule", "Make each kernel a parallel loop over tiles",
-     [](func::FuncOp main, const OptimizeOptions &options) {
-       return forEachKernel(main, [&](func::FuncOp kernel) {
-         options.tuning.assign(kernel, options.schedules);
-         return options.backend->schedule(kernel,
-                                          options.tuning.schedule(kernel));
-       });
-     }},
-    {"ltc-plan", "Give every tensor of @main a place in memory",
-     [](func::FuncOp main, const OptimizeOptions &options) {
-       return planBuffers(moduleOf(main), options.optimizations);
-     }},
+LogicalResult emitLoops(func::FuncOp main, const OptimizeOptions &options) {
+  return forEachKernel(main, [&](func::FuncOp kernel) {
+    return options.backend->emitLoops(kernel, options.tuning.schedule(kernel),
+                                      options.tuning.facts);
+  });
+}
+
+namespace {
+
+/// A step and how ltc-opt calls it.
+struct NamedStep {
+  llvm::StringLiteral name, summary;
+  Step *run;
 };
 
-constexpr Step kBufferize = {
-    "ltc-bufferize", "Put the inside of the kernels on memrefs",
-    [](func::FuncOp main, const OptimizeOptions &options) {
-      return bufferizeKernels(moduleOf(main), options.tuning.facts);
-    }};
-
-constexpr Step kEmitLoops = {
-    "ltc-emit-loops", "Write linalg on memrefs as loops",
-    [](func::FuncOp main, const OptimizeOptions &options) {
-      return forEachKernel(main, [&](func::FuncOp kernel) {
-        return options.backend->emitLoops(
-            kernel, options.tuning.schedule(kernel), options.tuning.facts);
-      });
-    }};
+constexpr NamedStep kOnTensors[] = {
+    {"ltc-cse", "Make one of equal ops on tensors, also of many loops",
+     mergeEqualLoops},
+    {"ltc-sum-parts",
+     "Add tensors that are zero but for a part to that part alone", sumParts},
+    {"ltc-fuse", "Fuse elementwise producers into their consumers",
+     fuseElementwise},
+    {"ltc-join-parts",
+     "Call the library for concatenations of many parts that are only copied",
+     joinParts},
+    {"ltc-merge-siblings", "Make one loop of sums over the same elements",
+     mergeSiblings},
+    {"ltc-split-reductions", "Cut long reductions into parts for many threads",
+     splitReductions},
+    {"ltc-mark-repeated-checks",
+     "Mark checks that can fail only where an earlier one has failed",
+     markRepeatedChecks},
+    {"ltc-outline", "Move computations on tensors into kernel functions",
+     outlineKernels},
+    {"ltc-schedule", "Make each kernel a parallel loop over tiles",
+     scheduleKernels},
+    {"ltc-plan", "Give every tensor of @main a place in memory", planBuffers},
+};
+constexpr NamedStep kBufferize = {"ltc-bufferize",
+                                  "Put the inside of the kernels on memrefs",
+                                  bufferizeKernels};
+constexpr NamedStep kEmitLoops = {
+    "ltc-emit-loops", "Write linalg on memrefs as loops", emitLoops};
 
 class StepPass : public PassWrapper<StepPass, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StepPass)
 
-  StepPass(const Step &step, const OptimizeOptions &options)
+  StepPass(const NamedStep &step, const OptimizeOptions &options)
       : step(step), options(options) {}
 
   StringRef getArgument() const override { return step.name; }
@@ -147,12 +111,12 @@ public:
   }
 
 private:
-  const Step &step;
+  const NamedStep &step;
   OptimizeOptions options;
 };
 
 void addSteps(OpPassManager &passes, const OptimizeOptions &options) {
-  auto add = [&](const Step &step) {
+  auto add = [&](const NamedStep &step) {
     passes.addPass(std::make_unique<StepPass>(step, options));
   };
   auto tidy = [&] {
@@ -177,7 +141,7 @@ LogicalResult optimize(ModuleOp module, const OptimizeOptions &options) {
 }
 
 void registerOptimizePasses(const OptimizeOptions &options) {
-  auto add = [&](const Step &step) {
+  auto add = [&](const NamedStep &step) {
     registerPass(
         [&step, options] { return std::make_unique<StepPass>(step, options); });
   };

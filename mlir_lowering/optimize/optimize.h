@@ -66,44 +66,50 @@ inline constexpr llvm::StringLiteral kDonated = "ltc.donated";
 inline constexpr llvm::StringLiteral kArena = "ltc.arena";
 } // namespace attr
 
+/// A step: a function that returns failure after it emitted a diagnostic.
+using Step = mlir::LogicalResult(mlir::func::FuncOp main,
+                                 const OptimizeOptions &options);
+
 /// Makes one of equal ops on tensors: CSE that knows loops by what they
 /// capture.
-void mergeEqualLoops(mlir::func::FuncOp main);
+Step mergeEqualLoops;
 /// Adds tensors that are zero but for a part to that part alone.
-void sumParts(mlir::func::FuncOp main);
+Step sumParts;
 /// Fuses elementwise producers into their consumers.
-mlir::LogicalResult fuseElementwise(mlir::func::FuncOp main,
-                                    const Optimizations &optimizations,
-                                    const TargetFacts &facts);
-/// Moves elementwise ops on concatenations to the parts; whether there was one.
-bool distributeOverParts(mlir::func::FuncOp main, const TargetFacts &facts);
+Step fuseElementwise;
 /// Makes library calls of concatenations of many parts that are only copied.
-void joinParts(mlir::func::FuncOp main, const TargetFacts &facts);
+Step joinParts;
 /// Makes one of sums over the same elements of a tensor.
-void mergeSiblings(mlir::func::FuncOp main, const TargetFacts &facts);
+Step mergeSiblings;
+/// Cuts reductions that are long, and few, into parts that run in parallel.
+Step splitReductions;
 /// Marks checks and library calls that can fail only where an earlier one has
 /// failed: those of the same index against the same bound.
-void markRepeatedChecks(mlir::func::FuncOp main);
-/// Cuts reductions that are long, and few, into parts that run in parallel.
-void splitReductions(mlir::func::FuncOp main, const Tuning &tuning);
+Step markRepeatedChecks;
 /// Moves every computation on tensors out of @main into kernel functions;
 /// equal kernels become one function.
-mlir::LogicalResult outlineKernels(mlir::ModuleOp module,
-                                   const Optimizations &optimizations,
-                                   const TargetFacts &facts);
+Step outlineKernels;
+/// Makes each kernel a parallel loop over tiles, as its target wants.
+Step scheduleKernels;
 /// Gives every tensor of @main a place in the arena or in an argument, and
 /// turns @main and the boundaries of the kernels into memrefs. Adds arguments
 /// for the results that are not donated, and the arena. A result whose memory
 /// would be written to before the last check is not donated any more, so that
 /// a graph that fails leaves its arguments as they were.
-mlir::LogicalResult planBuffers(mlir::ModuleOp module,
-                                const Optimizations &optimizations);
+Step planBuffers;
 /// Bufferizes the inside of the kernels.
-mlir::LogicalResult bufferizeKernels(mlir::ModuleOp module,
-                                     const TargetFacts &facts);
+Step bufferizeKernels;
+/// Turns linalg on memrefs into the target's loops.
+Step emitLoops;
 
-/// All of the above, with what the target makes of a kernel: its schedule
-/// before buffers are planned, its loops at the end.
+/// Moves elementwise ops on concatenations to the parts; whether there was one.
+bool distributeOverParts(mlir::func::FuncOp main, const TargetFacts &facts);
+/// Runs `visit` on each kernel that was outlined of @main, until one fails.
+mlir::LogicalResult forEachKernel(
+    mlir::func::FuncOp main,
+    llvm::function_ref<mlir::LogicalResult(mlir::func::FuncOp)> visit);
+
+/// All steps, in order.
 mlir::LogicalResult optimize(mlir::ModuleOp module,
                              const OptimizeOptions &options);
 /// Registers each step as a pass, for example `ltc-fuse`, and all of them as

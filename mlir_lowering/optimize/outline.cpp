@@ -307,10 +307,9 @@ bool movesAlong(Operation *op) {
 
 class Outliner {
 public:
-  Outliner(ModuleOp module, const Optimizations &optimizations,
-           const TargetFacts &facts)
-      : optimizations(optimizations), facts(facts), module(module),
-        main(module.lookupSymbol<func::FuncOp>("main")) {}
+  Outliner(func::FuncOp main, const OptimizeOptions &options)
+      : optimizations(options.optimizations), facts(options.tuning.facts),
+        module(main->getParentOfType<ModuleOp>()), main(main) {}
 
   void run() {
     separateSlices(main);
@@ -452,10 +451,9 @@ private:
 
 } // namespace
 
-LogicalResult outlineKernels(ModuleOp module,
-                             const Optimizations &optimizations,
-                             const TargetFacts &facts) {
-  Outliner(module, optimizations, facts).run();
+LogicalResult outlineKernels(func::FuncOp main,
+                             const OptimizeOptions &options) {
+  Outliner(main, options).run();
   return success();
 }
 

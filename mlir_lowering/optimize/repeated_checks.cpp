@@ -107,7 +107,7 @@ std::optional<std::string> describe(CallOp call) {
 
 } // namespace
 
-void markRepeatedChecks(func::FuncOp main) {
+LogicalResult markRepeatedChecks(func::FuncOp main, const OptimizeOptions &) {
   llvm::StringSet<> made;
   auto mark = [&](Operation *op, const std::optional<std::string> &text,
                   bool isMade) {
@@ -124,6 +124,7 @@ void markRepeatedChecks(func::FuncOp main) {
         if (isa<CheckOp, CheckIndexOp, CheckDivisorOp>(inner))
           mark(&inner, Expression::of(&inner, loop), runsAtAll(loop));
   }
+  return success();
 }
 
 } // namespace ltc::compiler

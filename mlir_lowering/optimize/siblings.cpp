@@ -174,14 +174,16 @@ private:
 
 } // namespace
 
-void mergeSiblings(func::FuncOp main, const TargetFacts &facts) {
+LogicalResult mergeSiblings(func::FuncOp main, const OptimizeOptions &options) {
+  if (!options.optimizations.fuse)
+    return success();
   llvm::DenseMap<Value, SmallVector<GenericOp>> readers;
   for (GenericOp op : llvm::to_vector(main.getOps<GenericOp>())) {
     if (!mayHaveSibling(op))
       continue;
     SmallVector<GenericOp> &others = readers[largestInput(op)->get()];
     for (GenericOp &other : others) {
-      Siblings siblings(other, op, facts);
+      Siblings siblings(other, op, options.tuning.facts);
       if (!mayHaveSibling(other) || !siblings.match())
         continue;
       if (GenericOp merged = siblings.merge(main)) {
@@ -192,6 +194,7 @@ void mergeSiblings(func::FuncOp main, const TargetFacts &facts) {
     if (!llvm::is_contained(others, op))
       others.push_back(op);
   }
+  return success();
 }
 
 } // namespace ltc::compiler

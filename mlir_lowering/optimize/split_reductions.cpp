@@ -91,7 +91,9 @@ static GenericOp splitIntoBlocks(GenericOp op, const Folding &folding,
   return Splitter(op, folding, *blocks).runBehind(place);
 }
 
-void splitReductions(func::FuncOp main, const Tuning &tuning) {
+LogicalResult splitReductions(func::FuncOp main,
+                              const OptimizeOptions &options) {
+  const Tuning &tuning = options.tuning;
   auto foldingOf = [&](GenericOp op) {
     return maySplit(op, tuning.facts.little_work) ? Folding::of(op)
                                                   : std::nullopt;
@@ -107,6 +109,7 @@ void splitReductions(func::FuncOp main, const Tuning &tuning) {
     if (auto split = folding ? chooseSplit(op, tuning) : std::nullopt)
       Splitter(op, *folding, *split).run();
   }
+  return success();
 }
 
 } // namespace ltc::compiler

@@ -185,7 +185,9 @@ static void concatenate(InsertSliceOp last) {
   last.replaceAllUsesWith(whole);
 }
 
-void sumParts(func::FuncOp main) {
+LogicalResult sumParts(func::FuncOp main, const OptimizeOptions &options) {
+  if (!options.optimizations.accumulate)
+    return success();
   SmallVector<GenericOp> sums;
   for (auto op : main.getOps<GenericOp>())
     if (isSum(op))
@@ -202,6 +204,7 @@ void sumParts(func::FuncOp main) {
     if (isLast)
       concatenate(insert);
   }
+  return success();
 }
 
 } // namespace ltc::compiler

@@ -29,7 +29,8 @@ inline Hash128 entryHash(const Graph &graph) {
 }
 
 /// All that decides an artifact: the graph, the target with every feature of
-/// its CPU, and the compiler's build. Nothing of this process or this machine.
+/// its CPU, the compiler's build and its recipes. Nothing of this process or
+/// this machine.
 inline Hash128 diskKey(Hash128 graph, std::string_view target,
                        std::string_view compiler) {
   return Hasher().add(graph).add(target).add(compiler).finish();

@@ -151,7 +151,8 @@ Status run(ModuleOp module, Stage last, const ResolvedOptions &options,
   Diagnosis diagnosis(module.getContext());
   {
     Span span(Stage::Lower);
-    if (failed(lowerOps(module, options.optimizations)) ||
+    if (failed(lowerOps(module, options.optimizations,
+                        options.tuning.facts.product_work)) ||
         failed(checkContract(module, Stage::Lower)))
       return diagnosis.error(Stage::Lower, "lower the graph");
     after(Stage::Lower);

@@ -10,6 +10,7 @@
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/lower/accumulate.h"
 #include "mlir_lowering/lower/foreach.h"
+#include "mlir_lowering/lower/product.h"
 #include "mlir_lowering/lower/user_lowering.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -105,7 +106,8 @@ static FailureOr<mlir::Value> fitResult(ImplicitLocOpBuilder &b, OpOp op,
 }
 
 static FailureOr<SmallVector<mlir::Value>>
-lowerOp(ImplicitLocOpBuilder &b, OpOp op, const Optimizations &optimizations) {
+lowerOp(ImplicitLocOpBuilder &b, OpOp op, const Optimizations &optimizations,
+        int64_t productWork) {
   if (!userLowering(op).empty())
     return inlineUserLowering(b, op);
   if (!optimizations.loops)
@@ -118,6 +120,8 @@ lowerOp(ImplicitLocOpBuilder &b, OpOp op, const Optimizations &optimizations) {
     values = row->lower(emit, call);
     if (emit.isRefused())
       return failure();
+  } else if (Value product = lowerProduct(emit, call, productWork)) {
+    values = {product};
   } else {
     for (const ForeachItem &item : splitForeach(call, table))
       llvm::append_range(values, item.row->lower(emit, item.call));
@@ -150,7 +154,8 @@ static void eraseDead(Operation *root) {
       rewriter.eraseOp(op);
 }
 
-LogicalResult lowerOps(Operation *root, const Optimizations &optimizations) {
+LogicalResult lowerOps(Operation *root, const Optimizations &optimizations,
+                       int64_t productWork) {
   if (auto hints = root->getAttrOfType<DenseI64ArrayAttr>(LtcDialect::kSymbols))
     sizeTable(root->getContext())
         .setHints(std::vector<int64_t>(hints.asArrayRef()));
@@ -161,7 +166,7 @@ LogicalResult lowerOps(Operation *root, const Optimizations &optimizations) {
   root->walk([&](OpOp op) { ops.push_back(op); });
   for (OpOp op : ops) {
     ImplicitLocOpBuilder b(op.getLoc(), op);
-    auto results = lowerOp(b, op, optimizations);
+    auto results = lowerOp(b, op, optimizations, productWork);
     if (failed(results))
       return failure();
     op->replaceAllUsesWith(*results);

@@ -16,8 +16,10 @@ namespace ltc::compiler {
 /// Replaces every ltc.op below `root`: by its row's linalg where a row accepts
 /// it, by ltc.call otherwise. Removes what nothing uses. Fails, with a
 /// diagnostic at the op, only when a row and the recorded types disagree.
+/// Products of up to `productWork` multiplications are loops, too.
 mlir::LogicalResult lowerOps(mlir::Operation *root,
-                             const Optimizations &optimizations = {});
+                             const Optimizations &optimizations = {},
+                             int64_t productWork = 0);
 
 /// lowerOps() as the pass `ltc-lower`.
 std::unique_ptr<mlir::Pass> createLowerPass();

@@ -76,6 +76,38 @@ def test_values_do_not_depend_on_it(write, place, text):
     torch.testing.assert_close(found, computed("cpu", 201 + place))
 
 
+def products(device, dtype):
+    generator = torch.Generator().manual_seed(0)
+
+    def numbers(*shape):
+        return torch.randn(shape, generator=generator).to(dtype).to(device)
+
+    x, weight, bias = numbers(5, 7), numbers(11, 7), numbers(11)
+    batches = numbers(3, 4, 6), numbers(3, 6, 2), numbers(3, 1, 2)
+    results = [
+        torch.nn.functional.linear(x, weight, bias).relu(),
+        x @ x.t(),
+        torch.bmm(*batches[:2]),
+        torch.baddbmm(batches[2], *batches[:2], beta=2, alpha=0.5),
+        torch.addmm(bias * torch.inf, x, weight.t(), beta=0),
+        weight @ x[1],
+        x[0].dot(x[2]),
+        numbers(3, 0) @ numbers(0, 4),
+    ]
+    return [result.cpu() for result in results]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_products_are_loops_where_a_recipe_says_so(write, tmp_path, dtype):
+    recipes, dump = write("[target]\nproduct_work = 1000\n"), tmp_path / "dump"
+    dump.mkdir()
+    with torch_ltc.settings.scope(recipes=recipes, dump=str(dump)):
+        found = products("lazy", dtype)
+    (lowered,) = dump.glob("*.lower.mlir")
+    assert "ltc.call" not in lowered.read_text()
+    torch.testing.assert_close(found, products("cpu", dtype))
+
+
 def test_a_program_on_disk_is_that_of_the_recipe(write, tmp_path, counts):
     compiled = []
     small, large = write(SMALL), write(LARGE)

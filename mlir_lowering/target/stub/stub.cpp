@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The CPU's code for a machine with two threads and vectors of eight floats.
-// Nothing outside this folder names it: tests/lit/target shows that a kind of
-// target is a folder.
+// The CPU's code for a machine with two threads, vectors of eight floats, and
+// no library for products. Nothing outside this folder names it:
+// tests/lit/target shows that a kind of target is a folder.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/target/cpu/cpu.h"
@@ -21,6 +21,7 @@ public:
     Tuning tuning = CpuBackend::tuning(target);
     tuning.facts.vector_bits = 256;
     tuning.facts.enough_parts = 2;
+    tuning.facts.product_work = 1LL << 40;
     tuning.add({kind::kPointwise.str(), "", "tile", 1024, "stub"});
     return tuning;
   }

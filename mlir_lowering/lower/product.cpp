@@ -1,0 +1,78 @@
+//===- product.cpp - Products as loops --------------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A product is a call of the library, but where that is no faster, or where
+// there is none: the fact product_work says up to which size it is a loop.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/lower/product.h"
+
+namespace ltc::compiler {
+namespace {
+
+struct Product {
+  llvm::StringRef op, left, right; ///< its name and its factors'
+};
+
+constexpr Product kProducts[] = {
+    {"aten::mm", "self", "mat2"},    {"aten::bmm", "self", "mat2"},
+    {"aten::addmm", "mat1", "mat2"}, {"aten::baddbmm", "batch1", "batch2"},
+    {"aten::mv", "self", "vec"},     {"aten::dot", "self", "tensor"},
+};
+
+/// Multiplications, by the hints of symbolic sizes.
+int64_t pointsOf(Emit &e, Value left, Value right) {
+  SizeTable &table = sizeTable(e.builder().getContext());
+  int64_t points = right.rank() > 1 ? table.hint(right.sizes().back()) : 1;
+  for (int64_t size : left.sizes())
+    points *= table.hint(size);
+  return points;
+}
+
+/// The sum along the last dimension of `left` and the last but one of `right`,
+/// or its only one.
+Value multiply(Emit &e, Value left, Value right, DType dtype) {
+  int64_t rank = left.rank();
+  if (right.rank() > 1) { // [.., i, k, 1] and [.., 1, k, j]
+    left = e.unsqueeze(left, {rank});
+    right = e.unsqueeze(right, {rank - 2});
+  }
+  return e.reduce({left, right}, {rank - 1}, /*keepdim=*/false, {{dtype, 0}},
+                  [&](Scalar s, llvm::ArrayRef<Value> factors,
+                      llvm::ArrayRef<Value> sum) -> Values {
+                    return {s.add(sum[0], s.mul(s.cast(factors[0], dtype),
+                                                s.cast(factors[1], dtype)))};
+                  })[0];
+}
+
+bool isLiteral(Value value, double number) {
+  return value.isLiteral() && value.asReal() == number;
+}
+
+} // namespace
+
+Value lowerProduct(Emit &e, const OpCall &op, int64_t mostPoints) {
+  const Product *product = llvm::find_if(
+      kProducts, [&](const Product &row) { return row.op == op.op; });
+  if (mostPoints == 0 || product == std::end(kProducts) ||
+      !hasArithmetic(op.result().dtype))
+    return {};
+  Value left = op[product->left], right = op[product->right];
+  if (pointsOf(e, left, right) > mostPoints)
+    return {};
+  DType dtype = sumDType(op.result().dtype);
+  Value result = multiply(e, left, right, dtype);
+  if (Value alpha = op["alpha"]; alpha && !isLiteral(alpha, 1))
+    result = e.mul(result, alpha);
+  if (Value beta = op["beta"]; beta && !isLiteral(beta, 0)) {
+    Value added = e.cast(op["self"], dtype);
+    result = e.add(isLiteral(beta, 1) ? added : e.mul(added, beta), result);
+  }
+  return e.narrow(result, op.result());
+}
+
+} // namespace ltc::compiler

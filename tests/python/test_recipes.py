@@ -14,7 +14,6 @@ part_work = 1024
 little_work = 2048
 [pointwise]
 tile = 64
-wide_tile = 64
 cross_tile = 16
 [row_reduce]
 tile = 3

@@ -69,8 +69,9 @@ SmallVector<int64_t> tileSizes(GenericOp op, ArrayRef<int64_t> rows,
   SmallVector<int64_t> sizes = rowCounts(op);
   SmallVector<int64_t> tiles(rows.size(), 1);
   MLIRContext *context = op.getContext();
-  bool isWide = sizeTable(context).hint(sizes.back()) >= 2 * schedule.wide_tile;
-  int64_t limit = isWide ? schedule.wide_tile : schedule.tile;
+  int64_t wide = schedule.wide_tile;
+  bool isWide = wide && sizeTable(context).hint(sizes.back()) >= 2 * wide;
+  int64_t limit = isWide ? wide : schedule.tile;
   auto cross = schedule.cross_tile ? crossDim(op) : std::nullopt;
   if (cross && llvm::is_contained(rows, *cross)) {
     size_t place = llvm::find(rows, *cross) - rows.begin();

@@ -7,10 +7,8 @@
 // RUN: echo "vector_bits = 128"          >> %t/cpu.recipe
 // RUN: echo "[pointwise]  # of any dtype" >> %t/cpu.recipe
 // RUN: echo "tile = 512"                 >> %t/cpu.recipe
-// RUN: echo "wide_tile = 512"            >> %t/cpu.recipe
 // RUN: echo "[pointwise f64]"            >> %t/cpu.recipe
 // RUN: echo "tile = 256"                 >> %t/cpu.recipe
-// RUN: echo "wide_tile = 256"            >> %t/cpu.recipe
 // RUN: echo "[row_reduce]"               >> %t/cpu.recipe
 // RUN: echo "unroll = 2"                 >> %t/cpu.recipe
 // RUN: echo "[row_reduce]"               >  %t/cpu.x86-64-v3.recipe
@@ -24,13 +22,13 @@
 // RUN: ltc-opt %s --recipes=%t.none --print-schedules | FileCheck %s --check-prefix=NONE
 
 // PRINT:      target: vector_bits=128 (cpu.recipe:3) enough_parts=16 stack_bytes=262144
-// PRINT-NEXT: @[[ANY:.+]]: pointwise f32 tile=512 (cpu.recipe:5) wide_tile=512 (cpu.recipe:6) cross_tile=64 {{.*}} unroll=4
-// PRINT-NEXT: @[[F64:.+]]: pointwise f64 tile=256 (cpu.recipe:8) wide_tile=256 (cpu.recipe:9) cross_tile=64 {{.*}} unroll=4
-// PRINT-NEXT: @[[ROWS:.+]]: row_reduce f32 tile=1 {{.*}} unroll=2 (cpu.recipe:11)
+// PRINT-NEXT: @[[ANY:.+]]: pointwise f32 tile=512 (cpu.recipe:5) wide_tile=0 cross_tile=64 {{.*}} unroll=4
+// PRINT-NEXT: @[[F64:.+]]: pointwise f64 tile=256 (cpu.recipe:7) wide_tile=0 cross_tile=64 {{.*}} unroll=4
+// PRINT-NEXT: @[[ROWS:.+]]: row_reduce f32 tile=1 {{.*}} unroll=2 (cpu.recipe:9)
 // PRINT-NOT:  func.func
 
 // CHECK-LABEL: func.func private @kernel_0
-// CHECK-SAME:    ltc.schedule = {tile = 512 : i64, wide_tile = 512 : i64}
+// CHECK-SAME:    ltc.schedule = {tile = 512 : i64}
 // CHECK:         scf.forall {{.*}} to (8192) step (512)
 // CHECK:           vector.load {{.*}} vector<4xf32>
 // CHECK-LABEL: func.func private @kernel_1

@@ -267,7 +267,8 @@ Result<ResolvedOptions> resolve(const CompileOptions &options) {
   Result<const TargetBackend *> backend = findBackend(options.target.kind);
   if (!backend)
     return backend.takeError();
-  ResolvedOptions resolved{options, *backend};
+  ResolvedOptions resolved(options);
+  resolved.backend = *backend;
   resolved.target = (*backend)->resolve(options.target);
   resolved.tuning = (*backend)->tuning(resolved.target);
   if (Status status =

@@ -23,6 +23,9 @@ void registerStages(mlir::DialectRegistry &registry);
 
 /// Options whose target says all of it, with what its backend says of it.
 struct ResolvedOptions : CompileOptions {
+  explicit ResolvedOptions(const CompileOptions &options)
+      : CompileOptions(options) {}
+
   const TargetBackend *backend = nullptr;
   Tuning tuning;
   llvm::raw_ostream *schedules = nullptr; ///< receives each kernel's

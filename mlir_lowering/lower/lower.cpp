@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Pass/Pass.h"
 
 using namespace mlir;
 
@@ -188,6 +189,9 @@ LogicalResult lowerOps(Operation *root, const Optimizations &optimizations,
 namespace {
 struct LowerPass : PassWrapper<LowerPass, OperationPass<>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerPass)
+  LowerPass(const Optimizations &optimizations, int64_t productWork)
+      : optimizations(optimizations), productWork(productWork) {}
+
   StringRef getArgument() const override { return "ltc-lower"; }
   StringRef getDescription() const override {
     return "Lower ltc.op to linalg and library calls";
@@ -196,16 +200,20 @@ struct LowerPass : PassWrapper<LowerPass, OperationPass<>> {
     registerLoweredDialects(registry);
   }
   void runOnOperation() override {
-    if (failed(lowerOps(getOperation())))
+    if (failed(lowerOps(getOperation(), optimizations, productWork)))
       signalPassFailure();
   }
+
+  const Optimizations optimizations;
+  const int64_t productWork;
 };
 } // namespace
 
-std::unique_ptr<Pass> createLowerPass() {
-  return std::make_unique<LowerPass>();
+void registerLowerPass(const Optimizations &optimizations,
+                       int64_t productWork) {
+  registerPass(
+      [=] { return std::make_unique<LowerPass>(optimizations, productWork); });
 }
-void registerLowerPass() { PassRegistration<LowerPass>(); }
 
 void registerLoweredDialects(DialectRegistry &registry) {
   registerLtcDialect(registry);

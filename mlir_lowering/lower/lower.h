@@ -9,7 +9,6 @@
 #include "ltc/optimizations.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/Operation.h"
-#include "mlir/Pass/Pass.h"
 
 namespace ltc::compiler {
 
@@ -21,9 +20,8 @@ mlir::LogicalResult lowerOps(mlir::Operation *root,
                              const Optimizations &optimizations = {},
                              int64_t productWork = 0);
 
-/// lowerOps() as the pass `ltc-lower`.
-std::unique_ptr<mlir::Pass> createLowerPass();
-void registerLowerPass();
+/// Registers lowerOps() as the pass `ltc-lower`.
+void registerLowerPass(const Optimizations &optimizations, int64_t productWork);
 
 /// The dialects that lowered code uses.
 void registerLoweredDialects(mlir::DialectRegistry &registry);

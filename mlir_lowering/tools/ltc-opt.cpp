@@ -53,7 +53,6 @@ static void registerEverything(DialectRegistry &registry) {
   linalg::registerBufferizableOpInterfaceExternalModels(registry);
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
 
-  registerLowerPass();
   registerCanonicalizerPass();
   registerCSEPass();
   registerLinalgElementwiseOpFusionPass();
@@ -205,6 +204,8 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   registerEverything(registry);
   registerStages(registry); // to read what the stages print
+  registerLowerPass(resolved->optimizations,
+                    resolved->tuning.facts.product_work);
   registerOptimizePasses(optimizeOptions(*resolved));
   return asMainReturnCode(MlirOptMain(int(arguments.size()), arguments.data(),
                                       "torch_ltc optimizer driver\n",

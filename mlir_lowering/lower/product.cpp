@@ -24,12 +24,11 @@ constexpr Product kProducts[] = {
     {"aten::mv", "self", "vec"},     {"aten::dot", "self", "tensor"},
 };
 
-/// Multiplications, by the hints of symbolic sizes.
-int64_t pointsOf(Emit &e, Value left, Value right) {
-  SizeTable &table = sizeTable(e.builder().getContext());
-  int64_t points = right.rank() > 1 ? table.hint(right.sizes().back()) : 1;
+/// How many numbers are multiplied.
+int64_t pointsOf(Value left, Value right) {
+  int64_t points = right.rank() > 1 ? right.sizes().back() : 1;
   for (int64_t size : left.sizes())
-    points *= table.hint(size);
+    points *= size;
   return points;
 }
 
@@ -58,11 +57,12 @@ bool isLiteral(Value value, double number) {
 Value lowerProduct(Emit &e, const OpCall &op, int64_t mostPoints) {
   const Product *product = llvm::find_if(
       kProducts, [&](const Product &row) { return row.op == op.op; });
+  // Of an open size, what is multiplied would need memory of unknown size.
   if (mostPoints == 0 || product == std::end(kProducts) ||
-      !hasArithmetic(op.result().dtype))
+      !hasArithmetic(op.result().dtype) || op.hasSymbolicSize())
     return {};
   Value left = op[product->left], right = op[product->right];
-  if (pointsOf(e, left, right) > mostPoints)
+  if (pointsOf(left, right) > mostPoints)
     return {};
   DType dtype = sumDType(op.result().dtype);
   Value result = multiply(e, left, right, dtype);

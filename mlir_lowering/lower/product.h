@@ -11,8 +11,8 @@
 namespace ltc::compiler {
 
 /// What a product of matrices or vectors gives, as a loop that adds up; absent
-/// if the op is none of at most `mostPoints` multiplications, or of a dtype
-/// without arithmetic.
+/// if the op is none of at most `mostPoints` multiplications, of known sizes
+/// and a dtype with arithmetic.
 Value lowerProduct(Emit &e, const OpCall &op, int64_t mostPoints);
 
 } // namespace ltc::compiler

@@ -107,6 +107,17 @@ def test_products_are_loops_where_a_recipe_says_so(write, tmp_path, dtype):
     torch.testing.assert_close(found, products("cpu", dtype))
 
 
+def test_products_of_sizes_that_vary_stay_calls(write, counts):
+    weight = torch.linspace(-1, 1, 42).view(6, 7)
+    with torch_ltc.settings.scope(recipes=write("[target]\nproduct_work = 9999\n")):
+        for rows in (5, 6, 8, 11):
+            x = torch.linspace(0, 1, rows * 6).view(rows, 6)
+            found = (x.to("lazy") @ weight.to("lazy")).relu().cpu()
+            torch.testing.assert_close(found, (x @ weight).relu())
+    assert counts["codegen.graphs"] == 2
+    assert counts["cache.dynamic_refusals"] == 0
+
+
 def test_a_program_on_disk_is_that_of_the_recipe(write, tmp_path, counts):
     compiled = []
     small, large = write(SMALL), write(LARGE)

@@ -9,6 +9,8 @@
 #include "ltc/hash.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -35,13 +37,13 @@ Result<Recipes> Recipes::read(const std::string &directory) {
   for (; !error && entries != fs::directory_iterator();
        entries.increment(error)) {
     const fs::path &path = entries->path();
-    if (path.extension() != ".recipe")
+    if (path.extension() != ".recipe" || !entries->is_regular_file())
       continue;
     std::ifstream file(path);
     std::stringstream text;
     text << file.rdbuf();
     if (!file)
-      return unreadable(path, "the file cannot be read, or is empty");
+      return unreadable(path, std::strerror(errno));
     recipes.files.push_back({path.filename(), text.str()});
   }
   if (error)

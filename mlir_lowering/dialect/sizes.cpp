@@ -56,6 +56,13 @@ SizeTable &sizeTable(MLIRContext *context) {
   return context->getOrLoadDialect<LtcDialect>()->sizes;
 }
 
+void readHints(Operation *module) {
+  auto hints = module->getAttrOfType<DenseI64ArrayAttr>(LtcDialect::kSymbols);
+  if (hints)
+    sizeTable(module->getContext())
+        .setHints(std::vector<int64_t>(hints.asArrayRef()));
+}
+
 using Compute = llvm::function_ref<Formula(Formula, Formula)>;
 
 static int64_t fold(MLIRContext *context, ArrayRef<int64_t> sizes,

@@ -21,6 +21,8 @@
 namespace ltc::compiler {
 
 SizeTable &sizeTable(mlir::MLIRContext *context);
+/// Takes the hints of symbols from a module that has them as an attribute.
+void readHints(mlir::Operation *module);
 
 /// The size of a tensor's dimension; ShapedType::kDynamic if nothing says it.
 int64_t sizeOf(mlir::Value tensor, int64_t dim);

@@ -157,9 +157,7 @@ static void eraseDead(Operation *root) {
 
 LogicalResult lowerOps(Operation *root, const Optimizations &optimizations,
                        int64_t productWork) {
-  if (auto hints = root->getAttrOfType<DenseI64ArrayAttr>(LtcDialect::kSymbols))
-    sizeTable(root->getContext())
-        .setHints(std::vector<int64_t>(hints.asArrayRef()));
+  readHints(root);
   eraseDead(root);
   if (optimizations.accumulate)
     accumulateProducts(root);

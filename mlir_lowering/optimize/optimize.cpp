@@ -7,6 +7,7 @@
 #include "mlir_lowering/optimize/optimize.h"
 
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/rewrite.h"
 #include "mlir_lowering/target/target_backend.h"
 
@@ -103,6 +104,7 @@ public:
                     tensor::TensorDialect, vector::VectorDialect>();
   }
   void runOnOperation() override {
+    readHints(getOperation()); // which another process may have printed
     auto main = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!main)
       getOperation().emitError("a module to optimize has a function @main");

@@ -440,7 +440,6 @@ def test_layout_of_gradients():
 REFUSED = {
     "as_strided.partial_views": "of a tensor whose storage has gaps or overlaps",
     "tensor_split": "tensor_indices_or_sections to be on cpu",
-    "to_sparse": "there are no sparse tensors on a lazy device",
 }
 
 

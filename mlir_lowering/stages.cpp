@@ -129,9 +129,14 @@ LogicalResult codegen(ModuleOp module, const ResolvedOptions &options,
                       Artifact &artifact, const Graph *graph) {
   auto describe = [&](int64_t node) { return siteOf(graph, node); };
   lowerChecks(module, artifact.errorSites, describe);
-  if (failed(lowerKernels(module)) || failed(lowerMain(module, artifact)))
+  if (failed(lowerKernels(module)) ||
+      failed(listSteps(module, options.tuning.facts, artifact)))
     return failure();
   partition(module);
+  auto kernel = artifact.kernels.begin();
+  for (auto [number, part] : llvm::enumerate(partsOf(module)))
+    for ([[maybe_unused]] auto function : part.getOps<func::FuncOp>())
+      (kernel++)->blob = uint32_t(number);
   return failableParallelForEach(
       module.getContext(), partsOf(module), [&](ModuleOp part) {
         return options.backend->lower(part, options.tuning.facts);
@@ -219,12 +224,15 @@ private:
 /// An object for each part of the module.
 Result<std::vector<std::string>> emitObjects(ModuleOp module,
                                              const ResolvedOptions &options,
-                                             const Dumper &dumper) {
+                                             const Dumper &dumper,
+                                             bool hasKernels) {
   auto betweenPhases = [&] {
     if (options.betweenPhases)
       options.betweenPhases();
   };
   SmallVector<ModuleOp> parts = partsOf(module);
+  if (!hasKernels)
+    return std::vector<std::string>();
   bool isWhole = parts.size() == 1;
   std::vector<std::string> objects(parts.size());
   std::vector<Status> statuses(parts.size());
@@ -313,7 +321,6 @@ Result<Artifact> compileGraph(const Graph &graph,
   Artifact artifact;
   artifact.compiler = compilerIdentity() + options.recipes.key();
   artifact.target = resolved->target.str();
-  artifact.entry = kEntry.str();
   artifact.formulas = graph.formulas;
   artifact.symbols = uint32_t(graph.symbols.size());
   for (const ValueType &input : graph.inputs)
@@ -334,10 +341,14 @@ Result<Artifact> compileGraph(const Graph &graph,
       !status)
     return status.takeError();
   Span span(Stage::Codegen);
-  auto objects = emitObjects(*module, *resolved, dumper);
+  auto objects =
+      emitObjects(*module, *resolved, dumper, !artifact.kernels.empty());
   if (!objects)
     return objects.takeError();
-  artifact.objects = std::move(*objects);
+  for (std::string &object : *objects)
+    artifact.blobs.push_back({"elf", std::move(object)});
+  if (dumper.wanted())
+    dumper.write(Stage::Codegen, artifact.listing(), ".steps");
   return artifact;
 }
 

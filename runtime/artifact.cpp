@@ -5,14 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Header: magic, format version, payload size, payload hash. All numbers are
-// little-endian. The payload is the fields in declaration order; a string or a
-// list starts with its length.
+// Writes the tables that program.h reads, and makes an artifact of them again.
 //
 //===----------------------------------------------------------------------===//
 #include "ltc/artifact.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace ltc {
@@ -20,204 +19,198 @@ namespace ltc {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
+static_assert(LTC_FIRST_FORMULA == kFirstSymbolic);
 
-constexpr std::string_view magic = "LTCARTI\n";
-constexpr uint64_t formatVersion = 7;
-
+/// Collects the records of the tables, and writes these one behind the other.
 class Writer {
 public:
-  void number(uint64_t value) {
-    bytes.append(reinterpret_cast<const char *>(&value), sizeof(value));
-  }
-  void string(std::string_view text) {
-    number(text.size());
-    bytes += text;
-  }
-  void type(const TensorType &type) {
-    number(uint64_t(type.dtype));
-    number(type.dims.size());
-    for (int64_t dim : type.dims)
-      number(uint64_t(dim));
-  }
-  void formula(const Formula &formula) { string(formula.str()); }
-  template <typename T, typename Write>
-  void list(const std::vector<T> &items, Write write) {
-    number(items.size());
-    for (const T &item : items)
-      write(item);
+  explicit Writer(const Artifact &artifact) : artifact(artifact) {}
+
+  std::string payload() {
+    ltc_program_info info = {text(artifact.compiler), text(artifact.target),
+                             text(artifact.graphText),
+                             uint32_t(artifact.inputs.size()),
+                             artifact.symbols};
+    addFormulas();
+    addTypes();
+    std::vector<ltc_blob> blobs;
+    for (const Artifact::Blob &blob : artifact.blobs)
+      blobs.push_back({text(blob.kind), text(blob.bytes)});
+    std::vector<ltc_kernel_code> kernels;
+    for (const Artifact::Kernel &kernel : artifact.kernels)
+      kernels.push_back({text(kernel.name), text(kernel.kind), kernel.blob, 0});
+    std::vector<ltc_library_call> calls;
+    for (const Artifact::Call &call : artifact.calls)
+      calls.push_back(
+          {text(call.graph.str(SourceLines::Omit)), call.node, call.spoils});
+    std::vector<ltc_error_site> sites;
+    for (const Artifact::ErrorSite &site : artifact.errorSites)
+      sites.push_back({text(site.op), text(site.words), site.node, 0});
+
+    table(std::span(&info, 1));
+    table(std::span(formulas));
+    table(std::span(terms));
+    table(std::span(factors));
+    table(std::span(types));
+    table(std::span(dims));
+    table(std::span(artifact.arena));
+    table(std::span(blobs));
+    table(std::span(kernels));
+    table(std::span(calls));
+    table(std::span(sites));
+    table(std::span(artifact.words));
+    table(std::span(artifact.extents));
+    table(std::span(artifact.steps));
+    table(std::span(texts));
+    std::memcpy(bytes.data(), places.data(), sizeof(places));
+    return std::move(bytes);
   }
 
-  std::string bytes;
-};
+private:
+  ltc_text text(std::string_view added) {
+    ltc_text place = {texts.size(), added.size()};
+    texts += added;
+    return place;
+  }
 
-/// Every read checks that it stays inside; after a failed one all fail.
-class Reader {
-public:
-  explicit Reader(std::string_view bytes) : rest(bytes) {}
-
-  uint64_t number() {
-    uint64_t value = 0;
-    if (rest.size() < sizeof(value)) {
-      failed = true;
-      return 0;
+  void addFormulas() {
+    for (const Formula &formula : artifact.formulas) {
+      formulas.push_back(
+          {uint32_t(terms.size()), uint32_t(formula.terms().size())});
+      for (const Formula::Term &term : formula.terms()) {
+        terms.push_back({term.coefficient, uint32_t(factors.size()),
+                         uint32_t(term.symbols.size())});
+        factors.insert(factors.end(), term.symbols.begin(), term.symbols.end());
+      }
     }
-    std::memcpy(&value, rest.data(), sizeof(value));
-    rest.remove_prefix(sizeof(value));
-    return value;
-  }
-  std::string string() {
-    uint64_t size = number();
-    if (failed || size > rest.size()) {
-      failed = true;
-      return "";
-    }
-    std::string text(rest.substr(0, size));
-    rest.remove_prefix(size);
-    return text;
-  }
-  Formula formula() {
-    std::optional<Formula> formula = Formula::parse(string());
-    failed |= !formula;
-    return formula.value_or(Formula());
-  }
-  TensorType type() {
-    TensorType type;
-    uint64_t dtype = number();
-    failed |= dtype > uint64_t(DType::C32);
-    type.dtype = DType(dtype);
-    type.dims = list<int64_t>([&] { return int64_t(number()); });
-    return type;
-  }
-  template <typename T, typename Read> std::vector<T> list(Read read) {
-    std::vector<T> items;
-    uint64_t count = number();
-    // Each item takes a word at least, so that no count asks for the moon.
-    failed |= count > rest.size() / sizeof(uint64_t);
-    for (uint64_t i = 0; i < count && !failed; ++i)
-      items.push_back(read());
-    return items;
   }
 
-  std::string_view rest;
-  bool failed = false;
+  void addType(const TensorType &type, bool isScalar,
+               std::optional<uint32_t> donated) {
+    types.push_back({uint32_t(type.dtype), uint32_t(type.dims.size()),
+                     uint32_t(dims.size()), isScalar,
+                     donated.value_or(LTC_NONE)});
+    dims.insert(dims.end(), type.dims.begin(), type.dims.end());
+  }
+
+  void addTypes() {
+    for (const ValueType &input : artifact.inputs)
+      addType(input.tensor, input.isScalar, std::nullopt);
+    for (size_t i = 0; i < artifact.results.size(); ++i)
+      addType(artifact.results[i], false,
+              i < artifact.donated.size() ? artifact.donated[i] : std::nullopt);
+  }
+
+  template <typename T, size_t N> void table(std::span<T, N> records) {
+    bytes.resize((bytes.size() + 7) / 8 * 8);
+    places[tables++] = {bytes.size(), records.size()};
+    bytes.append(reinterpret_cast<const char *>(records.data()),
+                 records.size_bytes());
+  }
+
+  const Artifact &artifact;
+  std::vector<ltc_formula> formulas;
+  std::vector<ltc_term> terms;
+  std::vector<uint32_t> factors;
+  std::vector<ltc_value_type> types;
+  std::vector<int64_t> dims;
+  std::string texts;
+  std::array<std::array<uint64_t, 2>, LTC_SECTIONS> places = {};
+  size_t tables = 0;
+  std::string bytes = std::string(sizeof(places), '\0');
 };
-
-std::string payloadOf(const Artifact &artifact) {
-  Writer out;
-  out.string(artifact.compiler);
-  out.string(artifact.target);
-  out.string(artifact.entry);
-  out.list(artifact.objects,
-           [&](const std::string &object) { out.string(object); });
-  out.formula(artifact.arenaBytes);
-  out.number(artifact.kernels);
-  out.list(artifact.calls, [&](const Artifact::Call &call) {
-    out.string(call.graph.str(SourceLines::Omit));
-    out.number(call.node);
-    out.number(call.spoils);
-  });
-  out.list(artifact.errorSites, [&](const Artifact::ErrorSite &site) {
-    out.string(site.op);
-    out.number(site.node);
-    out.string(site.words);
-  });
-  out.list(artifact.formulas,
-           [&](const Formula &formula) { out.formula(formula); });
-  out.number(artifact.symbols);
-  out.list(artifact.inputs, [&](const ValueType &type) {
-    out.number(type.isScalar);
-    out.type(type.tensor);
-  });
-  out.list(artifact.results, [&](const TensorType &type) { out.type(type); });
-  out.list(artifact.donated, [&](const std::optional<uint32_t> &input) {
-    out.number(input ? uint64_t(*input) + 1 : 0);
-  });
-  out.string(artifact.graphText);
-  return std::move(out.bytes);
-}
-
-std::string frame(std::string_view payload) {
-  Hash128 hash = Hasher().add(payload).finish();
-  Writer out;
-  out.bytes = magic;
-  out.number(formatVersion);
-  out.number(payload.size());
-  out.number(hash.low);
-  out.number(hash.high);
-  out.bytes += payload;
-  return std::move(out.bytes);
-}
 
 struct Header {
+  std::array<char, 8> magic;
   uint64_t version, payloadBytes;
   Hash128 hash;
 };
+static_assert(sizeof(Header) == LTC_HEADER_BYTES);
 
 std::optional<Header> readHeader(std::string_view bytes) {
-  if (bytes.size() < Artifact::headerBytes || !bytes.starts_with(magic))
-    return std::nullopt;
-  Reader in(bytes.substr(magic.size()));
   Header header;
-  header.version = in.number();
-  header.payloadBytes = in.number();
-  header.hash.low = in.number();
-  header.hash.high = in.number();
+  if (bytes.size() < sizeof(header) || !bytes.starts_with(LTC_PROGRAM_MAGIC))
+    return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof(header));
   return header;
 }
 
-Artifact readPayload(Reader &in) {
-  Artifact artifact;
-  artifact.compiler = in.string();
-  artifact.target = in.string();
-  artifact.entry = in.string();
-  artifact.objects = in.list<std::string>([&] { return in.string(); });
-  artifact.arenaBytes = in.formula();
-  artifact.kernels = uint32_t(in.number());
-  artifact.calls = in.list<Artifact::Call>([&] {
-    Result<Graph> graph = Graph::parse(in.string());
-    in.failed |= !graph;
-    auto node = uint32_t(in.number());
-    return Artifact::Call{graph ? std::move(*graph) : Graph(), node,
-                          in.number() != 0};
-  });
-  artifact.errorSites = in.list<Artifact::ErrorSite>([&] {
-    Artifact::ErrorSite site;
-    site.op = in.string();
-    site.node = uint32_t(in.number());
-    site.words = in.string();
-    return site;
-  });
-  artifact.formulas = in.list<Formula>([&] { return in.formula(); });
-  artifact.symbols = uint32_t(in.number());
-  artifact.inputs = in.list<ValueType>([&] {
-    bool isScalar = in.number() != 0;
-    return ValueType{in.type(), isScalar};
-  });
-  artifact.results = in.list<TensorType>([&] { return in.type(); });
-  artifact.donated = in.list<std::optional<uint32_t>>([&] {
-    uint64_t input = in.number();
-    return input ? std::optional(uint32_t(input - 1)) : std::nullopt;
-  });
-  artifact.graphText = in.string();
-  return artifact;
-}
+/// Makes an artifact of a view whose tables name nothing that is not there.
+class Reader {
+public:
+  explicit Reader(const ltc_program_view &view) : view(view) {}
 
-/// Whether each size is a number or a formula of the artifact's own symbols:
-/// who evaluates one looks no further.
-bool hasItsFormulas(const Artifact &artifact) {
-  auto isKnown = [&](const Formula &formula) {
-    return formula.symbolCount() <= artifact.symbols;
-  };
-  auto isPossible = [&](const TensorType &type) {
-    return std::ranges::all_of(type.dims, [&](int64_t dim) {
-      return !isSymbolic(dim) || formulaNumber(dim) < artifact.formulas.size();
-    });
-  };
-  return isKnown(artifact.arenaBytes) &&
-         std::ranges::all_of(artifact.formulas, isKnown) &&
-         std::ranges::all_of(artifact.inputs, isPossible, &ValueType::tensor) &&
-         std::ranges::all_of(artifact.results, isPossible);
-}
+  /// Nothing if a table says what no artifact has.
+  std::optional<Artifact> read() {
+    Artifact artifact;
+    artifact.compiler = text(view.info->compiler);
+    artifact.target = text(view.info->target);
+    artifact.graphText = text(view.info->graph);
+    artifact.symbols = view.info->symbols;
+    if (artifact.symbols > Formula::maxSymbols)
+      return std::nullopt;
+    for (uint32_t i = 0; i < view.blob_count; ++i)
+      artifact.blobs.push_back(
+          {text(view.blobs[i].kind), text(view.blobs[i].bytes)});
+    for (uint32_t i = 0; i < view.kernel_count; ++i)
+      artifact.kernels.push_back({text(view.kernels[i].name),
+                                  text(view.kernels[i].kind),
+                                  view.kernels[i].blob});
+    for (uint32_t i = 0; i < view.call_count; ++i) {
+      Result<Graph> graph = Graph::parse(text(view.calls[i].graph));
+      if (!graph)
+        return std::nullopt;
+      artifact.calls.push_back(
+          {std::move(*graph), view.calls[i].node, view.calls[i].spoils != 0});
+    }
+    for (uint32_t i = 0; i < view.site_count; ++i)
+      artifact.errorSites.push_back({text(view.sites[i].op), view.sites[i].node,
+                                     text(view.sites[i].words)});
+    for (uint32_t i = 0; i < view.formula_count; ++i)
+      artifact.formulas.push_back(formula(view.formulas[i]));
+    for (uint32_t i = 0; i < view.type_count; ++i) {
+      const ltc_value_type &type = view.types[i];
+      if (type.dtype > uint32_t(DType::C32))
+        return std::nullopt;
+      TensorType tensor = {DType(type.dtype), {}};
+      const int64_t *dims = view.dims + type.first_dim;
+      tensor.dims.assign(dims, dims + type.rank);
+      if (i < view.info->inputs) {
+        artifact.inputs.push_back({std::move(tensor), type.is_scalar != 0});
+        continue;
+      }
+      artifact.results.push_back(std::move(tensor));
+      artifact.donated.push_back(type.donated == LTC_NONE
+                                     ? std::nullopt
+                                     : std::optional(type.donated));
+    }
+    artifact.arena.assign(view.arena, view.arena + view.arena_count);
+    artifact.steps.assign(view.steps, view.steps + view.step_count);
+    artifact.words.assign(view.words, view.words + view.word_count);
+    artifact.extents.assign(view.extents, view.extents + view.extent_count);
+    return artifact;
+  }
+
+private:
+  std::string text(ltc_text text) const {
+    return {ltc_text_begin(&view, text), size_t(text.size)};
+  }
+
+  Formula formula(const ltc_formula &read) const {
+    Formula sum;
+    for (uint32_t t = 0; t < read.terms; ++t) {
+      const ltc_term &term = view.terms[read.first_term + t];
+      Formula product(term.coefficient);
+      for (uint32_t f = 0; f < term.factors; ++f)
+        product =
+            product * Formula::symbol(view.factors[term.first_factor + f]);
+      sum = sum + product;
+    }
+    return sum;
+  }
+
+  const ltc_program_view &view;
+};
 
 Error refused(std::string_view why) {
   return {ErrorCode::InvalidArgument,
@@ -232,8 +225,8 @@ Error refused(std::string_view why) {
 
 size_t Artifact::codeBytes() const {
   size_t bytes = 0;
-  for (const std::string &object : objects)
-    bytes += object.size();
+  for (const Blob &blob : blobs)
+    bytes += blob.bytes.size();
   return bytes;
 }
 
@@ -244,11 +237,38 @@ bool Artifact::spoils(size_t number) const {
   return number >= calls.size() || calls[number].spoils;
 }
 
-std::string Artifact::serialize() const { return frame(payloadOf(*this)); }
+std::optional<int64_t>
+Artifact::arenaBytes(std::span<const int64_t> values) const {
+  int64_t end = 0;
+  for (int64_t part : arena) {
+    std::optional<int64_t> bytes =
+        isSymbolic(part) ? formulas[formulaNumber(part)].evaluate(values)
+                         : part;
+    if (!bytes || *bytes < 0 || __builtin_add_overflow(end, *bytes, &end) ||
+        __builtin_add_overflow(end, LTC_ARENA_ALIGNMENT - 1, &end))
+      return std::nullopt;
+    end -= end % LTC_ARENA_ALIGNMENT;
+  }
+  return end;
+}
+
+size_t Artifact::launches() const {
+  return size_t(std::ranges::count_if(
+      steps, [](const ltc_step &step) { return step.kind != LTC_COPY; }));
+}
+
+std::string Artifact::serialize() const {
+  std::string payload = Writer(*this).payload();
+  Header header = {
+      {}, LTC_PROGRAM_VERSION, payload.size(), Hasher().add(payload).finish()};
+  std::memcpy(header.magic.data(), LTC_PROGRAM_MAGIC, header.magic.size());
+  return std::string(reinterpret_cast<const char *>(&header), sizeof(header)) +
+         payload;
+}
 
 std::optional<size_t> Artifact::sizeBehind(std::string_view bytes) {
   std::optional<Header> header = readHeader(bytes);
-  if (!header || header->version != formatVersion)
+  if (!header || header->version != LTC_PROGRAM_VERSION)
     return std::nullopt;
   return headerBytes + header->payloadBytes;
 }
@@ -257,20 +277,24 @@ Result<Artifact> Artifact::deserialize(std::string_view bytes) {
   std::optional<Header> header = readHeader(bytes);
   if (!header)
     return refused("the header is missing");
-  if (header->version != formatVersion)
+  if (header->version != LTC_PROGRAM_VERSION)
     return refused("format version " + std::to_string(header->version));
   std::string_view payload = bytes.substr(headerBytes);
   if (header->payloadBytes != payload.size())
     return refused("the length is wrong");
   if (Hasher().add(payload).finish() != header->hash)
     return refused("the checksum is wrong");
-  Reader in(payload);
-  Artifact artifact = readPayload(in);
+  std::string aligned; // what a string allocates always is
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % 8 != 0)
+    bytes = aligned = bytes;
+  ltc_program_view view;
+  if (const char *why = ltc_program_open(&view, bytes.data(), bytes.size()))
+    return refused(why);
+  std::optional<Artifact> artifact = Reader(view).read();
   // The same bytes back: no second spelling of an artifact is accepted.
-  if (in.failed || !in.rest.empty() || payloadOf(artifact) != payload ||
-      !hasItsFormulas(artifact))
+  if (!artifact || artifact->serialize() != bytes)
     return refused("the content does not parse");
-  return artifact;
+  return std::move(*artifact);
 }
 
 } // namespace ltc

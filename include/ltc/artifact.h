@@ -7,23 +7,30 @@
 #pragma once
 
 #include "ltc/graph.h"
+#include "ltc/program.h"
 
 namespace ltc {
 
-/// A compiled graph, for one target. Plain data; equal input gives equal bytes:
-/// it names nodes of its graph, and no line of the program that recorded it.
+/// A compiled graph, for one target: the program of program.h, to be made and
+/// changed. Plain data; equal input gives equal bytes: it names nodes of its
+/// graph, and no line of the program that recorded it. All sizes, amounts and
+/// lengths are numbers or symbolic: numbers of `formulas`.
 struct Artifact {
   std::string compiler; ///< Compiler::identity() of what made it
   std::string target;   ///< Target::str() of what it was compiled for
-  std::string entry;    ///< symbol of the entry point, see below
-  /// Relocatable objects, each of which refers to itself and those before it
-  /// alone, the entry point's last; PTX, or what the driver loads.
-  std::vector<std::string> objects;
-  LTC_API size_t codeBytes() const; ///< of all objects
-  /// Scratch memory for one run, 64-byte aligned; constant for a static graph.
-  Formula arenaBytes;
-  uint32_t kernels = 0; ///< parallel loops and library calls in the code
-  /// A library call: a one-node Graph whose inputs are the operands the code
+  struct Blob {
+    std::string kind, bytes;
+    bool operator==(const Blob &) const = default;
+  };
+  std::vector<Blob> blobs;
+  LTC_API size_t codeBytes() const; ///< of all blobs
+  struct Kernel {
+    std::string name, kind;
+    uint32_t blob = 0;
+    bool operator==(const Kernel &) const = default;
+  };
+  std::vector<Kernel> kernels;
+  /// A library call: a one-node Graph whose inputs are the operands the step
   /// passes, in order, and whose outputs are all of its results. Of a dynamic
   /// graph it has the same symbols, or none where its sizes are known:
   /// Graph::instantiate() says what is called.
@@ -49,10 +56,8 @@ struct Artifact {
   /// Whether donated memory may have been written to when the run fails at this
   /// number: that of an error site, or behind those of a call.
   LTC_API bool spoils(size_t number) const;
-  /// Symbolic sizes in `inputs` and `results` are numbers of these formulas of
-  /// the graph's symbols; both are empty and 0 for a static graph.
-  std::vector<Formula> formulas;
-  uint32_t symbols = 0;
+  std::vector<Formula> formulas; ///< of the graph's symbols
+  uint32_t symbols = 0;          ///< none of a static graph
   std::vector<ValueType> inputs;
   std::vector<TensorType> results;
   /// For each result, the input whose memory it takes over: some or all of
@@ -61,41 +66,31 @@ struct Artifact {
   std::vector<std::optional<uint32_t>> donated;
   std::string graphText; ///< Graph::str(SourceLines::Omit) of its graph
 
-  static constexpr uint32_t kNoNode = UINT32_MAX;
+  /// Scratch memory for one run: bytes of each part. A part begins at the next
+  /// multiple of LTC_ARENA_ALIGNMENT.
+  std::vector<int64_t> arena;
+  /// Bytes of all of it for these values of the symbols, of which there are as
+  /// many as the artifact has; nothing if they are impossible.
+  LTC_API std::optional<int64_t>
+  arenaBytes(std::span<const int64_t> symbols) const;
+  // What is done, in order; see program.h.
+  std::vector<ltc_step> steps;
+  std::vector<ltc_word> words;
+  std::vector<ltc_extent> extents;
+  /// Launches of kernels and library calls among the steps.
+  LTC_API size_t launches() const;
+  /// The steps and what they name, for people: one line each.
+  LTC_API std::string listing() const;
+
+  static constexpr uint32_t kNoNode = LTC_NONE;
 
   LTC_API std::string serialize() const;
   /// How long the bytes are that begin with this header; nothing if it is none
   /// of this version. Looks at the first headerBytes.
   LTC_API static std::optional<size_t> sizeBehind(std::string_view header);
-  static constexpr size_t headerBytes = 40;
+  static constexpr size_t headerBytes = LTC_HEADER_BYTES;
   /// Refuses anything but exactly what serialize() made.
   LTC_API static Result<Artifact> deserialize(std::string_view bytes);
 };
-
-// The entry point on a CPU, `void entry(void **arguments)`: arguments[i] is
-//   - for graph input i, if a tensor: a pointer to its memref descriptor
-//     {void *allocated, void *aligned, int64_t offset, sizes[rank],
-//      strides[rank]}, as MLIR's C interface lays it out;
-//   - for graph input i, if a scalar: a pointer to its double, int64_t or bool;
-//   - after the inputs, for each result without a donated input: its
-//     descriptor; a donated result is written into its input;
-//   - then one pointer to the descriptor of the arena, memref<?xi8>;
-//   - then, if the graph has symbols, a pointer to their values, int64_t each;
-//   - last, a pointer to a pointer that the code hands back to the
-//     functions below as `context`.
-// The code calls, by symbol:
-//   void ltc_parallel_for(void *context, int64_t n, int64_t grain,
-//                         void (*body)(int64_t begin, int64_t end, void *),
-//                         void *argument);
-//   void ltc_kernel_call(void *context, int64_t call, int64_t *words);
-//     words: for each operand, then each result: a tensor's data pointer,
-//     sizes and strides (in elements), or a scalar's 64 bits
-//     (double, or sign-extended integer).
-//   void ltc_copy(void *context, void *to, const void *from, int64_t bytes);
-// None of these does anything once a check or a call has failed. What writes to
-// donated memory is called through them.
-//   void ltc_index_error(int64_t site, int64_t index, int64_t bound);
-//   void ltc_value_error(int64_t site);
-//     site numbers Artifact::errorSites; records the first one, returns.
 
 } // namespace ltc

@@ -80,7 +80,7 @@ typedef struct ltc_view {
 /* What the host lends a device for as long as it is open. */
 typedef struct ltc_host {
   size_t struct_size;
-  /* Finds the library kernel for a call: Graph::str() of Artifact::calls.
+  /* Finds the library kernel for a call: the text ltc_library_call::graph.
      Returns NULL and fills `message` (NUL-terminated, cut to `capacity` bytes)
      on failure. The plugin frees what it got. */
   ltc_kernel *(*kernel_resolve)(ltc_bytes call, char *message, size_t capacity);
@@ -124,8 +124,8 @@ typedef struct ltc_plugin {
 
   ltc_error_code (*error_code)(const ltc_error *error);
   const char *(*error_message)(const ltc_error *error); /* until error_free */
-  /* Where: a number in Artifact::errorSites, or behind those one in
-     Artifact::calls; -1 if unknown. */
+  /* Where: a number in the program's table of error sites, or behind those one
+     in that of library calls; -1 if unknown. */
   int64_t (*error_site)(const ltc_error *error);
   void (*error_free)(ltc_error *error);
 
@@ -158,18 +158,19 @@ typedef struct ltc_plugin {
   /* With reset_peak, max_allocated begins anew at `allocated`. */
   void (*memory)(ltc_device *device, ltc_memory *out, int32_t reset_peak);
 
-  /* `artifact`: Artifact::serialize(). Bytes that are none:
+  /* `artifact`: a program as program.h reads it, at an address that is a
+     multiple of 8, borrowed for the call. Bytes that are none:
      LTC_INVALID_ARGUMENT; for another target: LTC_UNSUPPORTED; with code that
      cannot be loaded: LTC_DEVICE_FAILED. */
   ltc_error *(*program_load)(ltc_device *device, ltc_bytes artifact,
                              ltc_program **program);
   void (*program_free)(ltc_device *device, ltc_program *program);
   /* Runs to completion before it returns. `symbols` are the values of the
-     artifact's symbols, on which sizes and arenaBytes depend. `arena` has
-     arenaBytes, or is NULL when that is 0. Other operands than the artifact
-     has: LTC_INVALID_ARGUMENT, and nothing runs. After a failure at a site
-     nothing that the program does later has been written: donated operands are
-     as they were, but for calls that `spoil` them (artifact.h). */
+     program's symbols, on which sizes depend. `arena` has the bytes of all
+     parts of the arena, or is NULL when that is 0. Other operands than the
+     artifact has: LTC_INVALID_ARGUMENT, and nothing runs. After a failure at a
+     site nothing that the program does later has been written: donated operands
+     are as they were, but for calls that `spoil` them (program.h). */
   ltc_error *(*program_run)(ltc_device *device, ltc_program *program,
                             const ltc_operand *operands, size_t count,
                             const int64_t *symbols, size_t symbol_count,

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The codegen stage up to where a target takes over (TargetBackend::lower).
-// What comes in is what optimize() leaves.
+// What comes in is what optimize() leaves; what goes out are the steps of
+// @main, as data, and its kernels.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -14,19 +15,18 @@
 #include "ltc/artifact.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir_lowering/target/tuning.h"
 
 #include <functional>
 
 namespace ltc::compiler {
 
-/// Symbol of the entry point.
-inline constexpr llvm::StringLiteral kEntry = "ltc_entry";
-
 /// Gives each kernel the form void(i64 begin, i64 end, ptr words).
 mlir::LogicalResult lowerKernels(mlir::ModuleOp module);
-/// Turns @main into the entry point. Adds to `artifact` the library calls and
-/// the number of kernels; needs lowerKernels().
-mlir::LogicalResult lowerMain(mlir::ModuleOp module, Artifact &artifact);
+/// Turns @main, and deletes it, into steps of `artifact`, with the kernels, the
+/// calls and the arena that they name; needs lowerKernels().
+mlir::LogicalResult listSteps(mlir::ModuleOp module, const TargetFacts &facts,
+                              Artifact &artifact);
 /// Turns each check into a comparison and a cold call; numbers the sites
 /// afresh and describes them through `describe(node)`.
 void lowerChecks(mlir::ModuleOp module, std::vector<Artifact::ErrorSite> &sites,

@@ -90,22 +90,19 @@ void toRange(scf::ForallOp forall, ArrayRef<Range> ranges, Value begin,
 }
 
 /// Says on the kernel how often its loop runs: as a number, which for symbolic
-/// ranges is that of the hints, and then also as pairs of a size and a step.
+/// ranges is that of the hints, and as pairs of a size and a step.
 void noteIterations(func::FuncOp kernel, ArrayRef<Range> ranges) {
   Builder b(kernel.getContext());
   SizeTable &table = sizeTable(kernel.getContext());
   int64_t usual = 1;
-  bool isOpen = false;
   SmallVector<int64_t> trips;
   for (const Range &range : ranges) {
-    isOpen |= bool(range.highValue);
     usual *= stepsTo(table.hint(range.high) - range.low, range.step);
     int64_t length = range.highValue ? range.high : range.high - range.low;
     trips.append({length, range.step});
   }
   kernel->setAttr("ltc.iterations", b.getI64IntegerAttr(usual));
-  if (isOpen)
-    kernel->setAttr("ltc.trips", sizesAttr(b, trips));
+  kernel->setAttr("ltc.trips", sizesAttr(b, trips));
 }
 
 LogicalResult lowerKernel(func::FuncOp kernel) {
@@ -128,6 +125,7 @@ LogicalResult lowerKernel(func::FuncOp kernel) {
   kernel->removeAttr(kernel.getArgAttrsAttrName());
   kernel.setType(
       b.getFunctionType({b.getI64Type(), b.getI64Type(), pointer}, {}));
+  kernel.setPublic(); // a step names it
 
   auto loops = llvm::to_vector(kernel.getOps<scf::ForallOp>());
   if (loops.size() > 1)

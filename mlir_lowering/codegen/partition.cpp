@@ -12,9 +12,6 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/partition.h"
 
-#include "mlir_lowering/codegen/codegen.h"
-#include "mlir_lowering/optimize/optimize.h"
-
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -44,10 +41,7 @@ void declareUsed(ModuleOp part, const SymbolTable &all) {
     StringAttr name = use.getSymbolRef().getLeafReference();
     if (own.lookup(name))
       continue;
-    Operation *used = all.lookup(name);
-    own.insert(used->cloneWithoutRegions(), part.getBody()->end());
-    if (auto function = dyn_cast<func::FuncOp>(used))
-      function.setPublic(); // the declaration stays private
+    own.insert(all.lookup(name)->cloneWithoutRegions(), part.getBody()->end());
   }
 }
 
@@ -69,19 +63,12 @@ void cut(ArrayRef<func::FuncOp> functions, SmallVector<ModuleOp> &parts) {
 } // namespace
 
 void partition(ModuleOp module) {
-  SmallVector<func::FuncOp> kernels, entry;
-  for (auto function : module.getOps<func::FuncOp>())
-    (function->hasAttr(attr::kKind) ? kernels : entry).push_back(function);
-  // Behind the parts of itself that it calls.
-  auto isPart = [](func::FuncOp function) { return function.isPrivate(); };
-  std::partition(entry.begin(), entry.end(), isPart);
-  if (opsOf(kernels) + opsOf(entry) < kLeastOps)
+  auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+  if (opsOf(kernels) < kLeastOps)
     return;
   SymbolTable all(module);
   SmallVector<ModuleOp> parts;
   cut(kernels, parts);
-  // Apart from kernels, since LLVM does not optimise it.
-  cut(entry, parts);
   for (ModuleOp part : parts) {
     part->setDiscardableAttrs(module->getDiscardableAttrDictionary());
     declareUsed(part, all);

@@ -10,9 +10,8 @@
 
 namespace ltc::compiler {
 
-/// Moves the functions of a large module into modules inside it, each of which
-/// refers to itself and those before it alone; the entry point is in the last.
-/// A small module stays as it is. Needs lowerMain(). How it is cut depends on
+/// Moves the kernels of a large module, in order, into modules inside it. A
+/// small module stays as it is. Needs listSteps(). How it is cut depends on
 /// nothing but the module.
 void partition(mlir::ModuleOp module);
 

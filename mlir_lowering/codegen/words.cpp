@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/words.h"
 
-#include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/sizes.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
@@ -22,38 +21,6 @@ namespace ltc::compiler {
 static Value wordAt(ImplicitLocOpBuilder &b, Value words, int64_t index) {
   return LLVM::GEPOp::create(b, words.getType(), b.getI64Type(), words,
                              ArrayRef<LLVM::GEPArg>{int32_t(index)});
-}
-
-/// Where the memory begins that a memref shows. Views are looked through: none
-/// is made of which only the address is wanted.
-static Value beginOf(ImplicitLocOpBuilder &b, Value memref) {
-  Operation *op = memref.getDefiningOp();
-  if (auto view = dyn_cast_if_present<memref::ViewOp>(op)) {
-    Value begin = beginOf(b, view.getSource());
-    return arith::AddIOp::create(b, begin, view.getByteShift());
-  }
-  if (isa_and_present<memref::ReinterpretCastOp, memref::SubViewOp,
-                      memref::TransposeOp>(op))
-    return beginOf(b, op->getOperand(0));
-  return memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
-}
-
-Value addressOf(ImplicitLocOpBuilder &b, Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
-  Value address = beginOf(b, memref);
-  auto [strides, offset] = type.getStridesAndOffset();
-  if (offset != 0) {
-    int64_t bytes = elementBytes(type.getElementType());
-    Value elements =
-        ShapedType::isDynamic(offset)
-            ? Value(memref::ExtractStridedMetadataOp::create(b, memref)
-                        .getOffset())
-            : arith::ConstantIndexOp::create(b, offset).getResult();
-    Value scaled = arith::MulIOp::create(
-        b, elements, arith::ConstantIndexOp::create(b, bytes));
-    address = arith::AddIOp::create(b, address, scaled);
-  }
-  return arith::IndexCastOp::create(b, b.getI64Type(), address);
 }
 
 /// The descriptor of dense memory of symbolic sizes.
@@ -80,8 +47,10 @@ static Value describe(ImplicitLocOpBuilder &b, Value pointer, MemRefType type,
   return made;
 }
 
-Value memrefAt(ImplicitLocOpBuilder &b, Value pointer, Type type,
-               ArrayAttr sizes) {
+/// A dense memref of that type at an address; `sizes` say its sizes if some
+/// are symbolic. A memref<?xi8> without is given an unknown, huge size.
+static Value memrefAt(ImplicitLocOpBuilder &b, Value pointer, Type type,
+                      ArrayAttr sizes) {
   auto memref = cast<MemRefType>(type);
   LLVMTypeConverter converter(b.getContext());
   Value descriptor;
@@ -101,20 +70,6 @@ Value memrefAt(ImplicitLocOpBuilder &b, Value pointer, Type type,
     descriptor = empty;
   }
   return UnrealizedConversionCastOp::create(b, memref, descriptor).getResult(0);
-}
-
-void storeWord(ImplicitLocOpBuilder &b, Value words, int64_t index,
-               Value value) {
-  if (isa<MemRefType>(value.getType()))
-    value = addressOf(b, value);
-  else if (value.getType().isIndex())
-    value = arith::IndexCastOp::create(b, b.getI64Type(), value);
-  else if (value.getType().isInteger(1))
-    value = arith::ExtUIOp::create(b, b.getI64Type(), value);
-  else if (value.getType().isInteger() &&
-           value.getType().getIntOrFloatBitWidth() < 64)
-    value = arith::ExtSIOp::create(b, b.getI64Type(), value);
-  LLVM::StoreOp::create(b, value, wordAt(b, words, index));
 }
 
 Value loadWord(ImplicitLocOpBuilder &b, Value words, int64_t index, Type type,

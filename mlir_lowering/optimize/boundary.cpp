@@ -61,9 +61,13 @@ public:
     for (OpOperand &result : ret->getOpOperands())
       if (!main.getResultAttr(result.getOperandNumber(), LtcDialect::kDonates))
         addArgument(result.get());
-    types.push_back(MemRefType::get(
-        {plan.slots.empty() ? plan.arenaBytes : ShapedType::kDynamic},
-        b.getI8Type()));
+    firstPart = types.size();
+    SmallVector<int64_t> arena{plan.arenaBytes};
+    for (const Formula &slot : plan.slots)
+      arena.push_back(sizeTable(b.getContext()).size(slot));
+    for (int64_t bytes : arena)
+      types.push_back(MemRefType::get(
+          {isSymbolic(bytes) ? ShapedType::kDynamic : bytes}, b.getI8Type()));
 
     entry = new Block;
     entry->addArguments(types,
@@ -71,7 +75,6 @@ public:
     b.setInsertionPointToStart(entry);
     map.map(old->getArguments(),
             entry->getArguments().take_front(old->getNumArguments()));
-    placeSlots();
     for (Operation &op : old->without_terminator())
       if (failed(rewrite(&op)))
         return failure();
@@ -86,6 +89,7 @@ public:
     main.getBody().getBlocks().clear();
     main.getBody().push_back(entry);
     main->setAttr(attr::kDonated, b.getDenseI64ArrayAttr(plan.donated));
+    main->setAttr(attr::kArena, sizesAttr(b, arena));
     main->removeAttr(main.getResAttrsAttrName());
     main->removeAttr(main.getArgAttrsAttrName());
     main.setType(b.getFunctionType(types, {}));
@@ -96,41 +100,18 @@ public:
   }
 
 private:
-  /// Works out where each slot starts, and what the arena needs for all: a
-  /// slot starts at the next multiple of the alignment.
-  void placeSlots() {
-    Formula bytes(plan.arenaBytes);
-    Location loc = main.getLoc();
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantIndexOp::create(b, loc, value);
-    };
-    Value at = constant(plan.arenaBytes);
-    for (const Formula &slot : plan.slots) {
-      slotOffsets.push_back(at);
-      bytes = bytes + slot + kArenaAlignment;
-      int64_t size = sizeTable(b.getContext()).size(slot);
-      at = arith::AddIOp::create(b, loc, at,
-                                 cast<Value>(sizeValue(b, loc, size)));
-      at = arith::AddIOp::create(b, loc, at, constant(kArenaAlignment - 1));
-      at = arith::AndIOp::create(b, loc, at, constant(-kArenaAlignment));
-    }
-    if (!plan.slots.empty())
-      main->setAttr(attr::kArena, b.getStringAttr(bytes.str()));
-  }
-
   /// The memory of a value that a kernel or a library call defines.
   Value memoryOf(Value value) {
     const Storage &storage = plan.of(value);
     auto type = cast<MemRefType>(bufferType(value.getType()));
     if (storage.place != Storage::Arena)
       return reshaped(entry->getArgument(storage.argument), value);
-    Value offset =
-        storage.bytes.isConstant()
-            ? arith::ConstantIndexOp::create(b, value.getLoc(), storage.offset)
-                  .getResult()
-            : slotOffsets[storage.slot];
-    return memref::ViewOp::create(b, value.getLoc(), type,
-                                  entry->getArguments().back(), offset,
+    bool isOpen = !storage.bytes.isConstant();
+    Value part =
+        entry->getArgument(firstPart + (isOpen ? 1 + storage.slot : 0));
+    Value offset = arith::ConstantIndexOp::create(b, value.getLoc(),
+                                                  isOpen ? 0 : storage.offset);
+    return memref::ViewOp::create(b, value.getLoc(), type, part, offset,
                                   openSizes(value));
   }
 
@@ -312,7 +293,7 @@ private:
   OpBuilder b;
   Block *entry = nullptr;
   IRMapping map;
-  SmallVector<Value> slotOffsets;
+  unsigned firstPart = 0; ///< of the arguments: the arena's first
 };
 
 /// The parallel loop writes its results, or parts of them, in their memory.

@@ -165,8 +165,8 @@ LogicalResult placeTemporaries(func::FuncOp kernel, int64_t stack,
   return success();
 }
 
-/// Kernels run one after the other, so one block behind the planned arena
-/// serves all of them.
+/// Kernels run one after the other, so one more part of the arena serves all of
+/// them.
 void passScratch(func::FuncOp main, const llvm::StringMap<Formula> &needs) {
   Formula most;
   for (const auto &need : needs)
@@ -174,37 +174,21 @@ void passScratch(func::FuncOp main, const llvm::StringMap<Formula> &needs) {
   if (most == Formula())
     return;
   Block &entry = main.getBody().front();
-  BlockArgument arena = entry.getArguments().back();
-  OpBuilder b = OpBuilder::atBlockBegin(&entry);
-  SizeTable &table = sizeTable(b.getContext());
-  auto size = [&](const Formula &bytes) {
-    return sizeValue(b, main.getLoc(), table.size(bytes));
-  };
-  auto attribute = main->getAttrOfType<StringAttr>(attr::kArena);
-  Formula planned =
-      attribute ? *Formula::parse(attribute.getValue())
-                : Formula(cast<MemRefType>(arena.getType()).getDimSize(0));
-  Formula total = roomFor(planned) + most;
-  Value offset = alignedStart(b, main.getLoc(), planned);
-  auto open = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
-  Value scratch;
-  if (total.isConstant()) {
-    arena.setType(MemRefType::get({total.constant()}, b.getI8Type()));
-    auto type = MemRefType::get({most.constant()}, b.getI8Type());
-    Value view = memref::ViewOp::create(b, main.getLoc(), type, arena, offset,
-                                        ValueRange());
-    scratch = memref::CastOp::create(b, main.getLoc(), open, view);
-  } else {
-    arena.setType(open);
-    main->setAttr(attr::kArena, b.getStringAttr(total.str()));
-    scratch = memref::ViewOp::create(
-        b, main.getLoc(), open, arena, offset,
-        getValueOrCreateConstantIndexOp(b, main.getLoc(), size(most)));
-  }
+  Builder b(main.getContext());
+  BlockArgument scratch = entry.addArgument(
+      MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), main.getLoc());
+  SmallVector<int64_t> arena =
+      sizesIn(main->getAttrOfType<ArrayAttr>(attr::kArena));
+  arena.push_back(sizeTable(b.getContext()).size(most));
+  main->setAttr(attr::kArena, sizesAttr(b, arena));
   for (auto call : main.getOps<func::CallOp>())
     if (needs.contains(call.getCallee()))
       call.getOperandsMutable().append(scratch);
+  SmallVector<DictionaryAttr> attributes;
+  main.getAllArgAttrs(attributes);
+  attributes.push_back(b.getDictionaryAttr({}));
   main.setType(b.getFunctionType(entry.getArgumentTypes(), {}));
+  main.setAllArgAttrs(attributes);
 }
 
 } // namespace

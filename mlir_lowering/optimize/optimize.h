@@ -62,7 +62,8 @@ inline constexpr llvm::StringLiteral kWritesDonated = "ltc.writes_donated";
 inline constexpr llvm::StringLiteral kSpoils = "ltc.spoils";
 /// On @main on memrefs: for each result the argument whose memory it is, or -1.
 inline constexpr llvm::StringLiteral kDonated = "ltc.donated";
-/// On @main on memrefs: the bytes of an arena that is no constant, a formula.
+/// On @main on memrefs: the sizes of the parts of the arena, its last
+/// arguments.
 inline constexpr llvm::StringLiteral kArena = "ltc.arena";
 } // namespace attr
 

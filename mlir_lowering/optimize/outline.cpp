@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -297,12 +298,19 @@ SmallVector<int64_t> openOffsets(func::FuncOp kernel) {
   return begins;
 }
 
-/// Producers that a kernel takes along instead of reading their result.
+/// Producers that a kernel takes along instead of reading their result. The
+/// list of steps that @main becomes computes nothing: a kernel does it for
+/// itself.
 bool movesAlong(Operation *op) {
   if (op && isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
     return bool(storageOf(op->getResult(0)).getDefiningOp<tensor::EmptyOp>());
-  return op && isa<tensor::EmptyOp, arith::ConstantOp, tensor::ExtractSliceOp,
-                   SizeOp>(op);
+  if (!op || isa<tensor::EmptyOp, tensor::ExtractSliceOp, tensor::ExtractOp,
+                 arith::ConstantOp, SizeOp>(op))
+    return op;
+  auto isTensor = llvm::IsaPred<mlir::TensorType>;
+  return (isMemoryEffectFree(op) || isa<CheckOp, CheckDivisorOp>(op)) &&
+         llvm::none_of(op->getOperandTypes(), isTensor) &&
+         llvm::none_of(op->getResultTypes(), isTensor);
 }
 
 class Outliner {

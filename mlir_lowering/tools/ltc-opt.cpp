@@ -12,6 +12,7 @@
 //           --recipes=dir                   tuned by files (docs/recipes.md)
 //           --print-schedules               the numbers that each kernel got
 //           --print-calls                   its library calls, as graphs
+//           --print-steps                   after codegen: what @main became
 //           --mlir-print-debuginfo          with the user's lines
 //   ltc-opt --list-rows                     the ops that have a lowering
 //   ltc-opt module.mlir --ltc-fuse --cse    single passes, as with mlir-opt;
@@ -94,7 +95,8 @@ static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
 struct Options {
   StringRef path = "-", last;
   ltc::CompileOptions compile; ///< the target is this machine unless told
-  bool printCalls = false, printSchedules = false, printLocations = false;
+  bool printCalls = false, printSchedules = false, printSteps = false,
+       printLocations = false;
 };
 
 static int listRows() {
@@ -114,6 +116,7 @@ static int runStagesOf(const Options &options,
   if (!module)
     return 1;
   context.loadAllAvailableDialects();
+  ltc::Artifact artifact;
   if (last != "import") {
     auto stage = llvm::StringSwitch<std::optional<ltc::Stage>>(last)
                      .Case("lower", ltc::Stage::Lower)
@@ -127,7 +130,7 @@ static int runStagesOf(const Options &options,
       return 1;
     }
     if (ltc::Status status =
-            ltc::compiler::runStages(*module, *stage, resolved);
+            ltc::compiler::runStages(*module, *stage, resolved, &artifact);
         !status)
       return fail(status.error());
   }
@@ -135,6 +138,8 @@ static int runStagesOf(const Options &options,
     return 0; // the stage has done it
   if (options.printCalls)
     module->walk([](CallOp call) { llvm::outs() << exportCall(call).str(); });
+  else if (options.printSteps)
+    llvm::outs() << artifact.listing();
   else
     module->print(llvm::outs(),
                   OpPrintingFlags().enableDebugInfo(options.printLocations));
@@ -170,6 +175,8 @@ static ltc::Status readOptions(SmallVectorImpl<char *> &arguments,
       options.printCalls = true;
     else if (argument == "--print-schedules")
       options.printSchedules = true;
+    else if (argument == "--print-steps")
+      options.printSteps = true;
     else
       return false;
     return true;

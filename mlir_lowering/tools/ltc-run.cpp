@@ -8,6 +8,7 @@
 //   ltc-run graph.ltc                 run on made-up inputs, print the results
 //   ltc-run a.ltc b.ltc               run both on equal inputs and compare
 //   ltc-run graph.ltc --repeat=50     run again and again, compare every bit
+//   ltc-run graph.ltc --list          print the steps of its program
 //
 //   --seed=N       of the inputs (1)
 //   --bound=N      integer inputs lie in [0, N) (2)
@@ -37,6 +38,7 @@ struct Options {
   int64_t bound = 2;
   int64_t repeat = 1;
   double tolerance = 1e-5;
+  bool list = false;
 };
 
 using Results = std::vector<tools::SampleTensor>;
@@ -148,6 +150,23 @@ double difference(const tools::SampleTensor &a, const tools::SampleTensor &b) {
   return most / scale;
 }
 
+int fail(const Error &error) {
+  std::cerr << error.str() << '\n';
+  return 1;
+}
+
+/// Prints what the file's graph is compiled to, without running it.
+int list(Engine &engine, const std::string &path) {
+  Result<Graph> graph = readGraph(path);
+  if (!graph)
+    return fail(graph.error());
+  Result<ExecutablePtr> executable = engine.compile(*graph);
+  if (!executable)
+    return fail(executable.error());
+  std::cout << (*executable)->artifact().listing();
+  return 0;
+}
+
 int compare(const Results &a, const Results &b, const Options &options) {
   if (a.size() != b.size()) {
     std::printf("%zu results and %zu results\n", a.size(), b.size());
@@ -164,11 +183,6 @@ int compare(const Results &a, const Results &b, const Options &options) {
   return equal ? 0 : 1;
 }
 
-int fail(const Error &error) {
-  std::cerr << error.str() << '\n';
-  return 1;
-}
-
 bool parse(int argc, char **argv, Options &options) {
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
@@ -183,6 +197,8 @@ bool parse(int argc, char **argv, Options &options) {
       options.repeat = std::strtol(value, nullptr, 10);
     else if (name == "--tolerance")
       options.tolerance = std::strtod(value, nullptr);
+    else if (name == "--list")
+      options.list = true;
     else if (name.rfind("--", 0) == 0)
       return false;
     else
@@ -196,6 +212,8 @@ int run(const Options &options) {
   Result<Engine *> engine = engineFor(0);
   if (!engine)
     return fail(engine.error());
+  if (options.list)
+    return list(**engine, options.files[0]);
   Result<Results> first = runFile(**engine, options.files[0], options);
   if (!first)
     return fail(first.error());
@@ -213,7 +231,7 @@ int main(int argc, char **argv) {
   Options options;
   if (!parse(argc, argv, options)) {
     std::cerr << "usage: ltc-run graph.ltc [other.ltc] [--seed=N] [--bound=N] "
-                 "[--repeat=N] [--tolerance=X]\n";
+                 "[--repeat=N] [--tolerance=X] [--list]\n";
     return 2;
   }
   int status = run(options);

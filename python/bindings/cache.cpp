@@ -37,8 +37,9 @@ py::dict read(const std::string &directory, const std::string &key) {
   fields["compiler"] = entry.compiler;
   fields["target"] = entry.target;
   fields["code_bytes"] = entry.codeBytes();
-  fields["arena_bytes"] = entry.arenaBytes.constant();
-  fields["kernels"] = entry.kernels;
+  std::vector<int64_t> symbols(entry.symbols, 0);
+  fields["arena_bytes"] = entry.arenaBytes(symbols).value_or(0);
+  fields["kernels"] = entry.launches();
   fields["library_calls"] = entry.calls.size();
   fields["inputs"] = entry.inputs.size();
   fields["results"] = entry.results.size();

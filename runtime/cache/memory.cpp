@@ -9,10 +9,12 @@
 namespace ltc::runtime {
 
 /// What an executable holds on to, roughly: its code twice (as bytes, and
-/// linked), its plan, and the text of its graph.
+/// linked), its steps likewise, and the text of its graph.
 static size_t bytesOf(const Executable &executable) {
   const Artifact &artifact = executable.artifact();
-  return 2 * artifact.codeBytes() + artifact.graphText.size() + 4096;
+  return 2 * (artifact.codeBytes() + artifact.steps.size() * sizeof(ltc_step) +
+              artifact.words.size() * sizeof(ltc_word)) +
+         artifact.graphText.size() + 4096;
 }
 
 ExecutablePtr MemoryCache::touch(Hash128 key) {

@@ -139,7 +139,7 @@ void Launch::run(bool borrows) {
   if (!failure) {
     Span span(Stage::Execute);
     if (Status status = execute(borrows); status)
-      kernels.add(bound->artifact().kernels);
+      kernels.add(bound->launches);
     else
       failure = fail(status.takeError());
   } else if (isTold) {

@@ -140,7 +140,11 @@ BoundProgram::bind(std::shared_ptr<Program> program,
     bound->inputs.push_back({typeOf(input.tensor), input.isScalar});
   for (const TensorType &result : artifact.results)
     bound->results.push_back(typeOf(result));
-  bound->arenaBytes = size_t(valueOf(artifact.arenaBytes));
+  std::optional<int64_t> arena =
+      failed ? std::nullopt : artifact.arenaBytes(bound->symbols);
+  failed |= !arena;
+  bound->arenaBytes = size_t(arena.value_or(0));
+  bound->launches = artifact.launches();
   if (failed)
     return Error{ErrorCode::InvalidArgument,
                  Stage::Execute,

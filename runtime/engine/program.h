@@ -67,6 +67,7 @@ public:
   std::vector<ValueType> inputs;
   std::vector<TensorType> results;
   size_t arenaBytes = 0;
+  size_t launches = 0; ///< Artifact::launches()
   /// Whether its first run makes so much memory resident that what a compile
   /// left should go before it. Donated results count: an optimizer's averages
   /// are memory that nobody has touched.

@@ -27,17 +27,60 @@ protected:
     DeviceTest::TearDown();
   }
 
-  /// An artifact for this device, with the code of program.c if there is any.
-  Artifact artifact(std::string entry, std::vector<ValueType> inputs,
+  /// An artifact for this device, with a kernel of program.c if there is any.
+  Artifact artifact(std::string kernel, std::vector<ValueType> inputs,
                     std::vector<TensorType> results) {
     Artifact made;
     made.target = driver().target(device);
-    made.entry = std::move(entry);
-    made.objects = {programCode()};
+    made.blobs = {{"elf", programCode()}};
+    made.kernels = {{std::move(kernel), "pointwise", 0}};
     made.inputs = std::move(inputs);
     made.donated.resize(results.size());
     made.results = std::move(results);
     made.errorSites.resize(2);
+    return made;
+  }
+
+  static void add(Artifact &made, ltc_step step,
+                  std::initializer_list<ltc_word> words) {
+    step.first_word = uint32_t(made.words.size());
+    step.words = uint32_t(words.size());
+    made.words.insert(made.words.end(), words);
+    made.steps.push_back(step);
+  }
+
+  /// A launch of the kernel over so many iterations.
+  static void launch(Artifact &made, int64_t iterations, int64_t grain,
+                     std::initializer_list<ltc_word> words) {
+    ltc_step step = {};
+    step.kind = LTC_LAUNCH;
+    step.first_extent = uint32_t(made.extents.size());
+    step.extents = 1;
+    step.grain = grain;
+    made.extents.push_back({iterations, 1});
+    add(made, step, words);
+  }
+
+  /// (x: f32[n], factor: scalar f64) -> f32[n], in pieces of 100.
+  Artifact scaling(int64_t size) {
+    Artifact made =
+        artifact("scale", {f32({size}), ValueType::scalar(DType::F64)},
+                 {f32({size}).tensor});
+    launch(made, size, 100,
+           {{LTC_INPUT, 0, 0}, {LTC_RESULT, 0, 0}, {LTC_INPUT, 1, 0}});
+    return made;
+  }
+
+  /// (x: f32[n], count: scalar i64, up: scalar bool) -> f32[n], donates x.
+  Artifact stepping(int64_t size) {
+    Artifact made = artifact("step",
+                             {f32({size}), ValueType::scalar(DType::I64),
+                              ValueType::scalar(DType::Bool)},
+                             {f32({size}).tensor});
+    made.donated[0] = 0;
+    launch(made, size, INT64_MAX,
+           {{LTC_RESULT, 0, 0}, {LTC_INPUT, 1, 0}, {LTC_INPUT, 2, 0}});
+    made.steps[0].writes_donated = 1;
     return made;
   }
 
@@ -80,7 +123,7 @@ protected:
 };
 
 TEST_F(ProgramTest, RefusesGarbage) {
-  std::string good = artifact("scale", {f32({4})}, {}).serialize();
+  std::string good = scaling(4).serialize();
   for (std::string bytes :
        {std::string(), std::string("garbage"), std::string(4096, '\0'),
         good.substr(0, good.size() - 1), good + '\0'}) {
@@ -97,10 +140,7 @@ TEST_F(ProgramTest, RefusesGarbage) {
 
 TEST_F(ProgramTest, RunsWithTheOperandsOfItsArtifact) {
   std::vector<int64_t> dims = {3};
-  ASSERT_EQ(load(artifact("scale", {f32(dims), ValueType::scalar(DType::F64)},
-                          {f32(dims).tensor}))
-                .code,
-            LTC_OK);
+  ASSERT_EQ(load(scaling(dims[0])).code, LTC_OK);
   ltc_buffer *x = upload(std::vector<float>{1, 2, 3});
   ltc_buffer *y = upload(std::vector<float>{9, 9, 9});
   EXPECT_EQ(run().code, LTC_INVALID_ARGUMENT); // none at all
@@ -124,6 +164,7 @@ TEST_F(ProgramTest, TakesTheValuesOfItsSymbols) {
       artifact("fillWithSymbol", {}, {{DType::F32, {symbolicSize(0)}}});
   made.formulas = {Formula::symbol(0)};
   made.symbols = 2;
+  launch(made, symbolicSize(0), 1, {{LTC_RESULT, 0, 0}, {LTC_SYMBOLS, 0, 0}});
   ASSERT_EQ(load(made).code, LTC_OK);
   ltc_buffer *y = upload(std::vector<float>(5, 9));
   auto runWith = [&](std::vector<int64_t> sizes, std::vector<int64_t> symbols) {
@@ -145,10 +186,7 @@ TEST_F(ProgramTest, TakesTheValuesOfItsSymbols) {
 }
 
 TEST_F(ProgramTest, HoldsManyProgramsAtOnce) {
-  std::string bytes =
-      artifact("scale", {f32({4}), ValueType::scalar(DType::F64)},
-               {f32({4}).tensor})
-          .serialize();
+  std::string bytes = scaling(4).serialize();
   std::vector<ltc_program *> programs(50);
   for (ltc_program *&loaded : programs)
     EXPECT_OK(
@@ -159,7 +197,7 @@ TEST_F(ProgramTest, HoldsManyProgramsAtOnce) {
 
 TEST_F(ExecutionTest, RefusesCodeOfAnotherMachine) {
   std::string own = driver().target(device);
-  Artifact made = artifact("scale", {f32({4})}, {});
+  Artifact made = scaling(4);
   for (std::string target :
        {std::string("cuda:nvptx64::sm_90"), "cpu:riscv64-linux-gnu:" + own,
         std::string(), own + ",+aFeatureThatNobodyHas",
@@ -172,26 +210,21 @@ TEST_F(ExecutionTest, RefusesCodeOfAnotherMachine) {
   }
 }
 
-TEST_F(ExecutionTest, RefusesAMissingEntryAndBrokenCode) {
-  Artifact made = artifact("noSuchEntry", {}, {});
+TEST_F(ExecutionTest, RefusesAMissingKernelAndBrokenCode) {
+  Artifact made = artifact("noSuchKernel", {}, {});
   Failure failure = load(made);
   EXPECT_EQ(failure.code, LTC_DEVICE_FAILED);
-  EXPECT_NE(failure.message.find("noSuchEntry"), failure.message.npos)
+  EXPECT_NE(failure.message.find("noSuchKernel"), failure.message.npos)
       << failure.message;
-  made.objects = {"not an object file"};
+  made.blobs[0].bytes = "not an object file";
   EXPECT_EQ(load(made).code, LTC_DEVICE_FAILED);
-  made.objects = {programCode().substr(0, 200)};
+  made.blobs[0].bytes = programCode().substr(0, 200);
   EXPECT_EQ(load(made).code, LTC_DEVICE_FAILED);
 }
 
 TEST_F(ExecutionTest, RefusesWrongOperands) {
   std::vector<int64_t> dims = {4}, other = {5}, matrix = {2, 2};
-  ASSERT_EQ(load(artifact("step",
-                          {f32(dims), ValueType::scalar(DType::I64),
-                           ValueType::scalar(DType::Bool)},
-                          {f32(dims).tensor}))
-                .code,
-            LTC_OK);
+  ASSERT_EQ(load(stepping(dims[0])).code, LTC_OK);
   ltc_buffer *x = upload(std::vector<float>{1, 2, 3, 4});
   ltc_buffer *small = upload(std::vector<float>{1});
   auto with = [&](ltc_buffer *buffer, const std::vector<int64_t> &shape,
@@ -215,10 +248,7 @@ TEST_F(ExecutionTest, RefusesWrongOperands) {
 
 TEST_F(ExecutionTest, ParallelLoopsCoverEveryElement) {
   std::vector<int64_t> dims = {100003};
-  ASSERT_EQ(load(artifact("scale", {f32(dims), ValueType::scalar(DType::F64)},
-                          {f32(dims).tensor}))
-                .code,
-            LTC_OK);
+  ASSERT_EQ(load(scaling(dims[0])).code, LTC_OK);
   std::vector<float> values(100003);
   std::iota(values.begin(), values.end(), 0.0f);
   ltc_buffer *x = upload(values);
@@ -237,12 +267,7 @@ TEST_F(ExecutionTest, ParallelLoopsCoverEveryElement) {
 
 TEST_F(ExecutionTest, DonatedResultsAndScalarsOfEveryKind) {
   std::vector<int64_t> dims = {3};
-  Artifact made = artifact("step",
-                           {f32(dims), ValueType::scalar(DType::I64),
-                            ValueType::scalar(DType::Bool)},
-                           {f32(dims).tensor});
-  made.donated[0] = 0;
-  ASSERT_EQ(load(made).code, LTC_OK);
+  ASSERT_EQ(load(stepping(dims[0])).code, LTC_OK);
   ltc_buffer *x = upload(std::vector<float>{1, 2, 3});
   for (bool up : {true, false, true}) {
     operands.clear();
@@ -256,13 +281,17 @@ TEST_F(ExecutionTest, DonatedResultsAndScalarsOfEveryKind) {
   free(x);
 }
 
-TEST_F(ExecutionTest, ArenaAndTheCLibrary) {
+TEST_F(ExecutionTest, CopiesThePartsOfTheArenaAndTheCLibrary) {
   std::vector<int64_t> dims = {2, 3};
-  Artifact made = artifact("viaArena", {f32(dims)}, {f32(dims).tensor});
-  made.arenaBytes = 24;
+  Artifact made = artifact("exponential", {f32(dims)}, {f32(dims).tensor});
+  made.arena = {20, 24}; // the second begins at 64
+  ltc_step copy = {};
+  copy.kind = LTC_COPY;
+  add(made, copy, {{LTC_ARENA, 1, 0}, {LTC_INPUT, 0, 0}, {LTC_NUMBER, 0, 24}});
+  launch(made, 6, INT64_MAX, {{LTC_ARENA, 1, 0}, {LTC_RESULT, 0, 0}});
   ASSERT_EQ(load(made).code, LTC_OK);
   std::vector<float> values = {0, 1, -1, 2, 0.5f, 10};
-  ltc_buffer *x = upload(values), *y = allocate(24), *arena = allocate(64);
+  ltc_buffer *x = upload(values), *y = allocate(24), *arena = allocate(128);
   addTensor(x, dims);
   addTensor(y, dims);
   EXPECT_EQ(run().code, LTC_INVALID_ARGUMENT); // no arena
@@ -274,7 +303,7 @@ TEST_F(ExecutionTest, ArenaAndTheCLibrary) {
     free(buffer);
 }
 
-Graph callOf(std::string op) {
+Graph callOf(const std::string &op) {
   auto graph = Graph::parse("graph {\n"
                             "  %0 = input f32[2, 3]\n"
                             "  %1 = input scalar f64\n"
@@ -287,12 +316,30 @@ Graph callOf(std::string op) {
   return *graph;
 }
 
+/// (x: f32[2, 3], a: scalar f64) -> f32[3, 2]: the op of x^T, a and 3.
+Artifact calling(Artifact made, const std::string &op) {
+  made.kernels.clear();
+  made.calls = {{callOf(op), 0}};
+  ltc_step step = {};
+  step.kind = LTC_CALL;
+  step.words = 12;
+  auto number = [](int64_t value) { return ltc_word{LTC_NUMBER, 0, value}; };
+  made.words = {{LTC_INPUT, 0, 0}, number(3),          number(2),
+                number(1),         number(3),          {LTC_INPUT, 1, 0},
+                number(3),         {LTC_RESULT, 0, 0}, number(3),
+                number(2),         number(2),          number(1)};
+  made.steps = {step};
+  return made;
+}
+
 TEST_F(ExecutionTest, LibraryCallsGetStridedViewsAndScalars) {
   std::vector<int64_t> in = {2, 3}, out = {3, 2};
-  Artifact made = artifact("call", {f32(in), ValueType::scalar(DType::F64)},
-                           {f32(out).tensor});
-  made.calls = {{callOf("test::axpy"), 0}};
-  ASSERT_EQ(load(made).code, LTC_OK);
+  Artifact made =
+      artifact("", {f32(in), ValueType::scalar(DType::F64)}, {f32(out).tensor});
+  Artifact wrong = calling(made, "test::axpy");
+  wrong.steps[0].words = 11;
+  EXPECT_EQ(load(wrong).code, LTC_INVALID_ARGUMENT);
+  ASSERT_EQ(load(calling(made, "test::axpy")).code, LTC_OK);
   ltc_buffer *x = upload(std::vector<float>{1, 2, 3, 4, 5, 6});
   ltc_buffer *y = allocate(24);
   addTensor(x, in);
@@ -307,16 +354,14 @@ TEST_F(ExecutionTest, LibraryCallsGetStridedViewsAndScalars) {
 
 TEST_F(ExecutionTest, UnknownAndFailingLibraryCallsAreErrors) {
   std::vector<int64_t> in = {2, 3}, out = {3, 2};
-  Artifact made = artifact("call", {f32(in), ValueType::scalar(DType::F64)},
-                           {f32(out).tensor});
-  made.calls = {{callOf("other::unknown"), 0}};
-  Failure failure = load(made);
+  Artifact made =
+      artifact("", {f32(in), ValueType::scalar(DType::F64)}, {f32(out).tensor});
+  Failure failure = load(calling(made, "other::unknown"));
   EXPECT_EQ(failure.code, LTC_UNSUPPORTED);
   EXPECT_NE(failure.message.find("other::unknown"), failure.message.npos);
   EXPECT_NE(failure.message.find("no such kernel"), failure.message.npos);
 
-  made.calls = {{callOf("test::fail"), 0}};
-  ASSERT_EQ(load(made).code, LTC_OK);
+  ASSERT_EQ(load(calling(made, "test::fail")).code, LTC_OK);
   ltc_buffer *x = upload(std::vector<float>{1, 2, 3, 4, 5, 6});
   ltc_buffer *y = allocate(24);
   addTensor(x, in);
@@ -334,11 +379,15 @@ TEST_F(ExecutionTest, UnknownAndFailingLibraryCallsAreErrors) {
 
 TEST_F(ExecutionTest, IndexErrorsNameTheirSiteAndLeaveTheDeviceUsable) {
   std::vector<int64_t> dims = {4}, count = {1000};
-  ASSERT_EQ(load(artifact("gather",
-                          {f32(dims), {TensorType{DType::I64, count}, false}},
-                          {f32(count).tensor}))
-                .code,
-            LTC_OK);
+  Artifact made =
+      artifact("gather", {f32(dims), {TensorType{DType::I64, count}, false}},
+               {f32(count).tensor});
+  launch(made, 1000, 1,
+         {{LTC_INPUT, 0, 0},
+          {LTC_INPUT, 1, 0},
+          {LTC_RESULT, 0, 0},
+          {LTC_NUMBER, 0, 4}});
+  ASSERT_EQ(load(made).code, LTC_OK);
   std::vector<int64_t> indices(1000, 2);
   ltc_buffer *x = upload(std::vector<float>{0, 1, 2, 3});
   ltc_buffer *good = upload(indices);

@@ -40,8 +40,8 @@ def ltc_opt(text, *options):
     return done.stdout
 
 
-def after_stage(stage, graph):
-    text = ltc_opt(graph, f"--stop-after={stage}", f"--cpu={CPU}")
+def after_stage(stage, graph, *options):
+    text = ltc_opt(graph, f"--stop-after={stage}", f"--cpu={CPU}", *options)
     # Nobody reads one constant five times.
     return ltc_opt(text, "--canonicalize", "--cse") if stage == "optimize" else text
 
@@ -66,6 +66,7 @@ def test_page_shows_what_the_stages_make(tmp_path):
     for stage in ("import", "lower", "optimize", "codegen"):
         shown[stage] = after_stage(stage, graph)
     shown["codegen"] = inner_loop(shown["codegen"])
+    shown["steps"] = after_stage("codegen", graph, "--print-steps")
 
     page = (FOLDER / "page.template.md").read_text()
     for name, text in shown.items():

@@ -76,10 +76,13 @@ def test_only_one_file_of_the_runtime_sees_llvm(root, files):
     assert len(users) <= 1, users
 
 
+PLAIN_C = ["plugin.h", "program.h"]
+
+
 def test_public_headers_need_only_the_standard_library(root, files):
     wrong = []
     for path in files:
-        if path.parent.as_posix() == "include/ltc" and path.name != "plugin.h":
+        if path.parent.as_posix() == "include/ltc" and path.name not in PLAIN_C:
             for name in includes(root, path):
                 # C++ standard headers have no suffix and no folder.
                 if not re.fullmatch(r"ltc/\w+\.(h|def)|[a-z_]+", name):
@@ -87,9 +90,10 @@ def test_public_headers_need_only_the_standard_library(root, files):
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_plugin_header_is_plain_c(root):
-    path = root / "include/ltc/plugin.h"
-    assert set(includes(root, path)) <= {"stddef.h", "stdint.h"}
+@pytest.mark.parametrize("name", PLAIN_C)
+def test_headers_of_devices_are_plain_c(root, name):
+    path = root / "include/ltc" / name
+    assert set(includes(root, path)) <= {"stddef.h", "stdint.h", "string.h"}
 
 
 def test_no_file_sees_both_torch_and_mlir(root, files):

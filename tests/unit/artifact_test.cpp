@@ -10,18 +10,22 @@
 
 using namespace ltc;
 
+extern "C" const char *describe_program(const void *bytes, size_t size,
+                                        const int64_t *symbols, char *text,
+                                        size_t capacity);
+
 namespace {
 
 Artifact sample() {
   Artifact artifact;
   artifact.compiler = "1234-llvm-22";
   artifact.target = "cpu:x86_64-linux:znver4:+avx512f";
-  artifact.entry = "entry";
-  artifact.objects = {"", std::string("\x7f"
-                                      "ELF\0code",
-                                      9)};
-  artifact.arenaBytes = Formula::symbol(0) * 256 + 4096;
-  artifact.kernels = 7;
+  artifact.blobs = {{"elf", ""},
+                    {"elf", std::string("\x7f"
+                                        "ELF\0code",
+                                        9)}};
+  artifact.kernels = {{"kernel_0", "pointwise", 1}, {"other", "serial", 0}};
+  artifact.arena = {4096, symbolicSize(1)};
   artifact.calls = {{*Graph::parse("graph {\n  symbol s0 = 3\n  %0 = input "
                                    "f32[4*s0, 2]\n  %1 = "
                                    "aten::mm(self=%0, k=[]) : f32[2, 2]\n  "
@@ -29,13 +33,21 @@ Artifact sample() {
                      7}};
   artifact.errorSites = {{"aten::embedding", 3, "no {index}"},
                          {"aten::gather", Artifact::kNoNode, ""}};
-  artifact.formulas = {Formula::symbol(0) * 4};
+  artifact.formulas = {Formula::symbol(0) * 4, Formula::symbol(0) * 256 + 7};
   artifact.symbols = 1;
   artifact.inputs = {{TensorType{DType::BF16, {2, symbolicSize(0)}}, false},
                      ValueType::scalar(DType::I64)};
   artifact.results = {TensorType{DType::F32, {}}, TensorType{DType::C32, {0}}};
   artifact.donated = {std::nullopt, 0};
   artifact.graphText = "graph {\n}\n";
+  artifact.words = {{LTC_INPUT, 1, 0},
+                    {LTC_ARENA, 1, 64},
+                    {LTC_RESULT, 0, 0},
+                    {LTC_NUMBER, 0, symbolicSize(0)},
+                    {LTC_SYMBOLS, 0, 0}};
+  artifact.extents = {{symbolicSize(0), 8}, {3, 1}};
+  artifact.steps = {{LTC_LAUNCH, 1, 0, 5, 0, 2, 100, 0, 0},
+                    {LTC_COPY, 0, 1, 3, 0, 0, 0, 1, 0}};
   return artifact;
 }
 
@@ -46,11 +58,12 @@ TEST(Artifact, RoundTrips) {
   ASSERT_TRUE(again) << again.error().str();
   EXPECT_EQ(again->compiler, artifact.compiler);
   EXPECT_EQ(again->target, artifact.target);
-  EXPECT_EQ(again->entry, artifact.entry);
-  EXPECT_EQ(again->objects, artifact.objects);
+  EXPECT_EQ(again->blobs, artifact.blobs);
   EXPECT_EQ(again->codeBytes(), 9u);
-  EXPECT_EQ(again->arenaBytes, artifact.arenaBytes);
+  EXPECT_EQ(again->arena, artifact.arena);
   EXPECT_EQ(again->kernels, artifact.kernels);
+  EXPECT_EQ(again->listing(), artifact.listing());
+  EXPECT_EQ(again->launches(), 1u);
   ASSERT_EQ(again->calls.size(), 1u);
   EXPECT_EQ(again->calls[0].graph.str(), artifact.calls[0].graph.str());
   EXPECT_EQ(again->calls[0].node, 7u);
@@ -75,9 +88,9 @@ TEST(Artifact, TheLinesOfAProgramAreNotInItsBytes) {
 // Whoever changes the bytes must raise the format version.
 TEST(Artifact, TheFormatIsTheSameForEver) {
   std::string bytes = sample().serialize();
-  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\7");
+  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\10");
   EXPECT_EQ(Hasher().add(bytes).finish().str(),
-            "d2b6f435236ef160f5fe204c26f25689");
+            "fabfea187c2d1ef4a5923e5bd3e0eecf");
 }
 
 TEST(Artifact, OnlyACallMaySpoilDonatedMemory) {
@@ -120,17 +133,92 @@ TEST(Artifact, RefusesSizesThatItsSymbolsDoNotGive) {
   EXPECT_TRUE(isTaken([](Artifact &) {}));
   EXPECT_FALSE(isTaken([](Artifact &a) { a.symbols = 0; }));
   EXPECT_FALSE(isTaken([](Artifact &a) { a.formulas.clear(); }));
-  EXPECT_FALSE(isTaken([](Artifact &a) { a.arenaBytes = Formula::symbol(1); }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.arena = {symbolicSize(2)}; }));
+  EXPECT_FALSE(
+      isTaken([](Artifact &a) { a.words[0].amount = symbolicSize(2); }));
+  EXPECT_FALSE(
+      isTaken([](Artifact &a) { a.extents[1].length = symbolicSize(2); }));
   EXPECT_FALSE(
       isTaken([](Artifact &a) { a.formulas.push_back(Formula::symbol(1)); }));
   EXPECT_FALSE(
-      isTaken([](Artifact &a) { a.results[0].dims = {symbolicSize(1)}; }));
+      isTaken([](Artifact &a) { a.results[0].dims = {symbolicSize(2)}; }));
+}
+
+TEST(Artifact, RefusesStepsThatNameWhatIsNotThere) {
+  auto isTaken = [](auto spoil) {
+    Artifact artifact = sample();
+    spoil(artifact);
+    return bool(Artifact::deserialize(artifact.serialize()));
+  };
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.words[0].index = 2; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.words[1].index = 2; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.words[2].index = 2; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.words[0].base = 9; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.kernels[1].blob = 2; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.steps[0].target = 2; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.steps[0].kind = 3; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.steps[0].words = 6; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.steps[0].extents = 3; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.steps[1].words = 2; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.extents[0].step = 0; }));
+  EXPECT_FALSE(isTaken([](Artifact &a) { a.donated[1] = 2; }));
+}
+
+TEST(Artifact, ReadsAtAnyAddress) {
+  std::string bytes = " " + sample().serialize();
+  EXPECT_TRUE(Artifact::deserialize(std::string_view(bytes).substr(1)));
+}
+
+TEST(Artifact, ListsItsSteps) {
+  EXPECT_EQ(sample().listing(), R"(program cpu:x86_64-linux:znver4
+  input 0: bf16[2, 4*s0]
+  input 1: scalar i64
+  result 0: f32[]
+  result 1: c32[0] in input 0
+  arena 0: 4096 bytes
+  arena 1: 256*s0+7 bytes
+  launch other serial (4*s0 by 8, 3) grain 100: input 1, arena 1 + 64, result 0, 4*s0, symbols
+  copy 4*s0 bytes: result 0 to arena 1 + 64 (writes donated memory)
+)");
+}
+
+TEST(Artifact, IsReadInPlainC) {
+  std::string bytes = sample().serialize();
+  char text[200] = "";
+  int64_t symbols[] = {5};
+  EXPECT_EQ(
+      describe_program(bytes.data(), bytes.size(), symbols, text, sizeof(text)),
+      nullptr);
+  EXPECT_STREQ(text, "arena 5440\n0 other 9 0\n2  1 64\n");
+  symbols[0] = INT64_MAX;
+  EXPECT_STREQ(
+      describe_program(bytes.data(), bytes.size(), symbols, text, sizeof(text)),
+      "the arena has no size");
+  // What is damaged behind the header is refused, or named as something else:
+  // nothing is read that is not there (this suite runs with a sanitizer, too).
+  symbols[0] = 5;
+  for (size_t at = Artifact::headerBytes; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = char(~damaged[at]);
+    (void)describe_program(damaged.data(), damaged.size(), symbols, text,
+                           sizeof(text));
+  }
+  EXPECT_STREQ(describe_program(bytes.data(), bytes.size() - 1, symbols, text,
+                                sizeof(text)),
+               "the length is wrong");
+}
+
+TEST(Artifact, AddsUpItsArena) {
+  Artifact artifact = sample();
+  EXPECT_EQ(artifact.arenaBytes(std::vector<int64_t>{1}), 4096 + 320);
+  EXPECT_EQ(artifact.arenaBytes(std::vector<int64_t>{-1}), std::nullopt);
+  EXPECT_EQ(artifact.arenaBytes(std::vector<int64_t>{INT64_MAX}), std::nullopt);
 }
 
 /// The header that serialize() would write before this payload.
 std::string framed(const std::string &payload) {
   Hash128 hash = Hasher().add(payload).finish();
-  uint64_t words[] = {7, payload.size(), hash.low, hash.high};
+  uint64_t words[] = {LTC_PROGRAM_VERSION, payload.size(), hash.low, hash.high};
   return "LTCARTI\n" +
          std::string(reinterpret_cast<char *>(words), sizeof(words)) + payload;
 }

@@ -4,10 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "drivers/cpu/link.h"
-#include "ltc/compiler.h"
-
-#include <gtest/gtest.h>
+#include "program_runner.h"
 
 #include <dlfcn.h>
 
@@ -39,32 +36,24 @@ Result<Artifact> compile(const Graph &graph, unsigned threads) {
   return ltc_compiler_get()->compile(graph, options);
 }
 
-void serial(void *, int64_t n, int64_t, void (*body)(int64_t, int64_t, void *),
+void serial(int64_t n, int64_t, void (*body)(int64_t, int64_t, void *),
             void *argument) {
   body(0, n, argument);
 }
 
-void noKernelCall(void *, int64_t, int64_t *) { FAIL(); }
-
-void *findSymbol(const std::string &name) {
-  if (name == "ltc_parallel_for")
-    return reinterpret_cast<void *>(serial);
-  if (name == "ltc_kernel_call")
-    return reinterpret_cast<void *>(noKernelCall);
-  return dlsym(RTLD_DEFAULT, name.c_str());
-}
+const ltc_host host = {sizeof(ltc_host), nullptr, nullptr, nullptr, serial};
 
 TEST(CompileParts, SmallGraphsStayWhole) {
   auto made = compile(softmaxes(2), 4);
   ASSERT_TRUE(made) << made.error().str();
-  EXPECT_EQ(made->objects.size(), 1u);
+  EXPECT_EQ(made->blobs.size(), 1u);
 }
 
 TEST(CompileParts, AreTheSameForAnyNumberOfThreads) {
   Graph graph = softmaxes(48);
   auto one = compile(graph, 1);
   ASSERT_TRUE(one) << one.error().str();
-  EXPECT_GE(one->objects.size(), 4u);
+  EXPECT_GE(one->blobs.size(), 4u);
   for (unsigned threads : {2, 5}) {
     auto several = compile(graph, threads);
     ASSERT_TRUE(several) << several.error().str();
@@ -72,41 +61,46 @@ TEST(CompileParts, AreTheSameForAnyNumberOfThreads) {
   }
 }
 
-TEST(CompileParts, EachReferToThemselvesAndThoseBefore) {
+TEST(CompileParts, AreOneProgram) {
   constexpr int count = 48;
-  auto made = compile(softmaxes(count), 3);
-  ASSERT_TRUE(made) << made.error().str();
-  auto code = cpu::link(made->objects, made->entry, findSymbol);
-  ASSERT_TRUE(code) << code.error().str();
-  // Memref descriptors as artifact.h has them: of inputs, results, the arena.
+  CompileOptions options;
+  options.threads = 3;
+  Graph graph = softmaxes(count);
+  ProgramRunner code(graph, host, options);
+  ASSERT_TRUE(code);
   std::vector<std::vector<float>> data;
-  std::vector<std::vector<int64_t>> descriptors;
+  std::vector<char *> memory;
   for (int i = 0; i < 2 * count; ++i) {
-    int64_t columns = 9 + i % count;
-    data.emplace_back(size_t(8 * columns), i < count ? 1.0f : -1.0f);
-    auto address = reinterpret_cast<int64_t>(data.back().data());
-    descriptors.push_back({address, address, 0, 8, columns, columns, 1});
+    data.emplace_back(size_t(8 * (9 + i % count)), i < count ? 1.0f : -1.0f);
+    memory.push_back(reinterpret_cast<char *>(data.back().data()));
   }
-  std::vector<char> arena(size_t(made->arenaBytes.constant()) + 64);
-  auto start = (reinterpret_cast<int64_t>(arena.data()) + 63) / 64 * 64;
-  descriptors.push_back({start, start, 0, made->arenaBytes.constant(), 1});
-  std::vector<void *> arguments;
-  for (std::vector<int64_t> &descriptor : descriptors)
-    arguments.push_back(descriptor.data());
-  void *context = nullptr;
-  arguments.push_back(&context);
-  reinterpret_cast<void (*)(void **)>((*code)->entry)(arguments.data());
+  code.run(graph, {}, memory);
   for (int i = 0; i < count; ++i)
     for (float value : data[size_t(count + i)])
       EXPECT_NEAR(value, 1.0f / float(9 + i), 1e-6f);
+}
 
-  // The last one alone has nobody to call.
-  std::span<const std::string> objects = made->objects;
-  auto alone = cpu::link(objects.last(1), made->entry, findSymbol);
-  ASSERT_FALSE(alone);
-  EXPECT_NE(alone.error().message.find("which nothing defines"),
-            std::string::npos)
-      << alone.error().message;
+TEST(CompileParts, EachIsLinkedForItself) {
+  auto made = compile(softmaxes(48), 3);
+  ASSERT_TRUE(made) << made.error().str();
+  auto find = [](const std::string &name) {
+    return dlsym(RTLD_DEFAULT, name.c_str());
+  };
+  for (size_t blob = 0; blob < made->blobs.size(); ++blob) {
+    std::vector<std::string_view> names, objects = {made->blobs[blob].bytes};
+    for (const Artifact::Kernel &kernel : made->kernels)
+      if (kernel.blob == blob)
+        names.push_back(kernel.name);
+    EXPECT_FALSE(names.empty());
+    auto code = cpu::link(objects, names, find);
+    EXPECT_TRUE(code) << code.error().str();
+    names.push_back("kernel_that_is_nowhere");
+    auto missing = cpu::link(objects, names, find);
+    ASSERT_FALSE(missing);
+    EXPECT_NE(missing.error().message.find("kernel_that_is_nowhere"),
+              std::string::npos)
+        << missing.error().message;
+  }
 }
 
 TEST(CompileParts, ThreadsSayWhenTheyEnd) {

@@ -163,7 +163,7 @@ TEST_F(EngineTest, DumpsGraphsForReplay) {
 class StoredExecutable final : public Executable {
 public:
   explicit StoredExecutable(size_t codeBytes) {
-    stored.objects = {std::string(codeBytes, 'x')};
+    stored.blobs = {{"elf", std::string(codeBytes, 'x')}};
   }
   const Artifact &artifact() const override { return stored; }
 

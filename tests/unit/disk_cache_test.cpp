@@ -143,7 +143,7 @@ TEST_F(DiskCacheTest, TheLeastRecentlyUsedGoFirst) {
   uint64_t each = files[0].bytes;
   auto keyOf = [&](int i) {
     for (const cache::File &file : cache::list(directory))
-      if (cache::read(directory, file.key)->entry ==
+      if (cache::read(directory, file.key)->kernels[0].name ==
           "test::g" + std::to_string(i))
         return file.key;
     return std::string();

@@ -6,18 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Compiles a graph with symbols once, runs its code for several values of them
-// as artifact.h says, and compares every element of every result with what the
+// on the CPU driver, and compares every element of every result with what the
 // code of the static graph gives.
 //
 //===----------------------------------------------------------------------===//
-#include "drivers/cpu/link.h"
-#include "ltc/compiler.h"
-
-#include <gtest/gtest.h>
+#include "program_runner.h"
 
 #include <cmath>
-#include <cstring>
-#include <dlfcn.h>
 #include <random>
 
 using namespace ltc;
@@ -117,14 +112,6 @@ constexpr std::string_view step = R"(graph {
 // What the code calls
 //===----------------------------------------------------------------------===//
 
-/// One run of an artifact's code; the code's `context`.
-struct Run {
-  const Artifact &artifact;
-  std::vector<int64_t> symbols;
-  int reports = 0;
-};
-Run *current = nullptr; // the reporters get no context
-
 struct View {
   float *data;
   std::vector<int64_t> sizes, strides;
@@ -134,15 +121,10 @@ struct View {
   }
 };
 
-/// The next tensor of a call's words, whose sizes must be those of `type`.
-View readView(const TensorType &type, const int64_t *&words) {
-  size_t rank = type.dims.size();
-  View view{reinterpret_cast<float *>(words[0]),
-            {words + 1, words + 1 + rank},
-            {words + 1 + rank, words + 1 + 2 * rank}};
-  EXPECT_EQ(view.sizes, type.dims);
-  words += 1 + 2 * rank;
-  return view;
+View viewOf(const ltc_view &view) {
+  return {static_cast<float *>(view.data),
+          {view.sizes, view.sizes + view.rank},
+          {view.strides, view.strides + view.rank}};
 }
 
 void multiply(const View &a, const View &b, const View &c, const View *addend) {
@@ -156,51 +138,55 @@ void multiply(const View &a, const View &b, const View &c, const View *addend) {
     }
 }
 
+} // namespace
+
+struct ltc_kernel {
+  Graph call;
+};
+
+namespace {
+
+ltc_kernel *resolve(ltc_bytes text, char *, size_t) {
+  Result<Graph> call =
+      Graph::parse({static_cast<const char *>(text.data), text.size});
+  return call ? new ltc_kernel{std::move(*call)} : nullptr;
+}
+
+void destroy(ltc_kernel *kernel) { delete kernel; }
+
 /// mm, bmm, and addmm of a row.
-void kernelCall(void *context, int64_t number, const int64_t *words) {
-  const Run &run = *static_cast<Run *>(context);
-  const Graph &open = run.artifact.calls[size_t(number)].graph;
-  Result<Graph> call = open.instantiate(run.symbols);
-  ASSERT_TRUE(call) << call.error().str();
+ltc_error_code runKernel(ltc_kernel *kernel, const ltc_view *operands,
+                         size_t count, const ltc_view *results, size_t, char *,
+                         size_t) {
   std::vector<View> views;
-  for (const ValueType &type : call->inputs)
-    views.push_back(readView(type.tensor, words));
-  views.push_back(readView(call->nodes[0].results[0], words));
-  const std::string &op = call->nodes[0].op;
+  for (size_t i = 0; i < count; ++i)
+    views.push_back(viewOf(operands[i]));
+  views.push_back(viewOf(results[0]));
+  const std::string &op = kernel->call.nodes[0].op;
   if (op == "aten::mm")
-    return multiply(views[0], views[1], views[2], nullptr);
-  if (op == "aten::addmm")
-    return multiply(views[1], views[2], views[3], &views[0]);
-  ASSERT_EQ(op, "aten::bmm");
-  for (int64_t i = 0; i < views[2].sizes[0]; ++i) {
+    multiply(views[0], views[1], views[2], nullptr);
+  else if (op == "aten::addmm")
+    multiply(views[1], views[2], views[3], &views[0]);
+  else if (op != "aten::bmm")
+    return LTC_UNSUPPORTED;
+  for (int64_t i = 0; op == "aten::bmm" && i < views[2].sizes[0]; ++i) {
     multiply(views[0], views[1], views[2], nullptr);
     for (View &view : views)
       view.data += view.strides[0];
   }
+  return LTC_OK;
 }
 
 /// In several pieces wherever that is allowed.
-void parallelFor(void *, int64_t n, int64_t grain,
+void parallelFor(int64_t n, int64_t grain,
                  void (*body)(int64_t, int64_t, void *), void *argument) {
   int64_t piece = std::max<int64_t>({grain, n / 3, 1});
   for (int64_t begin = 0; begin < n; begin += piece)
     body(begin, std::min(n, begin + piece), argument);
 }
 
-void indexError(int64_t, int64_t, int64_t) { ++current->reports; }
-void valueError(int64_t) { ++current->reports; }
-
-void *findSymbol(const std::string &name) {
-  if (name == "ltc_parallel_for")
-    return reinterpret_cast<void *>(parallelFor);
-  if (name == "ltc_kernel_call")
-    return reinterpret_cast<void *>(kernelCall);
-  if (name == "ltc_index_error")
-    return reinterpret_cast<void *>(indexError);
-  if (name == "ltc_value_error")
-    return reinterpret_cast<void *>(valueError);
-  return dlsym(RTLD_DEFAULT, name.c_str());
-}
+const ltc_host host = {sizeof(ltc_host), resolve, destroy, runKernel,
+                       parallelFor};
 
 //===----------------------------------------------------------------------===//
 // Code and its arguments
@@ -229,87 +215,28 @@ Bytes makeInput(const ValueType &type, std::mt19937 &random) {
   return bytes;
 }
 
-class Code {
-public:
-  explicit Code(const Graph &graph) {
-    Result<Artifact> made = ltc_compiler_get()->compile(graph, {});
-    if (!made) {
-      ADD_FAILURE() << made.error().str();
-      return;
-    }
-    artifact = std::move(*made);
-    auto linked = cpu::link(artifact.objects, artifact.entry, findSymbol);
-    if (!linked) {
-      ADD_FAILURE() << linked.error().str();
-      return;
-    }
-    code = std::move(*linked);
+/// `graph`: the static one for these values; inputs that are donated change.
+std::vector<Bytes> run(ProgramRunner &code, const Graph &graph,
+                       const std::vector<int64_t> &symbols,
+                       std::vector<Bytes> &inputs) {
+  std::vector<Bytes> results;
+  std::vector<char *> memory;
+  static char nothing;
+  for (Bytes &input : inputs)
+    memory.push_back(input.empty() ? &nothing : input.data());
+  for (const GraphOutput &output : graph.outputs) {
+    results.emplace_back(graph.typeOf(output.value).tensor.bytes() + 1, '\xff');
+    memory.push_back(output.donated ? inputs[*output.donated].data()
+                                    : results.back().data());
   }
-
-  /// `graph`: the static one for these values; inputs that are donated change.
-  std::vector<Bytes> run(const Graph &graph, std::vector<int64_t> symbols,
-                         std::vector<Bytes> &inputs) {
-    arguments.clear();
-    descriptors.clear();
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (graph.inputs[i].isScalar)
-        arguments.push_back(inputs[i].data());
-      else
-        describe(graph.inputs[i].tensor.dims, inputs[i].data());
-    std::vector<Bytes> results;
-    for (const GraphOutput &output : graph.outputs)
-      results.emplace_back(graph.typeOf(output.value).tensor.bytes(), '\xff');
-    for (size_t i = 0; i < results.size(); ++i)
-      if (!graph.outputs[i].donated)
-        describe(graph.typeOf(graph.outputs[i].value).tensor.dims,
-                 results[i].data());
-    auto arenaBytes = artifact.arenaBytes.evaluate(symbols);
-    EXPECT_TRUE(arenaBytes && *arenaBytes >= 0);
-    constexpr size_t guard = 4096;
-    Bytes arena(size_t(*arenaBytes) + 64 + guard, '\xab');
-    auto start = reinterpret_cast<char *>(
-        (reinterpret_cast<uintptr_t>(arena.data()) + 63) / 64 * 64);
-    describe({*arenaBytes}, start);
-    Run run{artifact, symbols};
-    EXPECT_EQ(artifact.symbols, symbols.size());
-    if (artifact.symbols)
-      arguments.push_back(run.symbols.data());
-    void *context = &run;
-    arguments.push_back(&context);
-    current = &run;
-    reinterpret_cast<void (*)(void **)>(code->entry)(arguments.data());
-    EXPECT_EQ(run.reports, 0);
-    EXPECT_TRUE(std::all_of(start + *arenaBytes, arena.data() + arena.size(),
-                            [](char byte) { return byte == '\xab'; }))
-        << "the code writes behind its arena";
-    for (size_t i = 0; i < results.size(); ++i)
-      if (auto donated = graph.outputs[i].donated)
-        results[i] = inputs[*donated];
-    return results;
+  code.run(graph, symbols, memory);
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i].pop_back();
+    if (auto donated = graph.outputs[i].donated)
+      results[i] = inputs[*donated];
   }
-
-  explicit operator bool() const { return bool(code); }
-  Artifact artifact;
-
-private:
-  /// A memref descriptor of dense memory.
-  void describe(const std::vector<int64_t> &dims, void *data) {
-    auto address = reinterpret_cast<int64_t>(data);
-    auto &words =
-        descriptors.emplace_back(std::make_unique<std::vector<int64_t>>());
-    *words = {address, address, 0};
-    words->insert(words->end(), dims.begin(), dims.end());
-    std::vector<int64_t> strides(dims.size(), 1);
-    for (size_t i = dims.size(); i-- > 1;)
-      strides[i - 1] = strides[i] * dims[i];
-    words->insert(words->end(), strides.begin(), strides.end());
-    arguments.push_back(words->data());
-  }
-
-  std::unique_ptr<cpu::LinkedCode> code;
-  std::vector<void *> arguments;
-  std::vector<std::unique_ptr<std::vector<int64_t>>> descriptors;
-};
+  return results;
+}
 
 /// Sums of a length that is known are added up in other parts.
 void expectNear(const Bytes &found, const Bytes &wanted) {
@@ -329,20 +256,20 @@ void expectSame(std::string_view text,
   Result<Graph> open = Graph::parse(text);
   ASSERT_TRUE(open) << open.error().str();
   ASSERT_TRUE(open->verify());
-  Code dynamic(*open);
+  ProgramRunner dynamic(*open, host);
   ASSERT_TRUE(dynamic);
   for (const std::vector<int64_t> &values : points) {
     Result<Graph> graph = open->instantiate(values);
     ASSERT_TRUE(graph) << graph.error().str();
-    Code fixed(*graph);
+    ProgramRunner fixed(*graph, host);
     ASSERT_TRUE(fixed);
     std::mt19937 random(7);
     std::vector<Bytes> inputs;
     for (const ValueType &type : graph->inputs)
       inputs.push_back(makeInput(type, random));
     std::vector<Bytes> others = inputs;
-    std::vector<Bytes> wanted = fixed.run(*graph, {}, inputs);
-    std::vector<Bytes> found = dynamic.run(*graph, values, others);
+    std::vector<Bytes> wanted = run(fixed, *graph, {}, inputs);
+    std::vector<Bytes> found = run(dynamic, *graph, values, others);
     for (size_t i = 0; i < wanted.size(); ++i) {
       DType dtype = graph->typeOf(graph->outputs[i].value).tensor.dtype;
       SCOPED_TRACE("result " + std::to_string(i) +

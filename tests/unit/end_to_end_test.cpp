@@ -142,7 +142,7 @@ TEST_F(EndToEnd, AStepInPlaceWithAScalarThatChanges) {
   // The parameter was updated in its own memory.
   EXPECT_TRUE(engine->synchronize());
   EXPECT_LE(engine->memory().allocated,
-            before + size_t(step->artifact().arenaBytes.constant()) + 4096);
+            before + size_t(*step->artifact().arenaBytes({})) + 4096);
 }
 
 TEST_F(EndToEnd, LibraryCallsStandInsideTheGraph) {

@@ -64,10 +64,11 @@ static ltc_error *run(ltc_device *, ltc_program *program,
     all.changed.notify_all();
     all.changed.wait(lock, [&] { return !all.gateClosed; });
     --all.waitingAtGate;
-    all.order.push_back(artifact.entry);
+    all.order.push_back(artifact.kernels[0].name);
     all.arenas.push_back(arena);
     all.symbols.emplace_back(symbols, symbols + symbolCount);
-    if (auto found = all.bodies.find(artifact.entry); found != all.bodies.end())
+    auto found = all.bodies.find(artifact.kernels[0].name);
+    if (found != all.bodies.end())
       body = found->second;
   }
   std::vector<float *> inputs, results;
@@ -186,10 +187,10 @@ Result<Artifact> FakeCompiler::compile(const Graph &graph,
   Artifact artifact;
   artifact.compiler = identity();
   artifact.target = options.target.str();
-  artifact.entry = graph.nodes[0].op;
-  artifact.objects = {std::string(1000, 'c')};
-  artifact.arenaBytes = Formula(int64_t(arenaBytes.load()));
-  artifact.kernels = 3;
+  artifact.blobs = {{"fake", std::string(1000, 'c')}};
+  artifact.kernels = {{graph.nodes[0].op, "pointwise", 0}};
+  artifact.steps.resize(3);
+  artifact.arena = {int64_t(arenaBytes.load())};
   artifact.inputs = graph.inputs;
   artifact.formulas = graph.formulas;
   artifact.symbols = uint32_t(graph.symbols.size());

@@ -24,34 +24,23 @@ Result<Artifact> addNumber(int number) {
   return ltc_compiler_get()->compile(*graph, {});
 }
 
-void serial(void *, int64_t n, int64_t, void (*body)(int64_t, int64_t, void *),
-            void *argument) {
-  body(0, n, argument);
-}
-
 void *findSymbol(const std::string &name) {
-  if (name == "ltc_parallel_for")
-    return reinterpret_cast<void *>(serial);
   return dlsym(RTLD_DEFAULT, name.c_str());
 }
 
 auto load(const Artifact &artifact) {
-  return cpu::link(artifact.objects, artifact.entry, findSymbol);
+  std::string_view object = artifact.blobs[0].bytes;
+  std::string_view name = artifact.kernels[0].name;
+  return cpu::link({&object, 1}, {&name, 1}, findSymbol);
 }
 
-/// What the program makes of a zero.
+/// What the program's kernel, of words (from, to), makes of a zero.
 float run(const cpu::LinkedCode &code) {
   alignas(64) float from[8] = {}, to[8] = {};
-  alignas(64) char arena[4096];
-  auto describe = [](void *data, int64_t size) {
-    auto address = reinterpret_cast<int64_t>(data);
-    return std::vector<int64_t>{address, address, 0, size, 1};
-  };
-  auto input = describe(from, 8), result = describe(to, 8),
-       scratch = describe(arena, sizeof(arena));
-  void *context = nullptr;
-  void *arguments[] = {input.data(), result.data(), scratch.data(), &context};
-  reinterpret_cast<void (*)(void **)>(code.entry)(arguments);
+  void *words[] = {from, to};
+  auto kernel =
+      reinterpret_cast<void (*)(int64_t, int64_t, void **)>(code.symbols[0]);
+  kernel(0, 1, words);
   return to[7];
 }
 
@@ -73,7 +62,7 @@ TEST(Link, ManyProgramsTakeFewMaps) {
     EXPECT_EQ(run(*loaded[i]), i % 2 ? 1 : 2);
   for (const maps::Map &map : maps::all())
     EXPECT_FALSE(map.access[1] == 'w' && map.access[2] == 'x');
-  EXPECT_EQ(maps::accessOf(loaded[7]->entry), "r-x");
+  EXPECT_EQ(maps::accessOf(loaded[7]->symbols[0]), "r-x");
   loaded.clear();
   EXPECT_LT(maps::all().size(), before + 5);
   EXPECT_EQ(run(**first), 1);

@@ -57,11 +57,6 @@ Result<std::unique_ptr<llvm::TargetMachine>> machineFor(const Target &target) {
   return machine;
 }
 
-/// Whether it is the entry point, or a part of it.
-bool isEntry(const llvm::Function &function) {
-  return function.getName().starts_with(kEntry);
-}
-
 void setAttributes(llvm::Module &module, const llvm::TargetMachine &machine,
                    unsigned vectorBits) {
   std::string width = std::to_string(vectorBits);
@@ -74,11 +69,6 @@ void setAttributes(llvm::Module &module, const llvm::TargetMachine &machine,
     function.addFnAttr("min-legal-vector-width", width);
     function.addFnAttr("no-trapping-math", "true");
     function.addFnAttr(llvm::Attribute::NoUnwind);
-    // The entry point is one long block that runs once: optimising it costs
-    // half of the compile time for nothing.
-    function.addFnAttr(llvm::Attribute::NoInline);
-    if (isEntry(function))
-      function.addFnAttr(llvm::Attribute::OptimizeNone);
   }
 }
 
@@ -129,12 +119,7 @@ Result<std::string> CpuBackend::emitObject(
   code->setTargetTriple((*machine)->getTargetTriple());
   code->setDataLayout((*machine)->createDataLayout());
   setAttributes(*code, **machine, facts.vector_bits);
-  auto isKernel = [](const llvm::Function &function) {
-    return !function.isDeclaration() && !isEntry(function);
-  };
-  // Passes over all of a module go through what is not to be optimised, too.
-  if (llvm::any_of(*code, isKernel))
-    optimizeModule(*code, **machine);
+  optimizeModule(*code, **machine);
   optimized(*code);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);

@@ -208,9 +208,7 @@ public:
       std::unique_ptr<jitlink::JITLinkAsyncLookupContinuation> next) override {
     jitlink::AsyncLookupResult found;
     for (const auto &[name, flags] : symbols) {
-      orc::ExecutorAddr address = outcome.defined.lookup(*name);
-      if (!address)
-        address = orc::ExecutorAddr::fromPtr(findSymbol((*name).str()));
+      auto address = orc::ExecutorAddr::fromPtr(findSymbol((*name).str()));
       if (!address && flags == jitlink::SymbolLookupFlags::RequiredSymbol)
         return next->run(llvm::createStringError("the code calls " + *name +
                                                  ", which nothing defines"));
@@ -237,7 +235,7 @@ private:
   ObjectMemory memory;
 };
 
-void linkObject(const std::string &object, FindSymbol findSymbol,
+void linkObject(std::string_view object, FindSymbol findSymbol,
                 Outcome &outcome) {
   llvm::MemoryBufferRef buffer({object.data(), object.size()}, "graph");
   auto names = std::make_shared<orc::SymbolStringPool>();
@@ -260,17 +258,19 @@ void linkObject(const std::string &object, FindSymbol findSymbol,
 
 } // namespace
 
-Result<std::unique_ptr<LinkedCode>> link(std::span<const std::string> objects,
-                                         const std::string &entry,
-                                         FindSymbol findSymbol) {
+Result<std::unique_ptr<LinkedCode>>
+link(std::span<const std::string_view> objects,
+     std::span<const std::string_view> names, FindSymbol findSymbol) {
   auto code = std::make_unique<JITLinkedCode>();
   Outcome outcome(*code);
-  for (const std::string &object : objects)
+  for (std::string_view object : objects)
     if (outcome.failure.empty())
       linkObject(object, findSymbol, outcome);
-  code->entry = outcome.defined.lookup(entry).toPtr<void *>();
-  if (outcome.failure.empty() && !code->entry)
-    outcome.failure = "the code has no entry " + entry;
+  for (std::string_view name : names) {
+    code->symbols.push_back(outcome.defined.lookup(name).toPtr<void *>());
+    if (outcome.failure.empty() && !code->symbols.back())
+      outcome.failure = "the code has no kernel " + std::string(name);
+  }
   if (!outcome.failure.empty())
     return Error{outcome.failureCode,
                  Stage::Execute,

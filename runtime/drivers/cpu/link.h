@@ -11,6 +11,8 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
+#include <vector>
 
 namespace ltc::cpu {
 
@@ -25,16 +27,16 @@ Result<Target> targetNamed(const std::string &cpu, const Target &host);
 class LinkedCode {
 public:
   virtual ~LinkedCode() = default;
-  void *entry = nullptr; ///< address of the symbol asked for
+  std::vector<void *> symbols; ///< addresses of those asked for
 };
 
 /// Address of a function that compiled code may call, or nullptr.
 using FindSymbol = void *(*)(const std::string &name);
 
-/// Links relocatable ELF objects of this machine's kind, of which each may
-/// refer to those before it; `entry` is a symbol of one of them. Any thread.
-Result<std::unique_ptr<LinkedCode>> link(std::span<const std::string> objects,
-                                         const std::string &entry,
-                                         FindSymbol findSymbol);
+/// Links relocatable ELF objects of this machine's kind, each for itself, and
+/// finds the symbols of these names in them. Any thread.
+Result<std::unique_ptr<LinkedCode>>
+link(std::span<const std::string_view> objects,
+     std::span<const std::string_view> names, FindSymbol findSymbol);
 
 } // namespace ltc::cpu

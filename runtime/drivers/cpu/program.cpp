@@ -7,6 +7,7 @@
 #include "program.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace ltc::cpu {
 
@@ -86,7 +87,16 @@ Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
   if (!calls)
     return calls.takeError();
   std::unique_ptr<Program> program(new Program(std::move(*calls)));
-  auto code = link(artifact->objects, artifact->entry, findSymbol);
+  std::vector<std::string_view> objects, names;
+  for (const Artifact::Blob &blob : artifact->blobs) {
+    if (blob.kind != "elf")
+      return failed(ErrorCode::Unsupported,
+                    "a CPU runs no code of kind " + blob.kind);
+    objects.push_back(blob.bytes);
+  }
+  for (const Artifact::Kernel &kernel : artifact->kernels)
+    names.push_back(kernel.name);
+  auto code = link(objects, names, findSymbol);
   if (!code)
     return code.takeError();
   program->code = std::move(*code);
@@ -97,12 +107,87 @@ Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
   program->donated = artifact->donated;
   for (const Artifact::ErrorSite &site : artifact->errorSites)
     program->siteWords.push_back(site.words);
-  program->formulas = std::move(artifact->formulas);
-  program->arenaFormula = std::move(artifact->arenaBytes);
   program->symbolCount = artifact->symbols;
-  if (!program->symbolCount)
-    program->arenaBytes = program->arenaFormula.constant();
+  program->formulas = std::move(artifact->formulas);
+  program->arena = std::move(artifact->arena);
+  program->steps = std::move(artifact->steps);
+  program->words = std::move(artifact->words);
+  program->extents = std::move(artifact->extents);
+  if (!program->hasWordsOfCalls())
+    return failed(ErrorCode::InvalidArgument,
+                  "a library call of the program has other operands than it "
+                  "is given");
+  if (!program->symbolCount && !program->evaluate({}))
+    return failed(ErrorCode::InvalidArgument,
+                  "a size of the program does not fit 64 bits");
   return program;
+}
+
+bool Program::hasWordsOfCalls() {
+  return std::ranges::all_of(steps, [&](const ltc_step &step) {
+    if (step.kind != LTC_CALL)
+      return true;
+    size_t count = 0;
+    for (const ltc_view &view : calls[step.target].views)
+      count += view.is_scalar ? 1 : 1 + 2 * size_t(view.rank);
+    return count == step.words;
+  });
+}
+
+bool Program::evaluate(std::span<const int64_t> values) {
+  constexpr int64_t impossible = INT64_MIN;
+  sizes.clear();
+  for (const Formula &formula : formulas)
+    sizes.push_back(formula.evaluate(values).value_or(impossible));
+  bool ok = true;
+  auto valueOf = [&](int64_t number) {
+    if (!isSymbolic(number))
+      return number;
+    int64_t value = sizes[formulaNumber(number)];
+    ok &= value != impossible;
+    return value;
+  };
+  parts.clear();
+  arenaBytes = 0;
+  for (int64_t part : arena) {
+    int64_t bytes = valueOf(part);
+    parts.push_back(arenaBytes);
+    ok &= bytes >= 0 &&
+          !__builtin_add_overflow(arenaBytes, bytes, &arenaBytes) &&
+          !__builtin_add_overflow(arenaBytes, LTC_ARENA_ALIGNMENT - 1,
+                                  &arenaBytes);
+    arenaBytes -= arenaBytes % LTC_ARENA_ALIGNMENT;
+  }
+  iterations.clear();
+  for (const ltc_step &step : steps) {
+    int64_t product = 1;
+    for (uint32_t i = 0; i < step.extents; ++i) {
+      const ltc_extent &extent = extents[step.first_extent + i];
+      int64_t length = valueOf(extent.length);
+      int64_t count = length / extent.step + (length % extent.step != 0);
+      ok &= length >= 0 && !__builtin_mul_overflow(product, count, &product);
+    }
+    iterations.push_back(product);
+  }
+  // Bases are: nothing, operands, parts of the arena, the symbols.
+  auto baseOf = [&](const ltc_word &word) -> size_t {
+    switch (word.base) {
+    case LTC_INPUT:
+      return 1 + word.index;
+    case LTC_RESULT:
+      return 1 + inputCount + word.index;
+    case LTC_ARENA:
+      return 1 + types.size() + word.index;
+    case LTC_SYMBOLS:
+      return 1 + types.size() + parts.size();
+    default:
+      return 0;
+    }
+  };
+  places.clear();
+  for (const ltc_word &word : words)
+    places.push_back({uint32_t(baseOf(word)), valueOf(word.amount)});
+  return ok;
 }
 
 Status Program::choose(std::span<const int64_t> values) {
@@ -114,13 +199,9 @@ Status Program::choose(std::span<const int64_t> values) {
   if (std::ranges::equal(values, symbols))
     return {};
   symbols.clear(); // until all is known to fit
-  sizes.clear();
-  for (const Formula &formula : formulas)
-    sizes.push_back(formula.evaluate(values).value_or(-1));
-  arenaBytes = arenaFormula.evaluate(values).value_or(-1);
-  if (arenaBytes < 0)
+  if (!evaluate(values))
     return failed(ErrorCode::InvalidArgument,
-                  "the symbols' values give an impossible arena");
+                  "the symbols' values give an impossible size");
   if (Status status = calls.choose(values); !status)
     return status;
   symbols.assign(values.begin(), values.end());
@@ -163,45 +244,44 @@ Status Program::check(std::span<const ltc_operand> operands,
   return {};
 }
 
-/// Appends a memref descriptor: allocated, aligned, offset, sizes, strides.
-void Program::describe(const ltc_operand &operand, void *data) {
-  arguments.push_back(descriptors.data() + descriptors.size());
-  auto address = reinterpret_cast<int64_t>(data);
-  descriptors.insert(descriptors.end(), {address, address, 0});
-  descriptors.insert(descriptors.end(), operand.sizes,
-                     operand.sizes + operand.rank);
-  size_t strides = descriptors.size();
-  descriptors.resize(strides + operand.rank);
-  int64_t stride = 1;
-  for (uint32_t d = operand.rank; d-- > 0;) {
-    descriptors[strides + d] = stride;
-    stride *= operand.sizes[d];
+void Program::doStep(Run &run, const ltc_step &step) {
+  arguments.resize(std::max<size_t>(arguments.size(), step.words));
+  const Place *place = places.data() + step.first_word;
+  for (uint32_t i = 0; i < step.words; ++i)
+    arguments[i] = bases[place[i].base] + place[i].amount;
+  switch (step.kind) {
+  case LTC_LAUNCH:
+    return run.parallelFor(
+        iterations[size_t(&step - steps.data())], step.grain,
+        reinterpret_cast<KernelCode>(code->symbols[step.target]),
+        arguments.data());
+  case LTC_CALL:
+    return run.call(step.target, arguments.data());
+  case LTC_COPY:
+    std::memmove(reinterpret_cast<void *>(arguments[0]),
+                 reinterpret_cast<const void *>(arguments[1]),
+                 size_t(arguments[2]));
   }
 }
 
 void Program::run(Run &run, std::span<const ltc_operand> operands,
                   std::span<const OperandMemory> memory, OperandMemory arena) {
-  size_t words = 5; // the arena's
-  for (const ltc_operand &operand : operands)
-    words += 3 + 2 * operand.rank;
-  descriptors.clear();
-  descriptors.reserve(words); // the arguments point into it
-  arguments.clear();
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (types[i].isScalar)
-      arguments.push_back(const_cast<uint64_t *>(&operands[i].bits));
-    else if (i < inputCount || !donated[i - inputCount])
-      describe(operands[i], memory[i].data);
-  }
-  auto arenaSize = int64_t(arena.bytes);
-  describe({nullptr, &arenaSize, 1, uint8_t(DType::I8), 0}, arena.data);
-  if (symbolCount)
-    arguments.push_back(symbols.data());
-  void *context = &run;
-  arguments.push_back(&context);
+  bases.clear();
+  bases.push_back(0);
+  for (size_t i = 0; i < operands.size(); ++i)
+    bases.push_back(types[i].isScalar
+                        ? int64_t(operands[i].bits)
+                        : reinterpret_cast<int64_t>(memory[i].data));
+  for (int64_t part : parts)
+    bases.push_back(reinterpret_cast<int64_t>(arena.data) + part);
+  bases.push_back(reinterpret_cast<int64_t>(symbols.data()));
 
   Run *before = std::exchange(Run::current(), &run);
-  reinterpret_cast<Entry>(code->entry)(arguments.data());
+  for (const ltc_step &step : steps) {
+    if (run.hasFailed())
+      break;
+    doStep(run, step);
+  }
   Run::current() = before;
 }
 

@@ -11,7 +11,7 @@
 
 namespace ltc::cpu {
 
-/// Memory of one operand, as the entry point wants it described.
+/// Memory of one operand.
 struct OperandMemory {
   void *data = nullptr; ///< nullptr for a scalar
   size_t bytes = 0;
@@ -46,22 +46,38 @@ public:
 private:
   explicit Program(Calls calls) : calls(std::move(calls)) {}
 
-  using Entry = void (*)(void **);
+  using KernelCode = void (*)(int64_t begin, int64_t end, void *words);
 
-  void describe(const ltc_operand &operand, void *data);
+  /// Works out what depends on the symbols' values; false if one is impossible.
+  bool evaluate(std::span<const int64_t> values);
+  /// Whether each library call is given as many words as its operands take.
+  bool hasWordsOfCalls();
+  void doStep(Run &run, const ltc_step &step);
 
   size_t inputCount = 0;
   std::vector<ValueType> types; ///< of inputs, then results
   std::vector<std::optional<uint32_t>> donated;
   std::vector<Formula> formulas; ///< of symbolic sizes in `types`
-  Formula arenaFormula;
   uint32_t symbolCount = 0;
   std::vector<int64_t> symbols; ///< chosen
   std::vector<int64_t> sizes;   ///< for those, of each formula
-  int64_t arenaBytes = 0;
   std::unique_ptr<LinkedCode> code;
-  std::vector<int64_t> descriptors; ///< of one run; kept for its capacity
-  std::vector<void *> arguments;
+  std::vector<ltc_step> steps;
+  std::vector<ltc_word> words;
+  std::vector<ltc_extent> extents;
+  std::vector<int64_t> arena; ///< sizes of its parts
+  // For the chosen symbols.
+  std::vector<int64_t> iterations; ///< by step
+  std::vector<int64_t> parts;      ///< where those of the arena begin
+  int64_t arenaBytes = 0;
+  /// A word is a base plus an amount.
+  struct Place {
+    uint32_t base;
+    int64_t amount;
+  };
+  std::vector<Place> places;
+  // Of one run; kept for their capacity.
+  std::vector<int64_t> bases, arguments;
 };
 
 } // namespace ltc::cpu

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "run.h"
 
-#include <cstring>
 #include <dlfcn.h>
 
 namespace ltc::cpu {
@@ -78,7 +77,7 @@ const int64_t *readView(ltc_view &view, const int64_t *words) {
 
 void Run::parallelFor(int64_t n, int64_t grain,
                       void (*body)(int64_t, int64_t, void *), void *argument) {
-  if (n <= 0 || failed)
+  if (n <= 0)
     return;
   if (n <= grain)
     return body(0, n, argument);
@@ -87,8 +86,6 @@ void Run::parallelFor(int64_t n, int64_t grain,
 }
 
 void Run::call(int64_t number, int64_t *words) {
-  if (failed)
-    return;
   BoundCall &bound = calls[size_t(number)];
   const int64_t *next = words;
   for (ltc_view &view : bound.views)
@@ -102,25 +99,7 @@ void Run::call(int64_t number, int64_t *words) {
     fail(failure, text, int64_t(siteWords.size()) + number);
 }
 
-void Run::copy(void *to, const void *from, int64_t bytes) {
-  if (!failed)
-    std::memmove(to, from, size_t(bytes));
-}
-
 namespace {
-
-void parallelForEntry(void *context, int64_t n, int64_t grain,
-                      void (*body)(int64_t, int64_t, void *), void *argument) {
-  static_cast<Run *>(context)->parallelFor(n, grain, body, argument);
-}
-
-void kernelCallEntry(void *context, int64_t call, int64_t *words) {
-  static_cast<Run *>(context)->call(call, words);
-}
-
-void copyEntry(void *context, void *to, const void *from, int64_t bytes) {
-  static_cast<Run *>(context)->copy(to, from, bytes);
-}
 
 void indexErrorEntry(int64_t site, int64_t index, int64_t bound) {
   if (Run *run = Run::current())
@@ -139,12 +118,6 @@ template <typename Function> void *address(Function *function) {
 } // namespace
 
 void *findSymbol(const std::string &name) {
-  if (name == "ltc_parallel_for")
-    return address(parallelForEntry);
-  if (name == "ltc_kernel_call")
-    return address(kernelCallEntry);
-  if (name == "ltc_copy")
-    return address(copyEntry);
   if (name == "ltc_index_error")
     return address(indexErrorEntry);
   if (name == "ltc_value_error")

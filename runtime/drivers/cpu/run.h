@@ -12,9 +12,8 @@
 
 namespace ltc::cpu {
 
-/// The `context` of compiled code. The first failure is kept; after it nothing
-/// runs that goes through here: operands may be garbage, and donated memory is
-/// to be left as it is.
+/// The first failure is kept; no step is to be done after it: operands may be
+/// garbage, and donated memory is to be left as it is.
 class Run {
 public:
   /// `siteWords`: see Artifact::ErrorSite; the site of call 0 comes after them.
@@ -25,7 +24,7 @@ public:
   void parallelFor(int64_t n, int64_t grain,
                    void (*body)(int64_t, int64_t, void *), void *argument);
   void call(int64_t number, int64_t *words);
-  void copy(void *to, const void *from, int64_t bytes);
+  bool hasFailed() const { return failed.load(std::memory_order_relaxed); }
   void fail(ltc_error_code code, std::string message, int64_t site);
   void failIndex(int64_t site, int64_t index, int64_t size);
   void failValue(int64_t site);
@@ -33,7 +32,7 @@ public:
   /// The run that the calling thread works for.
   static Run *&current();
 
-  // Read when the entry point has returned.
+  // Read when the last step has been done.
   ltc_error_code code = LTC_OK;
   std::string message;
   int64_t site = -1;

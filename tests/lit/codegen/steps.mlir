@@ -1,14 +1,17 @@
 // RUN: ltc-opt %s --stop-after=codegen | FileCheck %s
+// RUN: ltc-opt %s --stop-after=codegen --print-steps | FileCheck %s --check-prefix=STEPS
 //
-// The entry point unpacks descriptors into words and starts kernels; a small
-// one runs on the calling thread, a large one through ltc_parallel_for.
+// @main becomes a list of steps; what is left are kernels. A small one runs on
+// the calling thread, a large one in pieces that are worth a thread.
 
-// CHECK-LABEL: llvm.func @ltc_entry(%{{.*}}: !llvm.ptr)
-// CHECK:         %[[BODY:.*]] = llvm.mlir.addressof @kernel_1
-// CHECK:         llvm.call @kernel_0
-// CHECK:         llvm.call @ltc_parallel_for({{.*}}, %[[BODY]],
+// CHECK-NOT:     @main
 // CHECK-LABEL: llvm.func @kernel_0(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr)
 // CHECK-NOT:     llvm.call @malloc
+// CHECK-LABEL: llvm.func @kernel_1
+// STEPS:      arena 0: 0 bytes
+// STEPS-NEXT: launch kernel_0 pointwise once: input 0, result 0
+// STEPS-NEXT: launch kernel_1 pointwise (1048576 by 4096) grain {{[0-9]+}}: input 1, result 1
+// STEPS-NOT:  {{.}}
 #id = affine_map<(i) -> (i)>
 func.func @main(%x: tensor<64xf32>, %y: tensor<1048576xf32>) -> (tensor<64xf32>, tensor<1048576xf32>) {
   %e = tensor.empty() : tensor<64xf32>

@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # How far a build is, for how long it has run, and how long it may still.
 export NINJA_STATUS := [%f of %t, %w, %W left] $()
 
-.PHONY: help setup configure package build demo test test-versions bench wheel format clean
+.PHONY: help setup configure package build demo test test-long test-versions bench wheel format clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
@@ -34,6 +34,9 @@ demo: package ## train on cpu and on lazy, compare, show one graph at each stage
 
 test: build ## run every test; with CI=true the slow ones too
 	@tests/run.sh $(BUILD)
+
+test-long: build ## run the tests that take many minutes each
+	@python -m pytest -q tests/python -m long
 
 test-versions: package ## build for the newest PyTorch, too, and run a few tests with it
 	@tests/versions.sh $(BUILD) $(TORCH)

@@ -28,14 +28,11 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/archive")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${LTC_BIN_DIR}")
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
-# A warm ccache makes a build from nothing, or another branch, cheap, but for
-# what is inlined across files when it is linked (20 s). A file
-# with a precompiled header is found again only from the same build folder.
+# A warm ccache makes a build from nothing cheap, in another checkout too, but for
+# what is inlined across files when it is linked (20 s).
 find_program(LTC_CCACHE ccache)
 if(LTC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(ccache "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
-      CCACHE_NOHASHDIR=1 "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime"
-      "${LTC_CCACHE}")
+  set(ccache "${PROJECT_SOURCE_DIR}/cmake/ccache.sh" "${LTC_CCACHE}" "${PROJECT_SOURCE_DIR}")
   set(CMAKE_C_COMPILER_LAUNCHER ${ccache})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ccache})
 endif()

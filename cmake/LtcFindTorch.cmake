@@ -47,10 +47,13 @@ function(ltc_add_torch dir)
     message(FATAL_ERROR "LTC_TORCH_DIRS names two PyTorches ${version}.")
   endif()
 
+  # By one path wherever it lies, so that ccache knows what another build has compiled.
+  set(headers "${PROJECT_BINARY_DIR}/torch${version}")
+  file(CREATE_LINK "${dir}/include" "${headers}" SYMBOLIC)
   add_library(ltc_torch-${version} INTERFACE)
   add_library(ltc::torch-${version} ALIAS ltc_torch-${version})
   target_include_directories(ltc_torch-${version} SYSTEM INTERFACE
-    "${dir}/include" "${dir}/include/torch/csrc/api/include")
+    "${headers}" "${headers}/torch/csrc/api/include")
   target_compile_definitions(ltc_torch-${version} INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
   # GCC built it. Since 18 Clang names the functions of an enable_if that these
   # headers have otherwise, unless it is told not to.

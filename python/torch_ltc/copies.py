@@ -10,6 +10,7 @@ import torch
 from torch.utils.hooks import warn_if_has_hooks
 
 from torch_ltc import startup
+from torch_ltc.storages import shown_as
 
 
 class _Copying(threading.local):
@@ -75,7 +76,7 @@ def copying(stock):
 
 @torch.no_grad()
 def _share(tensor, copied, memo):
-    """Make a copy show the copy of what its original shows, if that is a view."""
+    """Make a copy show the copy of its original's storage, as others' copies do."""
     if tensor.is_conj() or tensor.is_neg():
         return  # of which eager's copy is a tensor of its own
     tensor = tensor.detach()
@@ -84,11 +85,17 @@ def _share(tensor, copied, memo):
         return
     storage = tensor.untyped_storage()
     key = "torch_ltc", storage._cdata
-    if key not in memo:
-        if is_all_of(tensor, whole) and copied.stride() == tensor.stride():
-            memo[key] = storage, copied.detach()
-            return
+    storages = memo.setdefault("torch", {})  # PyTorch's own, of those copied alone
+    if storage._cdata in storages:
+        if key not in memo:
+            memo[key] = storage, shown_as(storages[storage._cdata], tensor.dtype)
+    elif is_all_of(tensor, whole) and copied.stride() == tensor.stride():
+        memo[key] = storage, copied.detach()
+        storages[storage._cdata] = copied.untyped_storage()
+        return
+    else:
         memo[key] = storage, whole
+        storages[storage._cdata] = whole.untyped_storage()
     copied.data = _taken_for(memo[key][1], tensor.dtype).as_strided(
         tensor.size(), tensor.stride(), tensor.storage_offset()
     )

@@ -26,6 +26,7 @@ AT_START = (
             ("__getitem__", "item"),
             ("__setitem__", "setting_item"),
             ("__iter__", "iterating"),
+            ("clone", "cloning"),
             ("_byteswap", "swapping_bytes"),
             ("_write_file", "writing"),
             ("copy_", "copying_bytes"),

@@ -16,9 +16,13 @@ from torch_ltc.ordinal import is_lazy
 _MOST_BITS = 48  # no storage has more bytes
 
 
+def shown_as(storage, dtype):
+    """Return a tensor of all that is in a storage, which it shares."""
+    return torch.empty(0, dtype=dtype, device=storage.device).set_(storage)
+
+
 def _bytes_of(storage):
-    """Return a tensor of all bytes of a storage, which it shares."""
-    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+    return shown_as(storage, torch.uint8)
 
 
 def making(stock):
@@ -51,6 +55,18 @@ def copying_bytes(stock):
         return self
 
     return copy_
+
+
+def cloning(stock):
+    """Wrap ``torch.UntypedStorage.clone``: the copy is of numbers, as the original."""
+
+    def clone(self):
+        whole = None
+        if is_lazy(self.device):
+            whole = startup.start().storage_values(_bytes_of(self))
+        return stock(self) if whole is None else whole.clone().untyped_storage()
+
+    return clone
 
 
 def filling(stock):

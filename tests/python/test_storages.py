@@ -79,6 +79,23 @@ def test_a_shallow_copy_runs_nothing(counts):
     assert counts["execute.launches"] == 0
 
 
+@pytest.mark.filterwarnings("ignore:TypedStorage")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64, torch.int64])
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_deep_copy_of_a_storage_is_that_of_its_tensors(order, dtype):
+    def run(device):
+        x = torch.arange(6, device=device).to(dtype)
+        parts = [x, x.storage(), x.view(2, 3)]
+        copied = copy.deepcopy([parts[i] for i in order])
+        tensor, storage, view = (copied[order.index(i)] for i in range(3))
+        tensor.add_(1)
+        storage[2] = 9
+        view[1].mul_(2)
+        return tensor.tolist(), storage.tolist(), view.tolist(), x.tolist()
+
+    assert run("lazy") == run("cpu")
+
+
 READ = {
     "item": lambda x: x.storage()[3],
     "last item": lambda x: x.storage()[-1],

@@ -6,6 +6,7 @@ Each stands for what came after it, or for nothing: a decorator of another devic
 does nothing here, a removed list of ops is empty.
 """
 
+import contextlib
 import importlib
 
 
@@ -28,6 +29,8 @@ def install():
     from torch.testing._internal import common_methods_invocations as methods
     from torch.testing._internal.opinfo.core import BinaryUfuncInfo
 
+    with contextlib.suppress(ImportError):  # test_spectral_ops has not imported it
+        importlib.import_module("distutils.version")
     torch._C.has_mkldnn = torch.backends.mkldnn.is_available()
     add(
         "common_utils",

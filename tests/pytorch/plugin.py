@@ -16,7 +16,7 @@ import pytest
 def pytest_addoption(parser):
     parser.addoption("--device", default="lazy", help="run the tests of this device")
     parser.addoption("--dtypes", default="", help="those of these dtypes, or of none")
-    parser.addoption("--only", default="", help="those that this file lists, by id")
+    parser.addoption("--only", default="", help="those of this file's patterns")
     parser.addoption("--without", default="", help="leave out this file's patterns")
     parser.addoption("--record", default="", help="write a line of JSON a test here")
     parser.addoption("--seconds", type=float, default=60, help="limit of a test")
@@ -54,16 +54,17 @@ def pytest_collection_modifyitems(config, items):
     device = config.getoption("--device")
     dtypes = set(filter(None, config.getoption("--dtypes").split(",")))
     only = config.getoption("--only")
-    listed = set(Path(only).read_text().split()) if only else None
+    listed = Path(only).read_text().split() if only else ["*"]
     without = config.getoption("--without")
-    patterns = Path(without).read_text().split() if without else []
+    left_out = Path(without).read_text().split() if without else []
+
+    def matches(item, patterns):
+        return any(fnmatch.fnmatchcase(item.nodeid, pattern) for pattern in patterns)
 
     def wanted(item):
         if getattr(item.cls, "device_type", None) != device:
             return False
-        if listed is not None:
-            return item.nodeid in listed
-        if any(fnmatch.fnmatchcase(item.nodeid, pattern) for pattern in patterns):
+        if not matches(item, listed) or matches(item, left_out):
             return False
         return not dtypes or dtypes_of(item, device) <= dtypes
 

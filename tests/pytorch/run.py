@@ -4,6 +4,7 @@
 
     LTC_PYTORCH_TESTS=DIR python tests/pytorch/run.py                 # all files
     LTC_PYTORCH_TESTS=DIR python tests/pytorch/run.py test_view_ops   # one
+    LTC_PYTORCH_TESTS=DIR python tests/pytorch/run.py --table         # what is in it
 
 DIR is the folder `test` of PyTorch's sources. A test that fails and is not in
 expected_failures.txt is run on the CPU too: if it fails there as well, it is
@@ -94,14 +95,16 @@ def fail_on_cpu(folder, name, rows, results):
     return {ids[row["id"]] for row in ran if row["outcome"] == "failed"}
 
 
-def run(folder, name, dtypes, results, jobs=2):
+def run(folder, name, dtypes, results, jobs=2, only="*"):
     """Run a file on 'lazy'; return its rows, those older than PyTorch marked."""
     entries = table.read()
-    left_out = results / "left_out.txt"
+    left_out, listed = results / "left_out.txt", results / "only.txt"
     left_out.write_text("\n".join(e.pattern for e in entries if e.left_out))
+    listed.write_text(only)
     record = results / f"{name.replace('/', '_')}.jsonl"
     record.unlink(missing_ok=True)
-    options = ["--dtypes", dtypes, "--without", str(left_out), "-n", str(jobs)]
+    options = ["--dtypes", dtypes, "--only", str(listed), "--without", str(left_out)]
+    options += ["-n", str(jobs)]
     rows = pytest(folder, name, "lazy", record, *options)
     unknown = table.judge(rows, entries).unexpected
     old = fail_on_cpu(folder, name, unknown, results) if unknown else set()
@@ -128,6 +131,7 @@ def main():
     parser.add_argument("files", nargs="*", metavar="FILE", help="such as test_nn")
     parser.add_argument("--dtypes", help="instead of those that a file is run with")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--table", action="store_true", help="what is in it alone")
     parser.add_argument("--results", type=Path, help="keep records and logs here")
     options = parser.parse_args()
     if "LTC_PYTORCH_TESTS" not in os.environ:
@@ -135,11 +139,14 @@ def main():
     folder = Path(os.environ["LTC_PYTORCH_TESTS"]).resolve()
     results = options.results or Path(tempfile.mkdtemp(prefix="pytorch-tests-"))
     results.mkdir(parents=True, exist_ok=True)
-    good = True
-    for name in options.files or FILES:
+    patterns = [e.pattern for e in table.read()] if options.table else ["*"]
+    listed = {pattern.split(".py::")[0] for pattern in patterns}
+    good, only = True, "\n".join(patterns)
+    for name in options.files or [f for f in FILES if listed & {f, "*"}]:
         name = name.removesuffix(".py")
         dtypes = options.dtypes or FILES.get(name, TWO)
-        good &= report(name, run(folder, name, dtypes, results, options.jobs))
+        rows = run(folder, name, dtypes, results, options.jobs, only)
+        good &= report(name, rows)
     print("results in", results)
     return 0 if good else 1
 

@@ -2,10 +2,12 @@
 # work; nothing is prepared twice.
 #
 # PYTHON=python3.12 picks another interpreter, with an environment and a build
-# of its own; TORCH="2.13.0 2.14.1" the versions of PyTorch that a wheel is for.
+# of its own, called cpython-312; TORCH="2.13.0 2.14.1" the versions of PyTorch
+# that a wheel is for.
 
-VENV := .venv$(if $(PYTHON),-$(notdir $(PYTHON)))
-BUILD := build/release$(if $(PYTHON),-$(notdir $(PYTHON)))
+NAME := $(if $(PYTHON),-$(shell $(PYTHON) -c 'import sys; print(sys.implementation.cache_tag)'))
+VENV := .venv$(NAME)
+BUILD := build/release$(NAME)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # How far a build is, for how long it has run, and how long it may still.
 export NINJA_STATUS := [%f of %t, %w, %W left] $()
@@ -16,7 +18,7 @@ help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
 setup: ## install system packages and the environment (PYTHON=... picks the interpreter)
-	@cmake/setup.sh $(VENV) $(BUILD) $(PYTHON)
+	@cmake/setup.sh $(VENV) $(BUILD) $(PYTHON) $(TOOLS)
 
 configure: setup
 	@test -f $(BUILD)/build.ninja || { cmake --preset release -B $(BUILD) \
@@ -44,9 +46,11 @@ test-versions: package ## build for the newest PyTorch, too, and run a few tests
 bench: package ## time lazy against eager; ARGS="--all" against other compilers too
 	@python benchmarks/bench.py $(ARGS)
 
+# For another Python headers and libraries do; nothing of PyTorch is run.
+wheel: TOOLS := $(if $(PYTHON),scikit-build-core cmake ninja)
 wheel: setup ## build dist/torch_ltc-*.whl for the installed PyTorch, or for TORCH="..."
-	@$(if $(TORCH),LTC_TORCH_DIRS="$$(python cmake/fetch_torch.py $(TORCH))" && export LTC_TORCH_DIRS &&) \
-	  CC=clang-22 CXX=clang++-22 python -m pip wheel --no-build-isolation --no-deps --wheel-dir dist .
+	@LTC_TORCH_DIRS="$$(python cmake/fetch_torch.py $(TORCH))" && export LTC_TORCH_DIRS && \
+	  CC=clang-22 CXX=clang++-22 python -m pip wheel -v --no-build-isolation --no-deps --wheel-dir dist .
 
 format: setup ## format C++ and Python, fix what linters can
 	@cmake/format.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fetch versions of PyTorch to build for, beside the one that is installed.
 
-    python cmake/fetch_torch.py 2.12.1 2.14.1
+    python cmake/fetch_torch.py 2.12.1 2.14.1   (or the version that is installed)
 
 Each wheel is downloaded once, without what it depends on (0.2 GB, or 0.55 GB with
 CUDA's kernels), and unpacked in LTC_TORCH_CACHE (~/.cache/torch_ltc/torch), where
@@ -11,6 +11,7 @@ status 3 and the reason where there is no room or no download in LIMIT seconds.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -53,6 +54,15 @@ def download(version, folder):
     return wheels[0]
 
 
+def usual():
+    """Return the version that is installed, or the one that a build installs."""
+    try:
+        return metadata.version("torch").split("+")[0]
+    except metadata.PackageNotFoundError:
+        pinned = Path(__file__).with_name("requirements.txt").read_text()
+        return re.search(r"^torch==(\S+)", pinned, re.MULTILINE)[1]
+
+
 def fetch(version):
     """Return the folder with a PyTorch of this version."""
     try:
@@ -86,7 +96,7 @@ def unpack(version, kept):
 
 def main():
     """Fetch what the command line names."""
-    print(";".join(str(fetch(version)) for version in sys.argv[1:]))
+    print(";".join(str(fetch(version)) for version in sys.argv[1:] or [usual()]))
 
 
 if __name__ == "__main__":

@@ -7,12 +7,16 @@
 # from a build. Does only what is not done yet, so that `make` can call it every
 # time.
 #
-#   cmake/setup.sh [ENVIRONMENT [BUILD [PYTHON]]]
+#   cmake/setup.sh [ENVIRONMENT [BUILD [PYTHON [PACKAGE ...]]]]
+#
+# Where packages are named, the environment gets those alone, in the pinned versions.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv=${1:-.venv}
 build=${2:-build/release}
+packages=(-r cmake/requirements.txt) named="Python packages (PyTorch is a few hundred MB)"
+(($# < 4)) || packages=(-c cmake/requirements.txt "${@:4}") named=${*:4}
 
 # What each is for: compiler, linker, formatter; LLVM and MLIR with mlir-tblgen and
 # FileCheck; what LLVM's static libraries refer to; the C++ tests; fast rebuilds.
@@ -97,15 +101,21 @@ install_system_packages() {
   fi
 }
 
+# Made here, and with this interpreter.
+is_ours() {
+  "$venv/bin/python" -m pip --version | grep -qF "$PWD/$venv/" &&
+    "$venv/bin/python" -c 'import os, sys; sys.exit(os.path.realpath(sys._base_executable) != sys.argv[1])' "$python"
+}
+
 make_virtual_environment() {
-  if ! "$venv/bin/python" -m pip --version 2>/dev/null | grep -qF "$PWD/$venv/"; then
+  if ! is_ours 2>/dev/null; then
     say "making $venv with $python"
     "$python" -m venv --clear "$venv" || fail "$python cannot make virtual environments." \
       "  On Debian or Ubuntu: apt-get install python3-venv"
   fi
-  say "installing Python packages into $venv (PyTorch is a few hundred MB)"
+  say "installing $named into $venv"
   "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-    -r cmake/requirements.txt </dev/null | { grep -Ev '^(Requirement already|Ignoring )' || true; } ||
+    "${packages[@]}" </dev/null | { grep -Ev '^(Requirement already|Ignoring )' || true; } ||
     fail "pip could not install cmake/requirements.txt; its message is above." \
          "  Without a network, tell pip where wheels are: pip config set global.find-links DIRECTORY"
 }
@@ -119,7 +129,7 @@ link_package() {
 }
 
 # What the environment was made from; a moved checkout makes a new one.
-stamp="$PWD $(cat cmake/requirements.txt cmake/setup.sh | sha256sum)"
+stamp="$PWD ${*:3} $(cat cmake/requirements.txt cmake/setup.sh | sha256sum)"
 if [[ -x $venv/bin/python && $(cat "$venv/torch_ltc.stamp" 2>/dev/null) == "$stamp" ]]; then
   install_system_packages
 else

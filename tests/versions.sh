@@ -2,10 +2,9 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Builds for other versions of PyTorch beside the build's own, and runs a small
-# selection of tests with each: what is imported, trained, computed, saved and
-# reported as an error. The build serves all of them meanwhile, as a wheel may, and
-# only what it served before at the end.
+# Builds for other versions of PyTorch beside the build's own, and runs tests/smoke.sh
+# with each. The build serves all of them meanwhile, as a wheel may, and only what it
+# served before at the end.
 #
 #   tests/versions.sh BUILD [VERSION ...]    (the newest that is served)
 #
@@ -17,7 +16,6 @@ shift
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 (($#)) || set -- 2.14.1
 build_limit=${TEST_BUILD_SECONDS:-1500} # a cold build takes 7 minutes of one core
-test_limit=900 # 40 s; more than this is a hang
 failed=0
 
 say() { printf 'versions: %s\n' "$*"; }
@@ -68,18 +66,7 @@ case $? in
 esac
 
 for each in "${versions[@]}"; do
-  version=${each%%=*} site=$(dirname "${each#*=}")
-  python tests/cuda_stubs.py "$site" || exit 1
-  say "PyTorch $version"
-  LD_LIBRARY_PATH="$site/cuda_stubs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
-  PYTHONPATH="$build/python:$site" LTC_CACHE=off TEST_TORCH=$version \
-    timeout "$test_limit" python -m pytest -q -p no:cacheprovider \
-      tests/python/test_versions.py tests/python/test_errors.py \
-      tests/python/test_optimizers.py tests/python/test_serialization.py
-  case $? in
-    0) ;;
-    124) say "PyTorch $version: not done after $test_limit s"; failed=1 ;;
-    *) failed=1 ;;
-  esac
+  say "PyTorch ${each%%=*}"
+  tests/smoke.sh "${each#*=}" "$build/python" || failed=1
 done
 exit "$failed"

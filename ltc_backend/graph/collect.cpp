@@ -302,7 +302,8 @@ void Collector::chooseDonations() {
 constexpr size_t kSample = 4;
 
 static bool joinsSample(const OpNode &node) {
-  return node.call->op->joins && node.inputs.size() >= kSample;
+  return node.call->op->facts.has(OpFact::Joins) &&
+         node.inputs.size() >= kSample;
 }
 
 bool Collector::joinsInputs() const {

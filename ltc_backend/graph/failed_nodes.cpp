@@ -71,16 +71,10 @@ BufferPtr bufferFailed(const Operand &operand) {
   return data->buffer->failure() ? data->buffer : nullptr;
 }
 
-/// Whether the op overwrites its `self`, of which it reads the type alone: a
-/// tensor that is set to zero or drawn anew has a value again.
-static bool overwrites(const OpNode &node) {
-  constexpr std::array<std::string_view, 9> names = {
-      "aten::zero",       "aten::fill",        "aten::uniform",
-      "aten::random",     "aten::exponential", "aten::normal_functional",
-      "aten::log_normal", "aten::cauchy",      "aten::geometric"};
-  std::string_view name = node.call->op->name;
-  return std::ranges::find(names, name.substr(0, name.find('.'))) !=
-         names.end();
+/// Whether the node's first tensor gives no values: one that is set to zero or
+/// drawn anew has a value again.
+static bool ignoresValues(const OpNode &node) {
+  return node.call->op->facts.has(OpFact::ReadsTypeOnly);
 }
 
 /// The pending nodes that a failed value leads to. To be destroyed without the
@@ -91,7 +85,7 @@ public:
 
   void run() {
     for (OpNode *node = list.firstNode; node; node = node->next) {
-      if (overwrites(*node) && bufferFailed(node->inputs[0]))
+      if (ignoresValues(*node) && bufferFailed(node->inputs[0]))
         node->inputs[0] = zerosLike(node->inputs[0]);
       for (const Operand &operand : node->inputs)
         if (BufferPtr failed = bufferFailed(operand)) {

@@ -78,13 +78,7 @@ static bool areFractions(const TensorType &type) {
 /// so one number throughout, as the mask of a batch without padding, nor what
 /// only moves elements, as a mask of an image in the size of its features.
 static bool rounds(const OpInfo &op) {
-  static const std::set<std::string_view> kExact = {
-      "aten::_to_copy", "aten::amax",
-      "aten::amin",     "aten::full",
-      "aten::max",      "aten::min",
-      "aten::ones",     "aten::upsample_nearest1d",
-      "aten::zeros",    "aten::upsample_nearest2d"};
-  return !op.view && !kExact.contains(op.name);
+  return !op.view && !op.facts.has(OpFact::ExactOnHost);
 }
 
 bool Cone::fits(const OpNode &node) const {

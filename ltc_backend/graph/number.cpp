@@ -14,11 +14,6 @@
 
 namespace ltc::backend {
 
-/// Correctly rounded by any compiler. With alpha, a sum has a third operand.
-constexpr std::array<std::string_view, 5> kExactOps = {
-    "aten::zero", "aten::fill.Scalar", "aten::add.Tensor", "aten::sub.Tensor",
-    "aten::mul.Tensor"};
-
 static bool isSingle(const Operand &operand) {
   if (!operand.node)
     return true;
@@ -31,7 +26,8 @@ bool isNumber(const OpNode &node) {
   return node.num_outputs() == 1 && node.inputs.size() <= 2 &&
          node.result(0).type.elements() == 1 &&
          std::ranges::all_of(node.inputs, isSingle) &&
-         std::ranges::find(kExactOps, node.call->op->name) != kExactOps.end();
+         // With alpha, a sum has a third operand.
+         node.call->op->facts.has(OpFact::CorrectlyRounded);
 }
 
 std::vector<BufferPtr> computeNumbers(const Collection &numbers,

@@ -65,7 +65,7 @@ void CallReader::read(const ArgumentInfo &argument, const IValue &value) {
       return void(addTag(hasher, KeyTag::None));
     addTag(hasher, KeyTag::List).add(value.toListRef().size());
     for (const IValue &element : value.toListRef())
-      if (info.isFusedStep && element.isTensor() &&
+      if (info.facts.has(OpFact::FusedStep) && element.isTensor() &&
           argument.name == "state_steps" && element.toTensor().is_cpu())
         readNumber(element.toTensor().item().toDouble());
       else

@@ -25,7 +25,7 @@ static bool isWatchedByMode() {
 }
 
 bool isOrdinary(const OpInfo &info) {
-  return info.fallbackReason.empty() && !info.factors &&
+  return info.fallbackReason.empty() && !info.facts.has(OpFact::Factors) &&
          !(info.random && isRngEager()) && !isWatchedByMode() &&
          !customOpsWait.load(std::memory_order_relaxed);
 }

@@ -6,13 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/meta_kernel.h"
 
+#include "ltc_backend/record/op_info.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/torch_private.h"
 
 #include <c10/core/DefaultDtype.h>
-
-#include <set>
-#include <string>
 
 namespace ltc::backend {
 using c10::DispatchKey;
@@ -45,11 +43,8 @@ static IValue dtypeOf(const IValue &number) {
 /// kernel in C++. False for other calls.
 static bool asksForEmpty(const c10::OperatorHandle &op,
                          torch::jit::Stack &stack) {
-  static const auto *filling = new std::set<std::string>{
-      "aten::full", "aten::ones", "aten::rand", "aten::randn", "aten::zeros"};
   const c10::FunctionSchema &schema = op.schema();
-  if (!filling->contains(schema.name()) ||
-      schema.argumentIndexWithName("names"))
+  if (!opInfo(op).facts.has(OpFact::ShapedAsEmpty))
     return false;
   auto values = torch::jit::last(stack, schema.arguments().size());
   auto value = [&](const char *name) {

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/op_info.h"
 
-#include "ltc/op_info.h"
 #include "ltc_backend/backend.h"
 
 namespace ltc::backend {
@@ -23,13 +22,9 @@ static bool returnsTensors(const c10::FunctionSchema &schema) {
 
 static std::string findFallbackReason(const OpInfo &info,
                                       const c10::OperatorHandle &handle) {
-  // Tagged for boolean indices, for two of its drivers, and for classes that
-  // are not given: the shape rule says so call by call.
-  bool isKnown = info.name == "aten::index.Tensor" ||
-                 info.name == "aten::linalg_lstsq" ||
-                 info.name == "aten::one_hot";
-  if (!isKnown && (handle.hasTag(at::Tag::data_dependent_output) ||
-                   handle.hasTag(at::Tag::dynamic_output_shape)))
+  if (!info.facts.has(OpFact::ShapeByCall) &&
+      (handle.hasTag(at::Tag::data_dependent_output) ||
+       handle.hasTag(at::Tag::dynamic_output_shape)))
     return "needs its input's values to know its result";
   if (handle.schema().is_mutable())
     return "writes to its arguments";
@@ -76,7 +71,8 @@ static std::optional<double> initialOf(const OpInfo &info,
     return toNumber(*argument.default_value());
   bool isOptional =
       argument.name() == "weight_decay" || argument.name() == "momentum";
-  return info.isFusedStep && isOptional ? std::optional(0.0) : std::nullopt;
+  return info.facts.has(OpFact::FusedStep) && isOptional ? std::optional(0.0)
+                                                         : std::nullopt;
 }
 
 bool ArgumentInfo::lifts(const c10::IValue &value) const {
@@ -92,28 +88,10 @@ bool ArgumentInfo::lifts(const c10::IValue &value) const {
   return number && number != initial;
 }
 
-/// Those that hand their error on in a result are checked by an op of its own
-/// (linalg_check.cpp).
-static bool failsInKernel(const std::string &name) {
-  constexpr std::array<std::string_view, 9> names = {
-      "aten::_linalg_eigh",
-      "aten::_linalg_eigvals",
-      "aten::_linalg_svd",
-      "aten::cholesky",
-      "aten::cholesky_inverse",
-      "aten::linalg_eig",
-      "aten::linalg_eigvals",
-      "aten::linalg_lstsq",
-      "aten::linalg_pinv.atol_rtol_tensor"};
-  return std::ranges::find(names, name) != names.end();
-}
-
 OpInfo::OpInfo(const c10::OperatorHandle &handle)
     : handle(handle), name(c10::toString(handle.operator_name())),
       kind(c10::Symbol::fromQualString(handle.operator_name().name)),
-      torchCounter(name) {
-  isFusedStep = name.starts_with("aten::_fused_adam") ||
-                name.starts_with("aten::_fused_sgd");
+      facts(factsOf(name)), torchCounter(name) {
   for (const c10::Argument &argument : handle.schema().arguments()) {
     ArgumentKind kind = kindOf(argument);
     bool number = kind == ArgumentKind::Scalar ||
@@ -123,13 +101,10 @@ OpInfo::OpInfo(const c10::OperatorHandle &handle)
                          number && !scalarIsAttribute(name, argument.name()),
                          initialOf(*this, argument)});
   }
-  // The CPU's fused attention is tagged, and refuses to drop anything.
   random = handle.hasTag(at::Tag::nondeterministic_seeded) &&
-           name != "aten::_scaled_dot_product_flash_attention_for_cpu";
-  factors = failsInKernel(name);
+           !facts.has(OpFact::Deterministic);
   if (auto index = handle.schema().argumentIndexWithName("check_errors"))
     errorCheck = size_t(*index);
-  joins = name == "aten::cat" || name == "aten::stack";
   makesLike = !arguments.empty() && arguments[0].kind == ArgumentKind::Tensor &&
               std::ranges::any_of(arguments, [](const ArgumentInfo &argument) {
                 return argument.name == "device";

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ltc/metrics.h"
+#include "ltc/op_facts.h"
 #include "ltc_backend/convert.h"
 #include "ltc_backend/mutex.h"
 #include "ltc_backend/record/node.h"
@@ -39,16 +40,11 @@ struct OpInfo {
   std::string name; ///< "aten::add.Tensor"
   torch::lazy::OpKind kind;
   std::vector<ArgumentInfo> arguments;
+  OpFacts facts;
+  /// Whether it draws numbers.
   bool random = false;
-  /// Whether its kernel fails for some matrices, such as those with NaN.
-  bool factors = false;
   /// Its argument check_errors, if it has one.
   std::optional<size_t> errorCheck;
-  /// Whether it takes any number of like tensors and puts them side by side.
-  bool joins = false;
-  /// Whether it is a step of an optimizer, which gives its first lists back,
-  /// updated.
-  bool isFusedStep = false;
   /// Whether it takes tensors and makes another one where the call says.
   bool makesLike = false;
   /// aten::slice for aten::slice_copy: the functional form of a view.

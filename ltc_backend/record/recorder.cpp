@@ -115,8 +115,8 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
   call.checkDevices();
   call.uploadHostTensors();
   SourceId source = currentSource();
-  const bool now =
-      info.factors && settings().linalg_errors == "now" && !settings().dry_run;
+  const bool now = info.facts.has(OpFact::Factors) &&
+                   settings().linalg_errors == "now" && !settings().dry_run;
   if (now)
     sync(call.device, /*wait=*/false);
   PendingList &list = pendingList(call.device);

@@ -174,7 +174,7 @@ static void askAboutEmpty(const OpInfo &info, c10::ArrayRef<IValue> arguments,
 /// strides, it is asked again without: on the device there are none.
 static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
                          torch::jit::Stack &stack, std::string &reason) {
-  if (info.isFusedStep) { // some have no meta kernel
+  if (info.facts.has(OpFact::FusedStep)) { // some have no meta kernel
     stack = replaceAll(arguments, onMeta);
     stack.resize(info.handle.schema().returns().size());
     return true;
@@ -200,7 +200,8 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
     if (!runOn(by, info.view.value_or(info.handle), stack, reason))
       return false;
     correctResults(info, arguments, stack);
-    if (hasMisleadingStrides(info) && std::ranges::any_of(arguments, isStrided))
+    if (info.facts.has(OpFact::StridesMislead) &&
+        std::ranges::any_of(arguments, isStrided))
       takeStridesOfCpu(info, arguments, stack);
     isInferred = true;
   } catch (const std::exception &) {

@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "dynamic/skeleton.h"
 
-#include "dynamic/integer_arguments.h"
-
 #include <algorithm>
 
 namespace ltc::runtime {

@@ -16,18 +16,11 @@
 #pragma once
 
 #include "ltc/graph.h"
+#include "ltc/op_facts.h"
 
 #include <functional>
 
 namespace ltc::runtime {
-
-/// What an integer of a graph is.
-enum class IntegerKind : uint8_t {
-  InputSize,  ///< a dimension of an input
-  ResultSize, ///< a dimension of a node's result, or an attribute that is one
-  Data,       ///< a diagonal, a number of shifts, …
-  Position,   ///< where a slice starts, the index of a select: also 0 and 1
-};
 
 /// The integers of one graph that may vary, in the order of its text: the
 /// dimensions of inputs, then of each node its attributes and results.

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dynamic/spread.h"
 
-#include "dynamic/integer_arguments.h"
+#include "ltc/op_facts.h"
 
 #include <algorithm>
 

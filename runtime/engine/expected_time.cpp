@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "engine/expected_time.h"
 
+#include "ltc/op_facts.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,56 +15,6 @@
 
 namespace ltc::runtime {
 namespace {
-
-enum class Work {
-  Products, ///< sums of products
-  Elements, ///< something for each element
-  Orders,   ///< compares elements, or draws by them
-  Rows,     ///< reads rows of `weight`, one for each of `indices`
-  Copies    ///< reads no more than it writes
-};
-
-struct Named {
-  std::string_view name;
-  Work work;
-};
-constexpr Named kNamed[] = {
-    {"aten::_scaled_dot_product_flash_attention_for_cpu", Work::Products},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward",
-     Work::Products},
-    {"aten::addbmm", Work::Products},
-    {"aten::addmm", Work::Products},
-    {"aten::addmv", Work::Products},
-    {"aten::baddbmm", Work::Products},
-    {"aten::bmm", Work::Products},
-    {"aten::convolution", Work::Products},
-    {"aten::convolution_backward", Work::Products},
-    {"aten::dot", Work::Products},
-    {"aten::mm", Work::Products},
-    {"aten::mv", Work::Products},
-    {"aten::kthvalue", Work::Orders},
-    {"aten::logcumsumexp", Work::Orders}, // takes as long
-    {"aten::median", Work::Orders},
-    {"aten::median.dim", Work::Orders},
-    {"aten::mode", Work::Orders},
-    {"aten::multinomial", Work::Orders},
-    {"aten::nanmedian", Work::Orders},
-    {"aten::nanmedian.dim", Work::Orders},
-    {"aten::sort", Work::Orders},
-    {"aten::sort.stable", Work::Orders},
-    {"aten::_embedding_bag", Work::Rows},
-    {"aten::_embedding_bag_forward_only", Work::Rows},
-    {"aten::cat", Work::Copies},
-    {"aten::index_copy", Work::Copies},
-    {"aten::index_put", Work::Copies},
-};
-
-Work workOf(std::string_view name) {
-  if (name.starts_with("ltc::")) // recurrent layers
-    return Work::Products;
-  const Named *found = std::ranges::find(kNamed, name, &Named::name);
-  return found != std::end(kNamed) ? found->work : Work::Elements;
-}
 
 /// Elements of the largest three of a call's tensors.
 std::array<double, 3> largestOf(const Graph &call) {
@@ -107,20 +59,15 @@ double expectedTime(const Graph &call) {
   if (call.nodes.empty())
     return 0;
   auto [a, b, c] = largestOf(call);
-  switch (workOf(call.nodes[0].op)) {
-  case Work::Products:
-    // Of an m x k by a k x n matrix, the root of all three's sizes multiplied.
-    return std::sqrt(a * b * c) * product;
-  case Work::Elements:
-    return a * element;
-  case Work::Orders:
-    return a * ordered;
-  case Work::Rows:
-    return rowsOf(call) * read;
-  case Work::Copies:
+  OpFacts facts = factsOf(call.nodes[0].op);
+  if (facts.has(OpFact::Copies))
     return 0;
-  }
-  return 0;
+  if (facts.has(OpFact::LooksUp))
+    return rowsOf(call) * read;
+  // Of an m x k by a k x n matrix, the root of all three's sizes multiplied.
+  if (facts.has(OpFact::Products))
+    return std::sqrt(a * b * c) * product;
+  return a * (facts.has(OpFact::Orders) ? ordered : element);
 }
 
 } // namespace ltc::runtime

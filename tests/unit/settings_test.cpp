@@ -8,7 +8,6 @@
 
 #include "ltc/log.h"
 #include "ltc/metrics.h"
-#include "ltc/op_info.h"
 #include "ltc/trace.h"
 
 #include <gtest/gtest.h>
@@ -278,36 +277,6 @@ TEST(Sources, AnyThread) {
   for (auto &mine : ids)
     EXPECT_EQ(mine, ids[0]);
   EXPECT_EQ(sourceOf(ids[0][41]).line, 42u);
-}
-
-TEST(OpInfo, WhatDecidesAShapeOrAKindStaysAnAttribute) {
-  for (auto [op, argument] : {std::pair{"aten::arange.start_step", "end"},
-                              {"aten::pow.Tensor_Scalar", "exponent"},
-                              {"aten::pow_.Scalar", "exponent"},
-                              {"aten::_foreach_pow.Scalar", "exponent"},
-                              {"aten::norm.ScalarOpt_dim", "p"},
-                              {"aten::linalg_vector_norm", "ord"},
-                              {"aten::_foreach_norm.Scalar", "ord"},
-                              {"aten::_cdist_forward", "p"},
-                              {"aten::renorm", "p"},
-                              {"aten::renorm", "maxnorm"}, // refused below 0
-                              {"aten::huber_loss", "delta"},
-                              {"aten::celu", "alpha"},
-                              {"aten::histc", "max"},
-                              {"aten::upsample_nearest2d", "scales_h"},
-                              {"aten::var.correction", "correction"},
-                              {"aten::addmm", "beta"}})
-    EXPECT_TRUE(scalarIsAttribute(op, argument)) << op << " " << argument;
-  for (auto [op, argument] : {std::pair{"aten::add.Tensor", "alpha"},
-                              {"aten::mul.Scalar", "other"},
-                              {"aten::pow.Scalar", "self"},
-                              {"aten::lerp.Scalar", "weight"},
-                              {"aten::addcdiv", "value"},
-                              {"aten::native_layer_norm", "eps"},
-                              {"aten::native_dropout", "p"},
-                              {"aten::full", "fill_value"},
-                              {"aten::__and__.Scalar", "other"}})
-    EXPECT_FALSE(scalarIsAttribute(op, argument)) << op << " " << argument;
 }
 
 } // namespace

@@ -16,7 +16,6 @@
 
 #include <limits>
 #include <map>
-#include <set>
 
 namespace ltc::backend {
 using c10::IValue;
@@ -38,61 +37,10 @@ static bool isElementwise(const OpInfo &info) {
          info.name.starts_with("aten::_foreach_");
 }
 
-/// linear_cross_entropy() with options, a custom op of PyTorch's own.
-static bool isChunkedLoss(const OpInfo &info) {
-  return info.name.starts_with("torch_nn::_linear_cross_entropy_batch_chunked");
-}
-
 /// Whether small tensors whose sizes compare alike are computed as large ones
 /// are, so that what is refused of them is about no value.
 static bool isAlikeWhenSmall(const OpInfo &info) {
-  static const auto *names =
-      new std::set<std::string>{"aten::_log_softmax",
-                                "aten::_log_softmax_backward_data",
-                                "aten::_softmax",
-                                "aten::_softmax_backward_data",
-                                "aten::addbmm",
-                                "aten::addmm",
-                                "aten::addmv",
-                                "aten::baddbmm",
-                                "aten::bernoulli.Tensor",
-                                "aten::binary_cross_entropy",
-                                "aten::binary_cross_entropy_with_logits",
-                                "aten::bmm",
-                                "aten::cummax",
-                                "aten::cummin",
-                                "aten::cumprod",
-                                "aten::cumsum",
-                                "aten::grid_sampler_2d",
-                                "aten::grid_sampler_3d",
-                                "aten::index_copy",
-                                "aten::index_fill.int_Scalar",
-                                "aten::index_fill.int_Tensor",
-                                "aten::index_put",
-                                "aten::index_reduce",
-                                "aten::index_select",
-                                "aten::linalg_lu",
-                                "aten::linalg_lu_factor_ex",
-                                "aten::logsumexp",
-                                "aten::mm",
-                                "aten::mv",
-                                "aten::mvlgamma",
-                                "aten::nansum",
-                                "aten::nll_loss2d_forward",
-                                "aten::nll_loss_forward",
-                                "aten::normal.Tensor_Tensor",
-                                "aten::normal.Tensor_float",
-                                "aten::normal.float_Tensor",
-                                "aten::put",
-                                "aten::renorm",
-                                "aten::rsub.Scalar",
-                                "aten::rsub.Tensor",
-                                "aten::segment_reduce",
-                                "aten::smooth_l1_loss",
-                                "aten::sort",
-                                "aten::sort.stable",
-                                "aten::take"};
-  return isElementwise(info) || isChunkedLoss(info) || names->count(info.name);
+  return isElementwise(info) || info.facts.has(OpFact::CheckSmall);
 }
 
 /// A pool's strides beyond what its kernel's integers hold, or an interpolation
@@ -130,20 +78,8 @@ static bool hasComplexHalf(const OpInfo &info,
 /// which next to no work is asked about with.
 static bool checksMoreThanMeta(const OpInfo &info,
                                c10::ArrayRef<IValue> arguments) {
-  static const auto *names =
-      new std::set<std::string>{"aten::bucketize.Scalar",
-                                "aten::bucketize.Tensor",
-                                "aten::convolution",
-                                "aten::histc",
-                                "aten::index_add",
-                                "aten::linalg_cross",
-                                "aten::masked_scatter",
-                                "aten::multinomial",
-                                "aten::rrelu_with_noise_backward",
-                                "aten::searchsorted.Scalar",
-                                "aten::searchsorted.Tensor"};
-  return names->count(info.name) || hasOddSizes(info, arguments) ||
-         hasComplexHalf(info, arguments);
+  return info.facts.has(OpFact::CheckBeyondMeta) ||
+         hasOddSizes(info, arguments) || hasComplexHalf(info, arguments);
 }
 
 /// All kernels take floats of these dtypes; convolutions others too, and to ask
@@ -340,7 +276,9 @@ static void checkScatter(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
 /// Meta kernels and the compiler's rows take what the CPU's kernels refuse.
 /// Those are asked: about dtypes once for each kind of arguments.
 void checkCall(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
-  bool isPyTorchs = info.name.starts_with("aten::") || isChunkedLoss(info);
+  // Of PyTorch's custom ops, those that the table names.
+  bool isPyTorchs =
+      info.name.starts_with("aten::") || info.facts.has(OpFact::CheckSmall);
   if (info.view || !isPyTorchs || isCountOfIntegers(info, arguments))
     return;
   checkScatter(info, arguments);

@@ -10,64 +10,9 @@
 #include <ATen/native/ConvUtils.h>
 
 #include <cmath>
-#include <set>
 
 namespace ltc::backend {
 using c10::IValue;
-
-static bool isListed(const OpInfo &info) {
-  static const auto *names = new std::set<std::string>{
-      "aten::_batch_norm_no_update",
-      "aten::_batch_norm_with_update_functional",
-      "aten::_compute_linear_combination",
-      "aten::_dirichlet_grad",
-      "aten::_embedding_bag",
-      "aten::_embedding_bag_forward_only",
-      "aten::_fake_quantize_learnable_per_channel_affine",
-      "aten::_fake_quantize_learnable_per_channel_affine_backward",
-      "aten::_fake_quantize_learnable_per_tensor_affine",
-      "aten::_fake_quantize_learnable_per_tensor_affine_backward",
-      "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
-      "aten::dequantize.self",
-      "aten::fake_quantize_per_channel_affine_cachemask",
-      "aten::fake_quantize_per_tensor_affine_cachemask",
-      "aten::_grouped_mm",
-      "aten::_histogramdd_bin_edges",
-      "aten::_histogramdd_from_bin_cts",
-      "aten::_masked_softmax",
-      "aten::_masked_softmax_backward",
-      "aten::_native_batch_norm_legit",
-      "aten::_native_batch_norm_legit.no_stats",
-      "aten::_native_batch_norm_legit_functional",
-      "aten::_native_batch_norm_legit_no_training",
-      "aten::_native_multi_head_attention",
-      "aten::_sample_dirichlet",
-      "aten::_standard_gamma_grad",
-      "aten::_transform_bias_rescale_qkv",
-      "aten::addr",
-      "aten::binary_cross_entropy",
-      "aten::binary_cross_entropy_backward",
-      "aten::binomial",
-      "aten::fractional_max_pool3d_backward",
-      "aten::geqrf",
-      "aten::glu_backward_jvp",
-      "aten::glu_jvp",
-      "aten::histogram.bin_ct",
-      "aten::huber_loss",
-      "aten::ldexp.Tensor",
-      "aten::multi_margin_loss",
-      "aten::multi_margin_loss_backward",
-      "aten::multilabel_margin_loss_backward",
-      "aten::multilabel_margin_loss_forward",
-      "aten::native_batch_norm",
-      "aten::native_group_norm",
-      "aten::native_layer_norm",
-      "aten::nonzero_static",
-      "aten::pixel_shuffle",
-      "aten::pixel_unshuffle",
-      "aten::soft_margin_loss"};
-  return names->count(info.name);
-}
 
 /// Powers of bools: meta kernels make integers of them, as of any number.
 static bool isPowerOfBool(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
@@ -84,11 +29,10 @@ static bool isSumOverNone(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
 /// Where eager counts steps in doubles, or has no kernel for the dtype.
 static bool countsUnlikeMeta(const OpInfo &info,
                              c10::ArrayRef<IValue> arguments) {
+  if (!info.facts.has(OpFact::MakesRange))
+    return false;
   bool isRange = info.name.starts_with("aten::arange") ||
                  info.name.starts_with("aten::range");
-  if (!isRange && !info.name.starts_with("aten::linspace") &&
-      !info.name.starts_with("aten::logspace"))
-    return false;
   constexpr double exact = 1LL << 31;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (info.arguments[i].name == "dtype" && arguments[i].isInt()) {
@@ -116,57 +60,9 @@ static bool drawsIntegers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
 }
 
 bool hasMisleadingMeta(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
-  return isListed(info) || isPowerOfBool(info, arguments) ||
-         isSumOverNone(info, arguments) || countsUnlikeMeta(info, arguments) ||
-         drawsIntegers(info, arguments);
-}
-
-bool hasMisleadingStrides(const OpInfo &info) {
-  static const auto *names = new std::set<std::string>{
-      "aten::_batch_norm_with_update_functional_backward",
-      "aten::_fft_c2r",
-      "aten::_fft_r2c",
-      "aten::angle",
-      "aten::batch_norm_backward",
-      "aten::channel_shuffle",
-      "aten::copysign.Tensor",
-      "aten::div.Tensor_mode",
-      "aten::floor_divide",
-      "aten::glu_backward",
-      "aten::hardswish_backward",
-      "aten::hardtanh_backward",
-      "aten::heaviside",
-      "aten::huber_loss_backward",
-      "aten::linalg_householder_product",
-      "aten::log_sigmoid_forward",
-      "aten::logaddexp",
-      "aten::logaddexp2",
-      "aten::logical_and",
-      "aten::logical_or",
-      "aten::logical_xor",
-      "aten::masked_scatter",
-      "aten::max_unpool2d",
-      "aten::max_unpool3d",
-      "aten::mse_loss_backward",
-      "aten::native_batch_norm_backward",
-      "aten::native_channel_shuffle",
-      "aten::native_dropout_backward",
-      "aten::native_layer_norm_backward",
-      "aten::nll_loss2d_backward",
-      "aten::nll_loss_backward",
-      "aten::ormqr",
-      "aten::pow.Scalar",
-      "aten::reflection_pad2d",
-      "aten::reflection_pad2d_backward",
-      "aten::reflection_pad3d",
-      "aten::reflection_pad3d_backward",
-      "aten::replication_pad1d",
-      "aten::replication_pad2d",
-      "aten::replication_pad2d_backward",
-      "aten::replication_pad3d",
-      "aten::replication_pad3d_backward",
-      "aten::smooth_l1_loss_backward"};
-  return names->count(info.name);
+  return info.facts.has(OpFact::MetaMisleads) ||
+         isPowerOfBool(info, arguments) || isSumOverNone(info, arguments) ||
+         countsUnlikeMeta(info, arguments) || drawsIntegers(info, arguments);
 }
 
 /// What the CPU's convolution, or its gradients, of arguments from `input` on

@@ -23,10 +23,6 @@ namespace ltc::backend {
 bool hasMisleadingMeta(const OpInfo &info,
                        c10::ArrayRef<c10::IValue> arguments);
 
-/// Whether the CPU's kernel lays out the op's results in its own way if an
-/// argument is strided: then it is asked.
-bool hasMisleadingStrides(const OpInfo &info);
-
 /// Gives results of the few ops whose meta kernels leave strides, or a dtype,
 /// to the device those that the CPU's kernels choose.
 void correctResults(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments,

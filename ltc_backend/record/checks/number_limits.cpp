@@ -242,19 +242,11 @@ struct LimitFinder {
 };
 } // namespace
 
-/// Ops that make as many elements, or take as many steps, as a number says, and
-/// one that converts another number if they are few.
-static bool counts(const OpInfo &info) {
-  return info.name.starts_with("aten::arange") ||
-         info.name.starts_with("aten::logspace") ||
-         info.name.starts_with("aten::range") ||
-         info.name.find("_polynomial_") != info.name.npos;
-}
-
 std::vector<NumberLimit> numberLimits(const OpInfo &info,
                                       c10::ArrayRef<IValue> arguments) {
   LimitFinder finder{info, arguments, {}};
-  if (!info.name.starts_with("aten::") || info.random || counts(info))
+  if (!info.name.starts_with("aten::") || info.random ||
+      info.facts.has(OpFact::NoLimits))
     return {};
   uint32_t operand = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {

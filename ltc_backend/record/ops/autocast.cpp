@@ -7,12 +7,13 @@
 //
 // Which ops cast is not written down here: an op that PyTorch casts on the CPU
 // casts on lazy, so that a script gets the dtypes it gets on the CPU. Only the
-// policy cannot be asked for. Lazy tensors carry no autocast key, so the key is
-// included for the thread while a region is on.
+// policy cannot be asked for: op_facts.def has it. Lazy tensors carry no
+// autocast key, so the key is included for the thread while a region is on.
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/autocast.h"
 
+#include "ltc/op_facts.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/over_stock.h"
 
@@ -20,7 +21,6 @@
 #include <ATen/autocast_mode.h>
 
 #include <mutex>
-#include <set>
 #include <unordered_map>
 
 namespace ltc::backend {
@@ -34,34 +34,11 @@ constexpr at::DeviceType kState = at::kXLA; ///< whose dtype and switch we use
 
 enum class Policy { LowerPrecision, Widest, Float32 };
 
-Policy policyOf(const std::string &name) {
-  static const auto *lower =
-      new std::set<std::string>{"aten::conv1d",
-                                "aten::conv2d",
-                                "aten::conv3d",
-                                "aten::_convolution",
-                                "aten::conv_tbc",
-                                "aten::conv_transpose1d",
-                                "aten::conv_transpose2d",
-                                "aten::conv_transpose3d",
-                                "aten::mm",
-                                "aten::bmm",
-                                "aten::addmm",
-                                "aten::addbmm",
-                                "aten::baddbmm",
-                                "aten::_addmm_activation",
-                                "aten::linear",
-                                "aten::matmul",
-                                "aten::linalg_vecdot",
-                                "aten::prelu",
-                                "aten::scaled_dot_product_attention",
-                                "aten::mkldnn_rnn_layer",
-                                "aten::_native_multi_head_attention"};
-  static const auto *widest =
-      new std::set<std::string>{"aten::cat", "aten::stack", "aten::index_copy"};
-  return lower->contains(name)    ? Policy::LowerPrecision
-         : widest->contains(name) ? Policy::Widest
-                                  : Policy::Float32;
+Policy policyOf(const c10::OperatorHandle &op) {
+  OpFacts facts = factsOf(c10::toString(op.operator_name()));
+  return facts.has(OpFact::CastLower)    ? Policy::LowerPrecision
+         : facts.has(OpFact::CastWidest) ? Policy::Widest
+                                         : Policy::Float32;
 }
 
 bool isEligible(const Tensor &tensor) {
@@ -175,10 +152,11 @@ void registerAutocast() {
   torch::Library *aten = makeLibrary("aten", kKey);
   forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
     if (op.hasKernelForDispatchKey(DispatchKey::AutocastCPU))
-      implementBoxed<CastKernel>(*aten, name, policyOf(op.schema().name()));
+      implementBoxed<CastKernel>(*aten, name, policyOf(op));
   });
   // On the CPU, the cast is that of the oneDNN layer inside.
-  implementBoxed<CastKernel>(*aten, "lstm.input", Policy::LowerPrecision);
+  implementBoxed<CastKernel>(*aten, "lstm.input",
+                             policyOf(atenOp("lstm", "input")));
 }
 
 void setAutocastEnabled(bool enabled) {

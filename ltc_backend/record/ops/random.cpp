@@ -16,8 +16,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ScalarOps.h>
 
-#include <set>
-
 namespace ltc::backend {
 using c10::IValue;
 
@@ -27,26 +25,6 @@ uint64_t drawSeed(const std::optional<at::Generator> &given) {
   at::Generator generator = *given;
   std::lock_guard lock(generator.mutex());
   return at::check_generator<at::CPUGeneratorImpl>(generator)->random64() >> 1;
-}
-
-/// Ops that look only at the shape and type of `self`.
-static bool ignoresValues(const OpInfo &info) {
-  static const auto *names =
-      new std::set<std::string>{"aten::bernoulli.p",
-                                "aten::uniform",
-                                "aten::normal_functional",
-                                "aten::exponential",
-                                "aten::geometric",
-                                "aten::log_normal",
-                                "aten::cauchy",
-                                "aten::random",
-                                "aten::random.from",
-                                "aten::random.to",
-                                "aten::rand_like",
-                                "aten::randn_like",
-                                "aten::randint_like",
-                                "aten::randint_like.low_dtype"};
-  return names->count(info.name);
 }
 
 /// Numbers are drawn in the order of memory: that of the strides, without their
@@ -157,7 +135,7 @@ bool drawEagerly(const OpInfo &info, torch::jit::Stack &stack) {
   for (const IValue &value : arguments) {
     if (value.isTensor() && isLazy(value.toTensor()))
       device = deviceOf(*tensorData(value.toTensor()));
-    host.push_back(toHost(value, ignoresValues(info)));
+    host.push_back(toHost(value, info.facts.has(OpFact::ReadsTypeOnly)));
   }
   {
     UnlentGenerator forUser;

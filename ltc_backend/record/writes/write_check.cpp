@@ -14,8 +14,6 @@
 #include <ATen/ATen.h>
 #include <ATen/native/Resize.h>
 
-#include <set>
-
 namespace ltc::backend {
 using c10::IValue;
 using ArgumentList = c10::ArrayRef<IValue>;
@@ -44,15 +42,9 @@ findTwin(const c10::FunctionSchema &schema, size_t inputs) {
   return std::nullopt;
 }
 
-static bool warnsOfResizing(const std::string &name) {
-  static const auto *silent = new std::set<std::string>{
-      "aten::addbmm",      "aten::bernoulli",           "aten::log_sigmoid",
-      "aten::multinomial", "aten::log_sigmoid_forward", "aten::narrow_copy"};
-  return !silent->count(name);
-}
-
 WriteCheck::WriteCheck(const c10::OperatorHandle &op, bool warns)
-    : op(op), warns(warns && warnsOfResizing(op.schema().name())),
+    : op(op),
+      warns(warns && !factsOf(op.schema().name()).has(OpFact::SilentResize)),
       inputs(op.schema().arguments().size()) {
   const auto &arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {

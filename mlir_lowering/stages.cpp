@@ -7,6 +7,7 @@
 #include "mlir_lowering/stages.h"
 
 #include "ltc/log.h"
+#include "ltc/op_facts.h"
 #include "ltc/trace.h"
 #include "mlir_lowering/codegen/codegen.h"
 #include "mlir_lowering/codegen/partition.h"
@@ -76,8 +77,15 @@ namespace {
 
 using AfterStage = std::function<void(Stage)>;
 
-/// The dimension that the node's argument names, counted from the first.
-std::optional<int64_t> dimensionOf(const Graph &graph, const Node &node) {
+/// The dimension that a node's index is for, counted from the first.
+std::optional<int64_t> indexedDimension(const Graph &graph, const Node &node) {
+  if (const Argument *indices = node.find("indices")) {
+    // PyTorch counts the indices, not the dimensions.
+    auto *list = std::get_if<std::vector<ValueId>>(&indices->value);
+    bool isOne =
+        list && list->size() - std::ranges::count(*list, kNoValue) == 1;
+    return isOne ? std::optional<int64_t>(0) : std::nullopt;
+  }
   const Argument *self = node.find("self"), *dim = node.find("dim");
   if (!self || !dim)
     return std::nullopt;
@@ -92,29 +100,13 @@ std::optional<int64_t> dimensionOf(const Graph &graph, const Node &node) {
 
 /// What PyTorch's kernels say of an index out of range; see ErrorSite::words.
 std::string wordsForIndex(const Graph &graph, const Node &node) {
-  auto inDimension = [](int64_t dim) {
-    return "index {index} is out of bounds for dimension " +
-           std::to_string(dim) + " with size {size}";
-  };
-  if (node.op == "aten::embedding" || node.op == "aten::index_select")
-    return "index out of range in self: {index} is out of bounds for a "
-           "dimension of size {size}";
-  if (node.op == "aten::take")
-    return "out of range: tried to access index {index} on a tensor of {size} "
-           "elements.";
-  if (node.op.starts_with("aten::nll_loss"))
-    return "Target {index} is out of bounds.";
-  if (node.op == "aten::gather")
-    if (auto dim = dimensionOf(graph, node))
-      return inDimension(*dim);
-  if (node.op == "aten::index.Tensor") {
-    const Argument *indices = node.find("indices");
-    auto *list = std::get_if<std::vector<ValueId>>(&indices->value);
-    // It counts the indices, not the dimensions.
-    if (list && list->size() - std::ranges::count(*list, kNoValue) == 1)
-      return inDimension(0);
-  }
-  return "";
+  constexpr std::string_view place = "{dim}";
+  std::string words(indexWords(node.op));
+  size_t at = words.find(place);
+  if (at == words.npos)
+    return words;
+  auto dim = indexedDimension(graph, node);
+  return dim ? words.replace(at, place.size(), std::to_string(*dim)) : "";
 }
 
 /// Names the op of a failing check.

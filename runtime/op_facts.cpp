@@ -110,7 +110,7 @@ std::string_view indexWords(std::string_view op) {
 
 bool scalarIsAttribute(std::string_view op, std::string_view argument) {
   OpName name(op);
-  return factsOf(op).has(ScalarsStay) ||
+  return factsOf(op).has(OpFact::ScalarsStay) ||
          std::ranges::any_of(kAttributes, [&](const AttributeRow &row) {
            return row.argument == argument && name.isAmong(row.ops);
          });

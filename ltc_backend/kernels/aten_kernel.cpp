@@ -16,6 +16,7 @@
 #include "placement.h"
 
 #include "ltc/metrics.h"
+#include "ltc/op_facts.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 
@@ -27,8 +28,8 @@ using c10::IValue;
 
 AtenKernel::AtenKernel(CallPlan bound)
     : plan(std::move(bound)), direct(directCall(plan)),
-      byIndex(writesByIndex(plan.name)), operandSlots(plan.operands),
-      resultSlots(plan.results) {
+      byIndex(factsOf(plan.name).has(OpFact::WritesByIndex)),
+      operandSlots(plan.operands), resultSlots(plan.results) {
   stack.reserve(plan.arguments.size() + plan.results);
   if (plan.seed)
     generator = at::detail::createCPUGenerator();

@@ -53,13 +53,6 @@ static bool areWithin(const at::Tensor &self,
   return true;
 }
 
-bool writesByIndex(std::string_view op) {
-  constexpr std::array<std::string_view, 6> names = {
-      "aten::index_add",   "aten::index_copy",    "aten::index_put",
-      "aten::scatter.src", "aten::scatter.value", "aten::scatter_add"};
-  return std::ranges::find(names, op) != names.end();
-}
-
 bool mayBeOutOfRange(std::string_view op,
                      const std::vector<c10::IValue> &arguments) {
   const at::Tensor &self = arguments[0].toTensor();

@@ -18,12 +18,9 @@
 
 namespace ltc::backend {
 
-/// Whether the op, which the compiler may let write over its `self`, takes
-/// indices.
-bool writesByIndex(std::string_view op);
-
-/// Whether an index of such a call may be out of range. Arguments are those of
-/// the op's schema. False only if all are in range.
+/// Whether an index of a call, of an op that writes by index (op_facts.def),
+/// may be out of range. Arguments are those of the op's schema. False only if
+/// all are in range.
 bool mayBeOutOfRange(std::string_view op,
                      const std::vector<c10::IValue> &arguments);
 

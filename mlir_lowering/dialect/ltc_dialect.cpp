@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/dialect/ltc_dialect.h"
 
+#include "ltc/op_facts.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir_lowering/dialect/element_type.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include "mlir_lowering/dialect/ltc_dialect.cpp.inc"
@@ -133,41 +133,10 @@ LogicalResult SizeOp::verify() {
 }
 
 bool CallOp::readsViews(StringRef callee) {
-  static const llvm::StringSet<> kernels = {
-      "aten::mm",
-      "aten::bmm",
-      "aten::addmm",
-      "aten::baddbmm",
-      "aten::addbmm",
-      "aten::mv",
-      "aten::addmv",
-      "aten::dot",
-      "aten::addr",
-      "aten::convolution",
-      "aten::convolution_backward",
-      "aten::_scaled_dot_product_flash_attention_for_cpu",
-      "aten::_scaled_dot_product_flash_attention_for_cpu_backward"};
-  return kernels.contains(callee);
+  return factsOf(callee).has(OpFact::ReadsStrided);
 }
 
-bool CallOp::mayFail() {
-  // What training and generation call between two updates in place.
-  static const llvm::StringSet<> safe = {
-      "aten::cat",
-      "aten::stack",
-      "aten::sort",
-      "aten::topk",
-      "aten::cumsum",
-      "aten::embedding_dense_backward", // its indices were checked forwards
-      "aten::max_pool2d_with_indices_backward"};
-  StringRef callee = getCallee();
-  bool isFamily = llvm::any_of(
-      ArrayRef<StringRef>{"ltc::", "aten::upsample_", "aten::_upsample_",
-                          "aten::_fft_", "aten::avg_pool",
-                          "aten::grid_sampler_"},
-      [&](StringRef prefix) { return callee.starts_with(prefix); });
-  return !isFamily && !safe.contains(callee) && !readsViews(callee);
-}
+bool CallOp::mayFail() { return !factsOf(getCallee()).has(OpFact::NeverFails); }
 
 ArrayRef<int64_t> CallOp::permutationOf(unsigned input) {
   if (auto permutations = getPermutations())

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/lower/lower.h"
 
+#include "ltc/op_facts.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/lower/accumulate.h"
@@ -44,10 +45,9 @@ static mlir::Value foldTransposes(mlir::Value operand,
   return operand;
 }
 
-/// Attention takes the elements of a row to lie next to each other, and does
-/// not look whether they do.
-static bool mayRead(StringRef callee, ArrayRef<int64_t> order) {
-  return !callee.starts_with("aten::_scaled_dot_product_flash_attention") ||
+/// Whether the call may read an operand in this order.
+static bool mayRead(OpFacts callee, ArrayRef<int64_t> order) {
+  return !callee.has(OpFact::DenseRows) ||
          order.back() == int64_t(order.size()) - 1;
 }
 
@@ -56,11 +56,12 @@ static FailureOr<SmallVector<mlir::Value>> lowerToCall(ImplicitLocOpBuilder &b,
   SmallVector<mlir::Value> inputs, outs;
   SmallVector<mlir::Attribute> permutations;
   bool permutes = false;
-  bool readsViews = CallOp::readsViews(op.getCallee());
+  OpFacts facts = factsOf(op.getCallee());
+  bool readsViews = facts.has(OpFact::ReadsStrided);
   for (mlir::Value input : op.getInputs()) {
     SmallVector<int64_t> order;
     inputs.push_back(readsViews ? foldTransposes(input, order) : input);
-    if (!order.empty() && !mayRead(op.getCallee(), order)) {
+    if (!order.empty() && !mayRead(facts, order)) {
       inputs.back() = input;
       order.clear();
     }

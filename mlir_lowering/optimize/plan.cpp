@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/plan.h"
 
+#include "ltc/op_facts.h"
 #include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/dialect/sizes.h"
@@ -19,7 +20,6 @@
 #include "mlir_lowering/optimize/optimize.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -54,11 +54,7 @@ static func::FuncOp kernelOf(func::CallOp call) {
 /// The input that a call may write a result over: what a product is added to,
 /// of which a few elements are replaced, or what is read where it is written.
 static std::optional<unsigned> overwritableInput(CallOp call, OpResult result) {
-  static const llvm::StringSet<> names = {
-      "aten::addmm",       "aten::index_add",         "aten::index_copy",
-      "aten::index_put",   "aten::scatter.src",       "aten::scatter.value",
-      "aten::scatter_add", "ltc::lstm_layer_backward"};
-  bool isOne = names.contains(call.getCallee()) &&
+  bool isOne = factsOf(call.getCallee()).has(OpFact::OverwritesSelf) &&
                result.getResultNumber() == 0 &&
                call.getInputs()[0].getType() == result.getType() &&
                sizesOf(call.getInputs()[0]) == sizesOf(result) &&

@@ -10,6 +10,7 @@
 // and values could never be updated in place if each of them counted.
 //
 //===----------------------------------------------------------------------===//
+#include "ltc/op_facts.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/optimize/optimize.h"
 
@@ -89,10 +90,7 @@ bool runsAtAll(GenericOp loop) {
 /// What decides whether a library call that writes by index fails: its indices,
 /// and the types of what it writes to and of what it writes there.
 std::optional<std::string> describe(CallOp call) {
-  static const llvm::StringSet<> names = {
-      "aten::index_add",   "aten::index_copy",    "aten::index_put",
-      "aten::scatter.src", "aten::scatter.value", "aten::scatter_add"};
-  if (!names.contains(call.getCallee()))
+  if (!factsOf(call.getCallee()).has(OpFact::WritesByIndex))
     return std::nullopt;
   auto inputs = call.getInputs();
   size_t indices =

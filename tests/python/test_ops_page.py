@@ -9,6 +9,7 @@ import os
 import re
 from pathlib import Path
 
+import op_facts
 import parity
 import pytest
 import torch
@@ -42,6 +43,36 @@ Where the overloads of an op differ, each has a line of its own.
 | op | how | why |
 |---|---|---|
 {rows}
+
+## Facts
+
+What the layers know about single ops and no schema says: the tables \
+`include/ltc/op_facts.def` and `argument_facts.def`. `sort.*` is all overloads of an \
+op, `upsample_*` all ops whose names begin so.
+
+| fact | what it says of an op |
+|---|---|
+{meanings}
+
+| op | facts |
+|---|---|
+{facts}
+
+Numbers are operands of a graph, so that a new one never recompiles. These stay \
+attributes: {attributes}.
+
+Integers are part of a graph's structure but for these, which may vary in a program \
+for [sizes left open](dynamic-shapes.md).
+
+| op | argument | what it is |
+|---|---|---|
+{integers}
+
+Of an index out of range, PyTorch's kernels speak in words of their own.
+
+| op | words |
+|---|---|
+{words}
 """
 # Where a call's arguments say whether it splits the graph.
 SOMETIMES = {
@@ -149,6 +180,34 @@ def lines(rows):
     return made, counts
 
 
+def short(ops):
+    return f"`{ops.removeprefix('aten::')}`" if ops != "*" else "all"
+
+
+def fact_tables():
+    """Return the parts of the page that the tables of facts fill."""
+    attributes = (
+        f"`{argument}` of {short(ops)}" for ops, argument in op_facts.ATTRIBUTES
+    )
+    return {
+        "meanings": "\n".join(
+            f"| *{fact}* | {meaning} |" for fact, meaning in op_facts.FACTS.items()
+        ),
+        "facts": "\n".join(
+            f"| {short(ops)} | {', '.join(facts)} |"
+            for ops, facts in op_facts.OPS.items()
+        ),
+        "attributes": ", ".join(attributes),
+        "integers": "\n".join(
+            f"| {short(ops)} | `{argument}` | {kind} |"
+            for ops, argument, kind in op_facts.INTEGERS
+        ),
+        "words": "\n".join(
+            f"| {short(ops)} | {words} |" for ops, words in op_facts.INDEX_WORDS.items()
+        ),
+    }
+
+
 def test_the_page_is_what_the_dispatcher_says():
     torch.zeros(1, device="lazy").cpu()
     rows = row_names()
@@ -163,6 +222,7 @@ def test_the_page_is_what_the_dispatcher_says():
         elsewhere=counts["elsewhere"],
         counts="\n".join(f"| {kind} | {counts[kind]} |" for kind in kinds),
         rows="\n".join(made),
+        **fact_tables(),
     )
     if os.environ.get("LTC_UPDATE_DOCS"):
         PATH.write_text(page, encoding="utf-8")
@@ -171,6 +231,7 @@ def test_the_page_is_what_the_dispatcher_says():
 
 def test_the_page_agrees_with_the_ops_that_split():
     page = PATH.read_text(encoding="utf-8").splitlines()
+    page = page[: page.index("## Facts")]
     lines = {line.split("`")[1]: line for line in page if line.startswith("| `")}
     for op in SHAPED_BY_VALUES:
         name = op.removeprefix("aten::")

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/writes/out_twin.h"
 
+#include "ltc/op_facts.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/over_stock.h"
 #include "ltc_backend/record/writes/write_check.h"
@@ -118,9 +119,7 @@ private:
 static void registerRanges() {
   torch::Library *library = makeLibrary("aten", DispatchKey::Functionalize);
   forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
-    const std::string &base = op.schema().name();
-    if ((base == "aten::arange" || base == "aten::linspace" ||
-         base == "aten::logspace" || base == "aten::range") &&
+    if (factsOf(op.schema().name()).has(OpFact::MakesRange) &&
         op.schema().arguments().back().is_out() &&
         op.hasKernelForDispatchKey(DispatchKey::Functionalize))
       implementBoxed<RangeKernel>(*library, name.data(), op);

@@ -93,8 +93,7 @@ static bool fills(const c10::FunctionSchema &schema,
   const std::string &name = schema.name();
   if (name == "aten::index_put_")
     return arguments[2].toTensor().numel() == 1 && !arguments[3].toBool();
-  return name == "aten::index_fill_" || name == "aten::masked_fill_" ||
-         name == "aten::tril_" || name == "aten::triu_";
+  return factsOf(name).has(OpFact::FillsSome);
 }
 
 /// What these leave in a place does not depend on what was there, or is that,
@@ -102,8 +101,7 @@ static bool fills(const c10::FunctionSchema &schema,
 static bool overwrites(const c10::FunctionSchema &schema,
                        c10::ArrayRef<IValue> arguments) {
   const std::string &name = schema.name();
-  return name == "aten::fill_" || name == "aten::zero_" ||
-         name == "aten::copy_" || name == "aten::threshold_" ||
+  return factsOf(name).has(OpFact::FillsAlike) ||
          (name == "aten::conj_physical_" &&
           !arguments[0].toTensor().is_complex()) ||
          std::ranges::any_of(schema.arguments(),

@@ -52,48 +52,17 @@
 
 #include <ATen/FunctionalTensorWrapper.h>
 
-#include <set>
-
 namespace ltc::backend {
 using c10::DispatchKey;
 using torch::CppFunction;
 
-/// Ops that PyTorch composes of others, or that only look at metadata: a
-/// recorded node would be wrong (detach would lose aliasing) or pointless.
-static bool staysComposite(const std::string &name) {
-  static const auto *names =
-      new std::set<std::string>{"detach",
-                                "alias",
-                                "set_data",
-                                "_version",
-                                "requires_grad_",
-                                "retain_grad",
-                                "is_pinned",
-                                "_pin_memory",
-                                "resize_",
-                                "set_",
-                                "_to_cpu",
-                                "equal",
-                                "new_empty",
-                                "new_empty_strided",
-                                "empty_like",
-                                "empty.names",
-                                "_nested_tensor_size",
-                                "native_channel_shuffle",
-                                "_pack_padded_sequence",
-                                "set_.source_Tensor",
-                                "_sparse_coo_tensor_unsafe",
-                                "sparse_coo_tensor.size"};
-  return names->count(name);
-}
-
-static bool isRecorded(const c10::OperatorHandle &op, const std::string &name) {
+static bool isRecorded(const c10::OperatorHandle &op) {
   // silu_backward and mish_backward have a kernel of the CPU's beside that.
   bool isComposite =
       op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
       !op.hasKernelForDispatchKey(DispatchKey::CPU);
   if (isComposite || op.hasKernelForDispatchKey(DispatchKey::Lazy) ||
-      staysComposite(name))
+      factsOf(c10::toString(op.operator_name())).has(OpFact::NotRecorded))
     return false;
   if (hasAliases(op.schema()))
     return false; // views and writers: functionalisation rewrites them
@@ -106,7 +75,7 @@ static bool isRecorded(const c10::OperatorHandle &op, const std::string &name) {
 static void registerRecorder(torch::Library &library,
                              torch::Library &functionalize) {
   forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
-    if (!isRecorded(op, name))
+    if (!isRecorded(op))
       return;
     registerRecordKernel(library, name, opInfo(op));
     // Copies of views are laid out in another way than their meta kernels say.

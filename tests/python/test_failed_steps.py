@@ -174,6 +174,26 @@ def test_what_never_had_a_value_fails_whenever_it_is_read():
         (lost + 1).cpu()
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.zero_(),
+        lambda x: x.fill_(2.0),
+        lambda x: x.copy_(torch.ones(3, 2, device="lazy")),
+        lambda x: x.uniform_(),
+        lambda x: x.normal_(),
+        lambda x: x.bernoulli_(0.5),
+        lambda x: x.random_(7),
+    ],
+)
+def test_what_is_written_or_drawn_anew_has_a_value_again(write):
+    lost = embedding(torch.tensor(BAD, device="lazy"))
+    with pytest.raises(IndexError):
+        lost.cpu()
+    write(lost)
+    assert lost.isfinite().all()
+
+
 def test_a_running_sum_of_losses_does_not_take_later_steps_with_it():
     program = Plain("lazy", embedding)
     kept, mean, raised = torch.zeros((), device="lazy"), 0, 0

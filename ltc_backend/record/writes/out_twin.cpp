@@ -119,8 +119,9 @@ private:
 static void registerRanges() {
   torch::Library *library = makeLibrary("aten", DispatchKey::Functionalize);
   forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
-    if (factsOf(op.schema().name()).has(OpFact::MakesRange) &&
-        op.schema().arguments().back().is_out() &&
+    const auto &arguments = op.schema().arguments();
+    if (!arguments.empty() && arguments.back().is_out() &&
+        factsOf(op.schema().name()).has(OpFact::MakesRange) &&
         op.hasKernelForDispatchKey(DispatchKey::Functionalize))
       implementBoxed<RangeKernel>(*library, name.data(), op);
   });

@@ -43,10 +43,10 @@ struct OpInfo {
   OpFacts facts;
   /// Whether it draws numbers.
   bool random = false;
-  /// Its argument check_errors, if it has one.
-  std::optional<size_t> errorCheck;
   /// Whether it takes tensors and makes another one where the call says.
   bool makesLike = false;
+  /// Its argument check_errors, if it has one.
+  std::optional<size_t> errorCheck;
   /// aten::slice for aten::slice_copy: the functional form of a view.
   std::optional<c10::OperatorHandle> view;
   /// Why a call cannot be part of a graph whatever its arguments; empty if it

@@ -14,7 +14,7 @@
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/lowering_context.h"
 #include "ltc_backend/graph/step_counts.h"
-#include "ltc_backend/kernels.h"
+#include "ltc_backend/aten/kernel_provider.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/torch_layout.h"
@@ -213,7 +213,7 @@ void initialize(const std::function<void()> &dropFallback) {
              "torch._lazy.ts_backend.init()"});
     static lazy::BackendRegistrar registrar(new Backend);
     lazy::LazyGraphExecutor::Register(new Executor);
-    installHostServices();
+    installKernels();
     numberCurrentDevice();
     registerKernels(dropFallback);
   });

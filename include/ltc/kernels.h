@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Contractions, convolutions and everything else without a row are calls from
-// compiled code through this table. ltc_backend fills it with ATen's CPU
-// kernels; without torch it is empty and such a graph reports Unsupported.
+// compiled code through this table. The CPU's kernel library (cpu_kernels.h)
+// fills it, with ATen's kernels behind its own where ltc_backend lends those.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -31,6 +31,30 @@ struct KernelView {
     double real;
     int64_t integer = 0;
   };
+
+  /// False for a tensor that the call leaves out.
+  bool isDefined() const { return data || rank; }
+  /// Whether it is row-major without gaps.
+  bool isDense() const {
+    int64_t step = 1;
+    for (uint32_t dim = rank; dim-- > 0; step *= sizes[dim])
+      if (sizes[dim] != 1 && strides[dim] != step)
+        return elements() == 0;
+    return true;
+  }
+  /// `dim` from the last one, -1, if it is negative.
+  int64_t size(int64_t dim) const { return sizes[dim < 0 ? rank + dim : dim]; }
+  int64_t stride(int64_t dim) const {
+    return strides[dim < 0 ? rank + dim : dim];
+  }
+  std::span<const int64_t> shape() const { return {sizes, rank}; }
+  int64_t elements() const {
+    int64_t count = 1;
+    for (int64_t size : shape())
+      count *= size;
+    return count;
+  }
+  template <typename T> T *as() const { return static_cast<T *>(data); }
 };
 
 /// A call bound to its attributes. run() may be called from one thread at a

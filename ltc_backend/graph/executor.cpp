@@ -7,6 +7,7 @@
 #include "ltc_backend/graph/executor.h"
 
 #include "ltc/autopsy.h"
+#include "ltc/cpu_kernels.h"
 #include "ltc/settings.h"
 #include "ltc/trace.h"
 #include "ltc_backend/backend.h"
@@ -15,7 +16,6 @@
 #include "ltc_backend/graph/failed_nodes.h"
 #include "ltc_backend/graph/number.h"
 #include "ltc_backend/graph/step_counts.h"
-#include "ltc_backend/parallel.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
 
@@ -262,13 +262,13 @@ static Result<std::vector<BufferPtr>> compileAndLaunch(Engine &engine,
                                                        Collection &collection,
                                                        PendingList &list,
                                                        SourceId place) {
-  noteThreadCount();
+  kernels::noteThreadCount();
   auto executable = findExecutable(engine, collection, list, place);
   if (!executable)
     return executable.takeError();
   if (collection.empty())
     return std::vector<BufferPtr>();
-  releaseThreads();
+  kernels::releaseThreads();
   return engine.launch(*executable, std::move(collection.arguments),
                        collection.replaced);
 }

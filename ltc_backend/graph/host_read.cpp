@@ -6,11 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/host_read.h"
 
+#include "ltc/cpu_kernels.h"
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/executor.h"
-#include "ltc_backend/kernels.h"
-#include "ltc_backend/parallel.h"
 #include "ltc_backend/record/op_info.h"
 #include "ltc_backend/record/recorder.h"
 
@@ -198,8 +197,8 @@ bool Cone::run(const Step &step) {
                                          result.shape.scalar_type()));
     results.push_back(viewOf(made.back(), result.type.dtype));
   }
-  noteThreadCount(); // the kernel is to use as many as this thread has
-  auto kernel = resolveKernel(call);
+  kernels::noteThreadCount(); // the kernel is to use as many as this thread has
+  auto kernel = kernels::resolve(call);
   if (!kernel || !(*kernel)->run(operands, results))
     return false;
   for (uint32_t i = 0; i < made.size(); ++i)

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/overloads.h"
+#include "ltc_backend/aten/overloads.h"
 #include "ltc_backend/lent_generator.h"
 #include "ltc_backend/record/meta_kernel.h"
 #include "ltc_backend/record/stand_in.h"

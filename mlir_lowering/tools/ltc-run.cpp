@@ -14,11 +14,11 @@
 //   --bound=N      integer inputs lie in [0, N) (2)
 //   --tolerance=X  largest relative difference of two graphs (1e-5)
 //
-// Without torch the only library kernels are aten::mm, addmm and bmm in f32.
+// Library calls are those of the CPU's own kernels (kernels/cpu).
 //
 //===----------------------------------------------------------------------===//
+#include "ltc/cpu_kernels.h"
 #include "ltc/engine.h"
-#include "sample_kernels.h"
 #include "sample_tensor.h"
 
 #include <cmath>
@@ -208,7 +208,7 @@ bool parse(int argc, char **argv, Options &options) {
 }
 
 int run(const Options &options) {
-  setHostServices({tools::sampleKernels(), nullptr});
+  kernels::install();
   Result<Engine *> engine = engineFor(0);
   if (!engine)
     return fail(engine.error());

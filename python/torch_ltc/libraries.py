@@ -43,7 +43,12 @@ def obstacle():
             "`pip install --no-build-isolation .`"
         )
     modules = [f"_C{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
-    libraries = ("libltc_backend.so", "libltc_not_dense.so", "../libltc_runtime.so")
+    libraries = (
+        "libltc_backend.so",
+        "libltc_not_dense.so",
+        "../libltc_runtime.so",
+        "../libltc_kernels_cpu.so",
+    )
     for names in modules, *([name] for name in libraries):
         paths = [os.path.normpath(os.path.join(FOLDER, name)) for name in names]
         if not any(os.path.exists(path) for path in paths):

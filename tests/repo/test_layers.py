@@ -10,6 +10,7 @@ import pytest
 MAY_INCLUDE = {
     "include": set(),
     "runtime": {"include"},
+    "kernels/cpu": {"include"},
     "mlir_lowering": {"include", "llvm"},
     "ltc_backend": {"include", "torch"},
     "python/bindings": {"include", "ltc_backend", "torch", "python"},
@@ -27,6 +28,7 @@ OWNERS = {
     "pybind11": "python",
     "Python.h": "python",
     "runtime": "runtime",
+    "kernels": "kernels/cpu",
     "mlir_lowering": "mlir_lowering",
     "ltc_backend": "ltc_backend",
 }

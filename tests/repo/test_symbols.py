@@ -19,7 +19,13 @@ TORCH = re.compile(r"\b(?:at|c10|caffe2|torch)::|^(?:THP|torch_)")
 LLVM = re.compile(r"\b(?:llvm|mlir)::|^(?:LLVM|mlir)[A-Z]")
 PYTHON = re.compile(r"^_?Py[A-Z_]")
 
-WITHOUT_TORCH = ["ltc_runtime", "ltc_compiler", "ltc_driver_cpu", "ltc_driver_null"]
+WITHOUT_TORCH = [
+    "ltc_runtime",
+    "ltc_kernels_cpu",
+    "ltc_compiler",
+    "ltc_driver_cpu",
+    "ltc_driver_null",
+]
 WITH_TORCH = ["ltc_backend", "ltc_not_dense", "_C"]
 LIBRARIES = WITHOUT_TORCH + WITH_TORCH
 TORCH_VERSION = ".".join(metadata.version("torch").split(".")[:2])

@@ -110,6 +110,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     libraries = {n.removeprefix("torch_ltc/lib/") for n in names if "/lib/" in n}
     assert {
         "libltc_runtime.so",
+        "libltc_kernels_cpu.so",
         "libltc_compiler.so",
         "libltc_driver_cpu.so",
     } <= libraries

@@ -12,10 +12,11 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/gru.h"
 
-#include "ltc_backend/kernels/gru.h"
-#include "ltc_backend/kernels/gru_cell.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/ops/layer_op.h"
+
+#include "ltc/cpu_kernels.h"
+#include "ltc/recurrent.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/gru_native.h>
@@ -39,31 +40,11 @@ Two emptyForward(const Tensor &projected, const Tensor &hx,
           emptyWithLast(projected, (kGruGates + 1) * hidden)};
 }
 
-std::tuple<Tensor &, Tensor &>
-forwardOut(const Tensor &projected, const Tensor &hx, const Tensor &weight,
-           const Tensor &bias, const Optional &batchSizes, bool reverse,
-           Tensor &output, Tensor &gates) {
-  gruLayer({projected, hx, weight, bias, batchSizes.value_or(Tensor())},
-           reverse, output, gates);
-  return {output, gates};
-}
-
 Three emptyBackward(const Tensor &gates, const Tensor &output, const Tensor &hx,
                     const Tensor &weight, const Tensor &gradOutput,
                     const Optional &batchSizes, bool reverse) {
   Tensor products = emptyWithLast(output, kGruGates * output.size(-1));
   return {products, at::empty_like(products), hx.new_empty(hx.sizes())};
-}
-
-std::tuple<Tensor &, Tensor &, Tensor &>
-backwardOut(const Tensor &gates, const Tensor &output, const Tensor &hx,
-            const Tensor &weight, const Tensor &gradOutput,
-            const Optional &batchSizes, bool reverse, Tensor &gradProjected,
-            Tensor &gradProducts, Tensor &gradHx) {
-  gruLayerBackward(gates, output, hx, weight, gradOutput,
-                   batchSizes.value_or(Tensor()), reverse, gradProjected,
-                   gradProducts, gradHx);
-  return {gradProjected, gradProducts, gradHx};
 }
 
 /// One direction of one layer by ops.
@@ -137,7 +118,8 @@ Tensor layerOf(const Tensor &projected, const Tensor &hx, const Tensor &weight,
   return GruLayer::apply(projected, hx, weight, bias, sizes, reverse);
 }
 
-const Layers::Unit unit{kGruGates, hasGruLayer, layerOf, recurrence};
+const Layers::Unit unit{kGruGates, kernels::hasRecurrentLayers, layerOf,
+                        recurrence};
 
 Two gru(const Tensor &input, const Tensor &hx, TensorList params,
         bool hasBiases, int64_t count, double dropout, bool train,
@@ -171,10 +153,10 @@ Two gruOfPacked(const Tensor &data, const Tensor &batchSizes, const Tensor &hx,
 
 void registerGru() {
   using c10::DispatchKey;
-  defineLayerOp<emptyForward, forwardOut>(
+  defineLayerOp<emptyForward>(
       "gru_layer", {"projected", "hx", "weight", "bias", "batch_sizes?"},
       {"reverse"}, {"output", "gates"});
-  defineLayerOp<emptyBackward, backwardOut>(
+  defineLayerOp<emptyBackward>(
       "gru_layer_backward",
       {"gates", "output", "hx", "weight", "grad_output", "batch_sizes?"},
       {"reverse"}, {"grad_projected", "grad_products", "grad_hx"});

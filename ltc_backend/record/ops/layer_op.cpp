@@ -19,7 +19,7 @@ using at::Tensor;
 using torch::autograd::variable_list;
 
 c10::FunctionSchema schemaOf(const char *name, Names tensors, Names flags,
-                             Names results, bool isOut) {
+                             Names results) {
   auto tensor = c10::TensorType::get();
   std::vector<c10::Argument> arguments, returns;
   for (std::string one : tensors) {
@@ -31,18 +31,9 @@ c10::FunctionSchema schemaOf(const char *name, Names tensors, Names flags,
   }
   for (const char *one : flags)
     arguments.emplace_back(one, c10::BoolType::get());
-  for (const char *one : results) {
-    std::optional<c10::AliasInfo> written;
-    std::set<std::string> set{std::string("alias::") + one};
-    if (isOut)
-      written.emplace(true, set, set);
-    if (isOut)
-      arguments.emplace_back(one, tensor, std::nullopt, std::nullopt,
-                             /*kwarg_only=*/true, written);
-    returns.emplace_back(isOut ? "" : one, tensor, std::nullopt, std::nullopt,
-                         /*kwarg_only=*/false, written);
-  }
-  return {std::string("ltc::") + name, isOut ? "out" : "", std::move(arguments),
+  for (const char *one : results)
+    returns.emplace_back(one, tensor);
+  return {std::string("ltc::") + name, "", std::move(arguments),
           std::move(returns)};
 }
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A layer that runs over times is one op of our own, with a kernel on the CPU;
-// what it is differentiated by are others.
+// A layer that runs over times is one op of our own, with a kernel in the CPU's
+// library; what it is differentiated by are others.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -25,43 +25,22 @@ namespace ltc::backend {
 
 using Names = std::initializer_list<const char *>;
 
-/// `name(Tensor <each>..., bool <flag>...) -> (Tensor <result>...)`, or with
-/// `isOut` its variant that writes the results. A tensor whose name ends in a
-/// question mark may be missing. Not from text: PyTorch's parser
-/// of schemas is TorchScript's.
+/// `name(Tensor <each>..., bool <flag>...) -> (Tensor <result>...)`. A tensor
+/// whose name ends in a question mark may be missing. Not from text: PyTorch's
+/// parser of schemas is TorchScript's.
 c10::FunctionSchema schemaOf(const char *name, Names tensors, Names flags,
-                             Names results, bool isOut);
+                             Names results);
 
 /// The library that such ops are defined in.
 torch::Library &layerOps();
 
-/// The op whose results `empty` allocates and `out` writes.
-template <auto empty, auto out> struct OnCpu;
-template <typename Results, typename... Arguments,
-          Results (*empty)(Arguments...), auto out>
-struct OnCpu<empty, out> {
-  static Results run(Arguments... arguments) {
-    Results results = empty(arguments...);
-    if constexpr (std::is_same_v<Results, at::Tensor>)
-      out(arguments..., results);
-    else
-      std::apply([&](auto &...each) { out(arguments..., each...); }, results);
-    return results;
-  }
-};
-
-/// Defines ltc::<name> and ltc::<name>.out by a function that allocates the
-/// results and one that writes them.
-template <auto empty, auto out>
-void defineLayerOp(const std::string &name, Names tensors, Names flags,
+/// Defines ltc::<name> by a function that allocates the results.
+template <auto empty>
+void defineLayerOp(const char *name, Names tensors, Names flags,
                    Names results) {
-  static torch::Library *cpu = makeLibrary("ltc", c10::DispatchKey::CPU),
-                        *meta = makeLibrary("ltc", c10::DispatchKey::Meta);
-  for (bool isOut : {false, true})
-    layerOps().def(schemaOf(name.c_str(), tensors, flags, results, isOut));
-  cpu->impl(name.c_str(), OnCpu<empty, out>::run);
-  cpu->impl((name + ".out").c_str(), out);
-  meta->impl(name.c_str(), empty);
+  static torch::Library *meta = makeLibrary("ltc", c10::DispatchKey::Meta);
+  layerOps().def(schemaOf(name, tensors, flags, results));
+  meta->impl(name, empty);
 }
 
 template <typename Signature> auto handleOf(const char *name) {

@@ -13,10 +13,11 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/lstm.h"
 
-#include "ltc_backend/kernels/lstm.h"
-#include "ltc_backend/kernels/lstm_cell.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/ops/layer_op.h"
+
+#include "ltc/cpu_kernels.h"
+#include "ltc/recurrent.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/lstm_native.h>
@@ -44,32 +45,11 @@ Three emptyForward(const Tensor &input, const Tensor &hx, const Tensor &cx,
   return {states, at::empty_like(states), input.new_empty(blocks)};
 }
 
-std::tuple<Tensor &, Tensor &, Tensor &>
-forwardOut(const Tensor &input, const Tensor &hx, const Tensor &cx,
-           const Tensor &inputWeight, const Tensor &weight, const Tensor &bias,
-           const Optional &batchSizes, bool reverse, Tensor &output,
-           Tensor &cells, Tensor &gates) {
-  lstmLayer(
-      {input, hx, cx, inputWeight, weight, bias, batchSizes.value_or(Tensor())},
-      reverse, output, cells, gates);
-  return {output, cells, gates};
-}
-
 Two emptyBackward(const Tensor &gates, const Tensor &cells, const Tensor &cx,
                   const Tensor &weight, const Tensor &gradOutput,
                   const Tensor &gradCy, const Optional &batchSizes,
                   bool reverse) {
   return {at::empty_like(gates), at::empty(cx.sizes(), cx.options())};
-}
-
-std::tuple<Tensor &, Tensor &>
-backwardOut(const Tensor &gates, const Tensor &cells, const Tensor &cx,
-            const Tensor &weight, const Tensor &gradOutput,
-            const Tensor &gradCy, const Optional &batchSizes, bool reverse,
-            Tensor &gradGates, Tensor &gradCx) {
-  lstmLayerBackward(gates, cells, cx, weight, gradOutput, gradCy,
-                    batchSizes.value_or(Tensor()), reverse, gradGates, gradCx);
-  return {gradGates, gradCx};
 }
 
 Three emptyWeights(const Tensor &gradGates, const Tensor &input,
@@ -80,23 +60,8 @@ Three emptyWeights(const Tensor &gradGates, const Tensor &input,
           hx.new_empty({rows})};
 }
 
-std::tuple<Tensor &, Tensor &, Tensor &>
-weightsOut(const Tensor &gradGates, const Tensor &input, const Tensor &hx,
-           const Tensor &output, const Optional &batchSizes, bool reverse,
-           Tensor &gradInputWeight, Tensor &gradWeight, Tensor &gradBias) {
-  lstmLayerWeights(gradGates, input, hx, output, batchSizes.value_or(Tensor()),
-                   reverse, gradInputWeight, gradWeight, gradBias);
-  return {gradInputWeight, gradWeight, gradBias};
-}
-
 Tensor emptyInput(const Tensor &gradGates, const Tensor &weight) {
   return emptyWithLast(gradGates.select(0, 0), weight.size(1));
-}
-
-Tensor &inputOut(const Tensor &gradGates, const Tensor &weight,
-                 Tensor &gradInput) {
-  lstmLayerInput(gradGates, weight, gradInput);
-  return gradInput;
 }
 
 /// One direction of one layer by ops: (output, cy).
@@ -203,8 +168,9 @@ std::optional<Three> byLayers(const Layers &layers, const Tensor &input,
                               TensorList hx, TensorList params) {
   bool byOps = Layers::areWatched(input, hx, params);
   // No projection, and no error to report.
-  bool isOurs = input.device().is_lazy() && (byOps || hasLstmLayer()) &&
-                hx.size() == 2 && hx[0].sizes() == hx[1].sizes() &&
+  bool isOurs = input.device().is_lazy() &&
+                (byOps || kernels::hasRecurrentLayers()) && hx.size() == 2 &&
+                hx[0].sizes() == hx[1].sizes() &&
                 layers.fit(input, hx, params, kGatesPerUnit, !byOps);
   if (!isOurs)
     return std::nullopt;
@@ -257,21 +223,20 @@ Three lstmOfPacked(const Tensor &data, const Tensor &batchSizes, TensorList hx,
 
 void registerLstm() {
   using c10::DispatchKey;
-  defineLayerOp<emptyForward, forwardOut>(
+  defineLayerOp<emptyForward>(
       "lstm_layer",
       {"input", "hx", "cx", "input_weight", "weight", "bias", "batch_sizes?"},
       {"reverse"}, {"output", "cells", "gates"});
-  defineLayerOp<emptyBackward, backwardOut>(
-      "lstm_layer_backward",
-      {"gates", "cells", "cx", "weight", "grad_output", "grad_cy",
-       "batch_sizes?"},
-      {"reverse"}, {"grad_gates", "grad_cx"});
-  defineLayerOp<emptyWeights, weightsOut>(
+  defineLayerOp<emptyBackward>("lstm_layer_backward",
+                               {"gates", "cells", "cx", "weight", "grad_output",
+                                "grad_cy", "batch_sizes?"},
+                               {"reverse"}, {"grad_gates", "grad_cx"});
+  defineLayerOp<emptyWeights>(
       "lstm_layer_weights",
       {"grad_gates", "input", "hx", "output", "batch_sizes?"}, {"reverse"},
       {"grad_input_weight", "grad_weight", "grad_bias"});
-  defineLayerOp<emptyInput, inputOut>(
-      "lstm_layer_input", {"grad_gates", "weight"}, {}, {"grad_input"});
+  defineLayerOp<emptyInput>("lstm_layer_input", {"grad_gates", "weight"}, {},
+                            {"grad_input"});
   // Not below functionalisation: the composite kernel writes in place. The
   // wrappers of torch.func's transforms, of all devices, have the last key.
   for (DispatchKey key : {DispatchKey::Functionalize, DispatchKey::AutogradLazy,

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/rnn.h"
 
-#include "ltc_backend/kernels/rnn.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/ops/layer_op.h"
+
+#include "ltc/cpu_kernels.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/rnn_relu_native.h>
@@ -30,28 +31,10 @@ Tensor emptyForward(const Tensor &projected, const Tensor &hx,
   return projected.new_empty(projected.sizes());
 }
 
-Tensor &forwardOut(const Tensor &projected, const Tensor &hx,
-                   const Tensor &weight, const Tensor &bias,
-                   const Optional &batchSizes, bool relu, bool reverse,
-                   Tensor &output) {
-  rnnLayer({projected, hx, weight, bias, batchSizes.value_or(Tensor())}, relu,
-           reverse, output);
-  return output;
-}
-
 Two emptyBackward(const Tensor &output, const Tensor &hx, const Tensor &weight,
                   const Tensor &gradOutput, const Optional &batchSizes,
                   bool relu, bool reverse) {
   return {output.new_empty(output.sizes()), hx.new_empty(hx.sizes())};
-}
-
-std::tuple<Tensor &, Tensor &>
-backwardOut(const Tensor &output, const Tensor &hx, const Tensor &weight,
-            const Tensor &gradOutput, const Optional &batchSizes, bool relu,
-            bool reverse, Tensor &gradSums, Tensor &gradHx) {
-  rnnLayerBackward(output, weight, gradOutput, batchSizes.value_or(Tensor()),
-                   relu, reverse, gradSums, gradHx);
-  return {gradSums, gradHx};
 }
 
 /// One direction of one layer by ops.
@@ -127,7 +110,7 @@ Tensor layerOf(const Tensor &projected, const Tensor &hx, const Tensor &weight,
 }
 
 template <bool relu>
-const Layers::Unit unit{/*gates=*/1, hasRnnLayer, layerOf<relu>,
+const Layers::Unit unit{/*gates=*/1, kernels::hasRecurrentLayers, layerOf<relu>,
                         recurrence<relu>};
 
 template <bool relu>
@@ -172,10 +155,10 @@ Two rnnOfPacked(const Tensor &data, const Tensor &batchSizes, const Tensor &hx,
 
 void registerRnn() {
   using c10::DispatchKey;
-  defineLayerOp<emptyForward, forwardOut>(
+  defineLayerOp<emptyForward>(
       "rnn_layer", {"projected", "hx", "weight", "bias", "batch_sizes?"},
       {"relu", "reverse"}, {"output"});
-  defineLayerOp<emptyBackward, backwardOut>(
+  defineLayerOp<emptyBackward>(
       "rnn_layer_backward",
       {"output", "hx", "weight", "grad_output", "batch_sizes?"},
       {"relu", "reverse"}, {"grad_sums", "grad_hx"});

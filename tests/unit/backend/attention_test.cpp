@@ -4,16 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/attention.h"
+#include "kernels/cpu/attention/attention.h"
 
-#include "ltc_backend/parallel.h"
+#include "kernels/cpu/threads/parallel.h"
+#include "view.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-using namespace ltc::backend;
+using namespace ltc::kernels;
 using at::Tensor;
+using ltc::backend::test::view;
 
 namespace {
 
@@ -21,7 +23,7 @@ class AttentionKernel : public testing::Test {
 protected:
   void SetUp() override {
     Tensor x = at::empty({1, 1, 64, 64});
-    if (!attentionPays(x, x, x))
+    if (!attentionPays(view(x), view(x), view(x)))
       GTEST_SKIP() << "ATen's kernel is the faster one on this processor";
     at::manual_seed(0);
   }
@@ -44,13 +46,15 @@ std::vector<Tensor> operands(const Shape &s) {
 /// Output, logarithms of sums, and the three gradients.
 std::vector<Tensor> run(const std::vector<Tensor> &in, bool causal, float scale,
                         const Tensor &mask = {}) {
-  Attention call{in[0], in[1], in[2], mask, causal, scale};
+  Attention call{view(in[0]), view(in[1]), view(in[2]),
+                 view(mask),  causal,      scale};
   std::vector<Tensor> out;
   for (const Tensor &like :
        {in[0], in[0].select(3, 0).to(at::kFloat), in[0], in[1], in[2]})
     out.push_back(at::full(like.sizes(), NAN, like.options()));
-  attention(call, out[0], out[1]);
-  attentionBackward(call, in[3], out[0], out[1], out[2], out[3], out[4]);
+  attention(call, view(out[0]), view(out[1]));
+  attentionBackward(call, view(in[3]), view(out[0]), view(out[1]), view(out[2]),
+                    view(out[3]), view(out[4]));
   return out;
 }
 
@@ -97,7 +101,7 @@ TEST_F(AttentionKernel, FollowsItsDefinition) {
     for (bool causal : {false, true})
       for (float scale : {0.125f, -0.3f}) {
         std::vector<Tensor> in = operands(shape);
-        ASSERT_TRUE(attentionPays(in[0], in[1], in[2]));
+        ASSERT_TRUE(attentionPays(view(in[0]), view(in[1]), view(in[2])));
         expectClose(run(in, causal, scale), defined(in, causal, scale));
       }
 }
@@ -118,7 +122,8 @@ TEST_F(AttentionKernel, AddsAMask) {
       Tensor mask = at::randn(shape);
       mask.masked_fill_(at::rand(shape) < 0.4, -INFINITY);
       mask.select(3, 7).fill_(0.5); // each query sees one
-      ASSERT_TRUE(attentionPays(in[0], in[1], in[2], mask));
+      ASSERT_TRUE(
+          attentionPays(view(in[0]), view(in[1]), view(in[2]), view(mask)));
       expectClose(run(in, false, 0.2f, mask), defined(in, false, 0.2f, mask));
       expectClose(run(in, true, 0.2f, mask.clamp_min(-1)),
                   defined(in, true, 0.2f, mask.clamp_min(-1)));
@@ -136,7 +141,7 @@ TEST_F(AttentionKernel, SumsBfloat16InFloat) {
       std::vector<Tensor> in = operands(shape);
       for (Tensor &one : in)
         one = one.to(at::kBFloat16);
-      ASSERT_TRUE(attentionPays(in[0], in[1], in[2]));
+      ASSERT_TRUE(attentionPays(view(in[0]), view(in[1]), view(in[2])));
       std::vector<Tensor> found = run(in, causal, 0.2f);
       EXPECT_EQ(found[4].scalar_type(), at::kBFloat16);
       expectClose(found, defined(in, causal, 0.2f), /*error=*/1.0 / 128);
@@ -159,9 +164,9 @@ TEST_F(AttentionKernel, AnswersFewQueries) {
           mask.slice(3, 5, 9).fill_(-INFINITY);
           if (!masked)
             mask = Tensor();
-          ASSERT_TRUE(attentionPays(in[0], in[1], in[2],
-                                    masked ? mask.to(type) : Tensor()));
-          EXPECT_FALSE(attentionBackwardPays(in[0], in[1]));
+          ASSERT_TRUE(attentionPays(view(in[0]), view(in[1]), view(in[2]),
+                                    view(masked ? mask.to(type) : Tensor())));
+          EXPECT_FALSE(attentionBackwardPays(view(in[0]), view(in[1])));
           std::vector<Tensor> found = run(in, causal, 0.2f, mask);
           std::vector<Tensor> wanted = defined(in, causal, 0.2f, mask);
           found.resize(2);
@@ -214,22 +219,28 @@ TEST_F(AttentionKernel, IsTheSameOnAnyNumberOfThreads) {
 
 TEST(Attention, LeavesOtherOperandsToATen) {
   Tensor x = at::randn({2, 4, 64, 32});
-  EXPECT_FALSE(attentionPays(x.slice(2, 0, 8), x, x));
-  EXPECT_FALSE(attentionPays(x, x.slice(1, 0, 2), x.slice(1, 0, 2)));
-  EXPECT_FALSE(attentionPays(x, x, x.slice(2, 0, 60)));
-  EXPECT_FALSE(attentionPays(x, x, x.slice(3, 0, 31)));
-  EXPECT_FALSE(attentionPays(x.transpose(2, 3), x, x));
-  EXPECT_FALSE(attentionPays(x.slice(2, 0, 1).expand_as(x), x, x));
+  EXPECT_FALSE(attentionPays(view(x.slice(2, 0, 8)), view(x), view(x)));
+  EXPECT_FALSE(
+      attentionPays(view(x), view(x.slice(1, 0, 2)), view(x.slice(1, 0, 2))));
+  EXPECT_FALSE(attentionPays(view(x), view(x), view(x.slice(2, 0, 60))));
+  EXPECT_FALSE(attentionPays(view(x), view(x), view(x.slice(3, 0, 31))));
+  EXPECT_FALSE(attentionPays(view(x.transpose(2, 3)), view(x), view(x)));
+  EXPECT_FALSE(
+      attentionPays(view(x.slice(2, 0, 1).expand_as(x)), view(x), view(x)));
   for (at::IntArrayRef shape : std::vector<std::vector<int64_t>>{
            {64, 64}, {2, 4, 64, 1}, {2, 3, 64, 64}, {2, 4, 60, 64}})
-    EXPECT_FALSE(attentionPays(x, x, x, at::zeros(shape)));
-  EXPECT_FALSE(attentionPays(x, x, x, at::zeros({1, 1, 1, 64}, at::kDouble)));
+    EXPECT_FALSE(
+        attentionPays(view(x), view(x), view(x), view(at::zeros(shape))));
+  EXPECT_FALSE(attentionPays(view(x), view(x), view(x),
+                             view(at::zeros({1, 1, 1, 64}, at::kDouble))));
   EXPECT_FALSE(
-      attentionPays(x, x, x, at::zeros({64, 64}).t().expand({1, 1, 64, 64})));
-  EXPECT_FALSE(
-      attentionPays(x.to(at::kDouble), x.to(at::kDouble), x.to(at::kDouble)));
-  EXPECT_FALSE(attentionPays(x.to(at::kBFloat16), x, x));
-  EXPECT_FALSE(attentionPays(x, x, x, at::zeros({64, 64}, at::kBFloat16)));
+      attentionPays(view(x), view(x), view(x),
+                    view(at::zeros({64, 64}).t().expand({1, 1, 64, 64}))));
+  EXPECT_FALSE(attentionPays(view(x.to(at::kDouble)), view(x.to(at::kDouble)),
+                             view(x.to(at::kDouble))));
+  EXPECT_FALSE(attentionPays(view(x.to(at::kBFloat16)), view(x), view(x)));
+  EXPECT_FALSE(attentionPays(view(x), view(x), view(x),
+                             view(at::zeros({64, 64}, at::kBFloat16))));
 }
 
 } // namespace

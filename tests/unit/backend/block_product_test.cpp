@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/block_product.h"
+#include "kernels/cpu/product/block_product.h"
 
 #include "vectors_test.h"
 
@@ -13,7 +13,7 @@
 
 #include <limits>
 
-using namespace ltc::backend;
+using namespace ltc::kernels;
 using ltc::backend::test::HalfVectorsTest;
 
 namespace {

@@ -4,18 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/gemm.h"
+#include "kernels/cpu/product/gemm.h"
 
-#include "ltc_backend/kernels/pack.h"
-#include "ltc_backend/kernels/packing_habit.h"
-#include "ltc_backend/parallel.h"
+#include "kernels/cpu/product/pack.h"
+#include "kernels/cpu/product/packing_habit.h"
+#include "kernels/cpu/threads/parallel.h"
 #include "vectors_test.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-using namespace ltc::backend;
+using namespace ltc::kernels;
 using ltc::backend::test::HalfVectorsTest;
 using ltc::backend::test::WideVectorsTest;
 

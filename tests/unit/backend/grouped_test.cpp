@@ -4,11 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/grouped.h"
+#include "kernels/cpu/convolution/grouped.h"
 
 #include "kernel_call.h"
-#include "ltc_backend/parallel.h"
+#include "kernels/cpu/threads/parallel.h"
 #include "vectors_test.h"
+#include "view.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -16,9 +17,10 @@
 
 #include <limits>
 
-using namespace ltc::backend;
+using namespace ltc::kernels;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::view;
 using ltc::backend::test::WideVectorsTest;
 
 namespace {
@@ -80,8 +82,8 @@ TEST_F(Grouped, IsTheConvolution) {
     at::Tensor wanted = of.output(input.to(at::kDouble), weight.to(at::kDouble),
                                   bias.to(at::kDouble));
     Guarded found(wanted.sizes());
-    EXPECT_TRUE(groupedConvolution(input, weight, bias, of.groups, of.window,
-                                   found.inside));
+    EXPECT_TRUE(groupedConvolution(view(input), view(weight), view(bias),
+                                   of.groups, of.window, view(found.inside)));
     EXPECT_TRUE(found.isUntouched());
     expectNear(found.inside, wanted, of);
   }
@@ -96,12 +98,12 @@ TEST_F(Grouped, HasTheGradients) {
         std::nullopt, of.window.stride, of.window.padding, of.window.dilation,
         false, {0, 0}, of.groups, {true, true, false});
     Guarded gradInput(of.input), gradWeight(weight.sizes());
-    EXPECT_TRUE(
-        groupedInputGrad(grad, weight, of.groups, of.window, gradInput.inside));
+    EXPECT_TRUE(groupedInputGrad(view(grad), view(weight), of.groups, of.window,
+                                 view(gradInput.inside)));
     EXPECT_TRUE(gradInput.isUntouched());
     expectNear(gradInput.inside, ofInput, of);
-    EXPECT_TRUE(groupedWeightGrad(grad, input, of.groups, of.window,
-                                  gradWeight.inside));
+    EXPECT_TRUE(groupedWeightGrad(view(grad), view(input), of.groups, of.window,
+                                  view(gradWeight.inside)));
     EXPECT_TRUE(gradWeight.isUntouched());
     expectNear(gradWeight.inside, ofWeight, of);
   }
@@ -119,12 +121,12 @@ TEST_F(Grouped, GivesTheSameOnAnyNumberOfThreads) {
       noteThreadCount();
       auto &each = found.emplace_back(std::vector<at::Tensor>{
           at::empty_like(grad), at::empty_like(input), at::empty_like(weight)});
-      EXPECT_TRUE(
-          groupedConvolution(input, weight, {}, of.groups, of.window, each[0]));
-      EXPECT_TRUE(
-          groupedInputGrad(grad, weight, of.groups, of.window, each[1]));
-      EXPECT_TRUE(
-          groupedWeightGrad(grad, input, of.groups, of.window, each[2]));
+      EXPECT_TRUE(groupedConvolution(view(input), view(weight), {}, of.groups,
+                                     of.window, view(each[0])));
+      EXPECT_TRUE(groupedInputGrad(view(grad), view(weight), of.groups,
+                                   of.window, view(each[1])));
+      EXPECT_TRUE(groupedWeightGrad(view(grad), view(input), of.groups,
+                                    of.window, view(each[2])));
     }
     for (size_t i = 0; i < found[0].size(); ++i)
       EXPECT_TRUE(found[0][i].equal(found[1][i]));
@@ -142,13 +144,14 @@ TEST_F(Grouped, SaysWhenAValueIsNotFinite) {
   for (float value : {kInfinity, -kInfinity, kInfinity - kInfinity}) {
     at::Tensor bad = weight.clone();
     bad.view(-1)[4].fill_(value);
-    EXPECT_FALSE(
-        groupedConvolution(input, bad, {}, of.groups, of.window, output));
-    EXPECT_FALSE(groupedInputGrad(grad, bad, of.groups, of.window, gradInput));
+    EXPECT_FALSE(groupedConvolution(view(input), view(bad), {}, of.groups,
+                                    of.window, view(output)));
+    EXPECT_FALSE(groupedInputGrad(view(grad), view(bad), of.groups, of.window,
+                                  view(gradInput)));
     at::Tensor badGrad = grad.clone();
     badGrad.view(-1)[40].fill_(value);
-    EXPECT_FALSE(
-        groupedWeightGrad(badGrad, input, of.groups, of.window, gradWeight));
+    EXPECT_FALSE(groupedWeightGrad(view(badGrad), view(input), of.groups,
+                                   of.window, view(gradWeight)));
   }
 }
 
@@ -161,14 +164,14 @@ TEST_F(Grouped, KeepsWhatIsNotFiniteInItsPlaces) {
     grad.view(-1)[grad.numel() / 2].fill_(-kInfinity);
     at::Tensor wanted = of.output(input, weight),
                found = at::empty_like(wanted), foundGrad = at::empty(of.input);
-    EXPECT_TRUE(
-        groupedConvolution(input, weight, {}, of.groups, of.window, found));
+    EXPECT_TRUE(groupedConvolution(view(input), view(weight), {}, of.groups,
+                                   of.window, view(found)));
     EXPECT_TRUE(found.allclose(wanted, 1e-4, 1e-4, /*equal_nan=*/true));
     auto gradients = at::convolution_backward(
         grad, input, weight, std::nullopt, of.window.stride, of.window.padding,
         of.window.dilation, false, {0, 0}, of.groups, {true, false, false});
-    EXPECT_TRUE(
-        groupedInputGrad(grad, weight, of.groups, of.window, foundGrad));
+    EXPECT_TRUE(groupedInputGrad(view(grad), view(weight), of.groups, of.window,
+                                 view(foundGrad)));
     EXPECT_TRUE(foundGrad.allclose(std::get<0>(gradients), 1e-4, 1e-4,
                                    /*equal_nan=*/true));
   }
@@ -180,10 +183,12 @@ void expectGraphCalls(const Case &of) {
              bias = at::randn({of.kernels}), grad = of.grad();
   at::Tensor output = at::empty_like(grad), gradInput = at::empty_like(input),
              gradWeight = at::empty_like(weight);
-  ASSERT_TRUE(
-      groupedConvolution(input, weight, bias, of.groups, of.window, output));
-  ASSERT_TRUE(groupedInputGrad(grad, weight, of.groups, of.window, gradInput));
-  ASSERT_TRUE(groupedWeightGrad(grad, input, of.groups, of.window, gradWeight));
+  ASSERT_TRUE(groupedConvolution(view(input), view(weight), view(bias),
+                                 of.groups, of.window, view(output)));
+  ASSERT_TRUE(groupedInputGrad(view(grad), view(weight), of.groups, of.window,
+                               view(gradInput)));
+  ASSERT_TRUE(groupedWeightGrad(view(grad), view(input), of.groups, of.window,
+                                view(gradWeight)));
   auto flat = [](const at::Tensor &t) { return t.squeeze(2).contiguous(); };
   std::string groups = std::to_string(of.groups);
   KernelCall call("aten::convolution(input=%0, weight=%1, bias=%2, stride=[2], "

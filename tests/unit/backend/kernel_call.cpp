@@ -6,9 +6,20 @@
 //===----------------------------------------------------------------------===//
 #include "kernel_call.h"
 
-#include "ltc_backend/convert.h"
+#include "ltc/cpu_kernels.h"
+#include "view.h"
 
 namespace ltc::backend::test {
+namespace {
+
+/// As in a process that has loaded torch_ltc.
+class Installed : public testing::Environment {
+  void SetUp() override { installKernels(); }
+};
+[[maybe_unused]] const auto *const installed =
+    testing::AddGlobalTestEnvironment(new Installed);
+
+} // namespace
 
 static std::string typeText(const at::Tensor &tensor) {
   return TensorType{*toDType(tensor.scalar_type()), tensor.sizes().vec()}.str();
@@ -39,19 +50,9 @@ std::string callText(const std::string &call,
          "\n" + outputs + "}\n";
 }
 
-static KernelView viewOf(const at::Tensor &tensor) {
-  KernelView view;
-  view.data = tensor.data_ptr();
-  view.sizes = tensor.sizes().data();
-  view.strides = tensor.strides().data();
-  view.rank = uint32_t(tensor.dim());
-  view.dtype = *toDType(tensor.scalar_type());
-  return view;
-}
-
 static KernelView viewOf(const Operand &operand) {
   if (auto tensor = std::get_if<at::Tensor>(&operand))
-    return viewOf(*tensor);
+    return test::view(*tensor);
   KernelView view;
   view.isScalar = true;
   if (auto real = std::get_if<double>(&operand)) {
@@ -84,12 +85,11 @@ KernelCall::KernelCall(const std::string &call, std::vector<Operand> operands,
 }
 
 Status KernelCall::run() {
-  installHostServices();
   if (!kernel) {
     Result<Graph> graph = Graph::parse(text);
     if (!graph)
       return graph.takeError();
-    auto resolved = resolveKernel(*graph);
+    auto resolved = kernels::resolve(*graph);
     if (!resolved)
       return resolved.takeError();
     kernel = std::move(*resolved);
@@ -99,7 +99,7 @@ Status KernelCall::run() {
     operandViews.push_back(viewOf(operand));
   for (at::Tensor &result : results) {
     spoil(result);
-    resultViews.push_back(viewOf(result));
+    resultViews.push_back(view(result));
   }
   return kernel->run(operandViews, resultViews);
 }

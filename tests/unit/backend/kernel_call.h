@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/kernels.h"
+#include "ltc_backend/aten/kernel_provider.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/parallel.h"
+#include "kernels/cpu/threads/parallel.h"
 
 #include "kernel_call.h"
 
@@ -24,7 +24,8 @@
 #include <thread>
 #include <vector>
 
-using namespace ltc::backend;
+using namespace ltc::kernels;
+namespace test = ltc::backend::test;
 
 namespace {
 
@@ -160,14 +161,14 @@ TEST(ParallelFor, LeavesItsThreadsToAten) {
   std::thread([] {
     stayAlone(false);
     EXPECT_EQ(threadsOfLoop(3), 3u);
-    prepareForAten();
+    lendThreads();
     EXPECT_FALSE(at::in_parallel_region());
     EXPECT_EQ(at::get_num_threads(), 3);
     EXPECT_EQ(threadsOfLoop(3), 3u);
     stayAlone(true);
     EXPECT_EQ(threadsOfLoop(1), 1u);
     EXPECT_TRUE(at::in_parallel_region());
-    prepareForAten();
+    lendThreads();
     EXPECT_FALSE(at::in_parallel_region());
     EXPECT_EQ(at::get_num_threads(), 1);
     stayAlone(false);
@@ -239,8 +240,8 @@ TEST(ParallelFor, ABorrowedThreadStaysAloneAndKeepsItsSettings) {
       EXPECT_NE(tiny * one, 0);
       EXPECT_EQ(threadsOfLoop(1), 1u);
       if (callsAten) {
-        prepareForAten();
-        prepareForAten();
+        lendThreads();
+        lendThreads();
         EXPECT_EQ(at::get_num_threads(), 1);
       }
       borrowThread(false);
@@ -264,7 +265,7 @@ TEST(ParallelFor, ABorrowedThreadMayHaveTheHelpOfAWaitingTeam) {
     waiting.set_value(waitingTeam());
     isDone.wait(false);
     EXPECT_EQ(threadsOfLoop(3), 3u); // it has them back
-    prepareForAten();
+    lendThreads();
     EXPECT_EQ(waitingTeam().team, nullptr);
   });
   ltc::WaitingTeam team = waiting.get_future().get();

@@ -4,11 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/patch_convolution.h"
+#include "kernels/cpu/convolution/patch_convolution.h"
 
 #include "kernel_call.h"
-#include "ltc_backend/parallel.h"
+#include "kernels/cpu/threads/parallel.h"
 #include "vectors_test.h"
+#include "view.h"
 #include "window_case.h"
 
 #include <ATen/ATen.h>
@@ -17,9 +18,10 @@
 
 #include <limits>
 
-using namespace ltc::backend;
+using namespace ltc::kernels;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::view;
 using ltc::backend::test::WideVectorsTest;
 
 namespace {
@@ -61,7 +63,8 @@ TEST_F(PatchConvolution, IsTheConvolution) {
     at::Tensor wanted = aten(input.to(at::kDouble), weight.to(at::kDouble),
                              bias.to(at::kDouble), window);
     Guarded found(wanted.sizes());
-    EXPECT_TRUE(patchConvolution(input, weight, bias, window, found.inside));
+    EXPECT_TRUE(patchConvolution(view(input), view(weight), view(bias), window,
+                                 view(found.inside)));
     EXPECT_TRUE(found.isUntouched());
     at::Tensor error = (found.inside.to(at::kDouble) - wanted).abs().max();
     EXPECT_LE(error.item<double>(), 1e-6 * wanted.abs().max().item<double>())
@@ -79,7 +82,7 @@ TEST_F(PatchConvolution, OfPointsHasTheImagesGradient) {
     at::Tensor wanted =
         at::conv_transpose2d(grad.to(at::kDouble), weight.to(at::kDouble));
     Guarded found(sizes);
-    pointwiseInputGrad(grad, weight, found.inside);
+    pointwiseInputGrad(view(grad), view(weight), view(found.inside));
     EXPECT_TRUE(found.isUntouched());
     at::Tensor error = (found.inside.to(at::kDouble) - wanted).abs().max();
     EXPECT_LE(error.item<double>(), 1e-6 * wanted.abs().max().item<double>())
@@ -93,7 +96,8 @@ TEST_F(PatchConvolution, IsWhatAGraphCalls) {
              weight = at::randn({48, 64, 3, 5}), bias = at::randn({48});
   Window window{{3, 5}, {1, 2}, {1, 0}, {2, 1}};
   at::Tensor wanted = at::empty_like(aten(input, weight, bias, window));
-  ASSERT_TRUE(patchConvolution(input, weight, bias, window, wanted));
+  ASSERT_TRUE(patchConvolution(view(input), view(weight), view(bias), window,
+                               view(wanted)));
   KernelCall call("aten::convolution(input=%0, weight=%1, bias=%2, "
                   "stride=[1, 2], padding=[1, 0], dilation=[2, 1], "
                   "transposed=false, output_padding=[0, 0], groups=1)",
@@ -105,8 +109,9 @@ TEST_F(PatchConvolution, IsWhatAGraphCalls) {
   input = at::randn({3, 40, 200});
   weight = at::randn({64, 40, 10});
   wanted = at::empty({3, 64, 39});
-  ASSERT_TRUE(patchConvolution(input, weight, {},
-                               {{1, 10}, {1, 5}, {0, 2}, {1, 1}}, wanted));
+  ASSERT_TRUE(patchConvolution(view(input), view(weight), {},
+                               {{1, 10}, {1, 5}, {0, 2}, {1, 1}},
+                               view(wanted)));
   KernelCall flat("aten::convolution(input=%0, weight=%1, stride=[5], "
                   "padding=[2], dilation=[1], transposed=false, "
                   "output_padding=[0], groups=1)",
@@ -124,10 +129,12 @@ TEST_F(PatchConvolution, GivesTheSameOnAnyNumberOfThreads) {
                three = at::empty_like(one);
     at::set_num_threads(1);
     noteThreadCount();
-    EXPECT_TRUE(patchConvolution(input, weight, {}, window, one));
+    EXPECT_TRUE(
+        patchConvolution(view(input), view(weight), {}, window, view(one)));
     at::set_num_threads(3);
     noteThreadCount();
-    EXPECT_TRUE(patchConvolution(input, weight, {}, window, three));
+    EXPECT_TRUE(
+        patchConvolution(view(input), view(weight), {}, window, view(three)));
     EXPECT_TRUE(one.equal(three));
   }
   at::set_num_threads(threads);
@@ -142,12 +149,14 @@ TEST_F(PatchConvolution, SaysWhenAValueIsNotFinite) {
       at::Tensor input = at::randn({2, 4, size, size}),
                  weight = at::ones({8, 4, 3, 3}),
                  output = at::empty({2, 8, size, size});
-      EXPECT_TRUE(patchConvolution(input, weight, {}, window, output));
+      EXPECT_TRUE(patchConvolution(view(input), view(weight), {}, window,
+                                   view(output)));
       // Seen by the last place only through a zero beside the image.
       weight.index_put_(
           {at::tensor(7), at::tensor(3), at::tensor(2), at::tensor(2)},
           at::scalar_tensor(value));
-      EXPECT_FALSE(patchConvolution(input, weight, {}, window, output));
+      EXPECT_FALSE(patchConvolution(view(input), view(weight), {}, window,
+                                    view(output)));
     }
 }
 

@@ -4,13 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/patch_input_grad.h"
+#include "kernels/cpu/convolution/patch_input_grad.h"
 
 #include "kernel_call.h"
-#include "ltc_backend/kernels/patch_convolution.h"
-#include "ltc_backend/kernels/patch_weight_grad.h"
-#include "ltc_backend/parallel.h"
+#include "kernels/cpu/convolution/patch_convolution.h"
+#include "kernels/cpu/convolution/patch_weight_grad.h"
+#include "kernels/cpu/threads/parallel.h"
 #include "vectors_test.h"
+#include "view.h"
 #include "window_case.h"
 
 #include <ATen/ATen.h>
@@ -19,9 +20,10 @@
 
 #include <limits>
 
-using namespace ltc::backend;
+using namespace ltc::kernels;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::view;
 using ltc::backend::test::WideVectorsTest;
 
 namespace {
@@ -57,8 +59,8 @@ TEST_F(PatchInputGrad, IsTheGradient) {
     at::Tensor wanted = std::get<0>(gradients);
     for (bool adds : {false, true}) {
       Guarded found(of.input);
-      patchInputGrad(grad, weight, adds ? bias : at::Tensor(), of.window,
-                     found.inside);
+      patchInputGrad(view(grad), view(weight), view(adds ? bias : at::Tensor()),
+                     of.window, view(found.inside));
       EXPECT_TRUE(found.isUntouched());
       at::Tensor sum = adds ? wanted + bias.view({-1, 1, 1}) : wanted;
       at::Tensor error = (found.inside.to(at::kDouble) - sum).abs().max();
@@ -76,10 +78,10 @@ TEST_F(PatchInputGrad, GivesTheSameOnAnyNumberOfThreads) {
                one = at::empty(of.input), three = at::empty(of.input);
     at::set_num_threads(1);
     noteThreadCount();
-    patchInputGrad(grad, weight, {}, of.window, one);
+    patchInputGrad(view(grad), view(weight), {}, of.window, view(one));
     at::set_num_threads(3);
     noteThreadCount();
-    patchInputGrad(grad, weight, {}, of.window, three);
+    patchInputGrad(view(grad), view(weight), {}, of.window, view(three));
     EXPECT_TRUE(one.equal(three));
   }
   at::set_num_threads(threads);
@@ -92,7 +94,7 @@ TEST_F(PatchInputGrad, KeepsWhatIsNotFiniteInItsPlaces) {
   at::Tensor weight = at::ones({4, 3, 3, 3}), grad = at::ones({1, 4, 6, 6}),
              found = at::empty({1, 3, 11, 11});
   grad[0][1][2][3] = std::numeric_limits<float>::infinity();
-  patchInputGrad(grad, weight, {}, window, found);
+  patchInputGrad(view(grad), view(weight), {}, window, view(found));
   at::Tensor inside = at::zeros({11, 11}, at::kBool);
   inside.slice(0, 3, 6).slice(1, 5, 8).fill_(true);
   EXPECT_TRUE(found.isinf().equal(inside.expand({1, 3, 11, 11})));
@@ -106,7 +108,7 @@ TEST_F(PatchInputGrad, IsWhatAGraphCalls) {
              places = at::randn({1, 9, 1024, 1024}), bias = at::randn({2});
   ASSERT_TRUE(isMapped(images.sizes()));
   at::Tensor wanted = at::empty_like(images);
-  patchInputGrad(places, weight, {}, window, wanted);
+  patchInputGrad(view(places), view(weight), {}, window, view(wanted));
   KernelCall call(
       "aten::convolution_backward(grad_output=%0, input=%1, weight=%2, "
       "bias_sizes=[0], stride=[2, 2], padding=[0, 0], dilation=[1, 1], "
@@ -117,7 +119,7 @@ TEST_F(PatchInputGrad, IsWhatAGraphCalls) {
   EXPECT_TRUE(call.results[0].equal(wanted));
 
   // A transposed convolution, one line and column of which see nothing.
-  patchInputGrad(places, weight, bias, window, wanted);
+  patchInputGrad(view(places), view(weight), view(bias), window, view(wanted));
   KernelCall transposed(
       "aten::convolution(input=%0, weight=%1, bias=%2, stride=[2, 2], "
       "padding=[0, 0], dilation=[1, 1], transposed=true, "
@@ -127,8 +129,10 @@ TEST_F(PatchInputGrad, IsWhatAGraphCalls) {
   EXPECT_TRUE(transposed.results[0].equal(wanted));
   at::Tensor gradPlaces = at::empty_like(places),
              gradWeight = at::empty_like(weight);
-  ASSERT_TRUE(patchConvolution(images, weight, {}, window, gradPlaces));
-  ASSERT_TRUE(patchWeightGrad(places, images, window, gradWeight));
+  ASSERT_TRUE(patchConvolution(view(images), view(weight), {}, window,
+                               view(gradPlaces)));
+  ASSERT_TRUE(
+      patchWeightGrad(view(places), view(images), window, view(gradWeight)));
   KernelCall backward(
       "aten::convolution_backward(grad_output=%0, input=%1, weight=%2, "
       "bias_sizes=[2], stride=[2, 2], padding=[0, 0], dilation=[1, 1], "

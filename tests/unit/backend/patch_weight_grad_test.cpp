@@ -4,12 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/patch_weight_grad.h"
+#include "kernels/cpu/convolution/patch_weight_grad.h"
 
 #include "kernel_call.h"
-#include "ltc_backend/kernels/patch_convolution.h"
-#include "ltc_backend/parallel.h"
+#include "kernels/cpu/convolution/patch_convolution.h"
+#include "kernels/cpu/threads/parallel.h"
 #include "vectors_test.h"
+#include "view.h"
 #include "window_case.h"
 
 #include <ATen/ATen.h>
@@ -18,9 +19,10 @@
 
 #include <limits>
 
-using namespace ltc::backend;
+using namespace ltc::kernels;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::view;
 using ltc::backend::test::WideVectorsTest;
 
 namespace {
@@ -58,7 +60,8 @@ TEST_F(PatchWeightGrad, IsTheGradient) {
     at::Tensor input = at::randn(of.input), grad = gradOf(of);
     at::Tensor wanted = aten(grad.to(at::kDouble), input.to(at::kDouble), of);
     Guarded found(of.weight);
-    EXPECT_TRUE(patchWeightGrad(grad, input, of.window, found.inside));
+    EXPECT_TRUE(patchWeightGrad(view(grad), view(input), of.window,
+                                view(found.inside)));
     EXPECT_TRUE(found.isUntouched());
     at::Tensor error = (found.inside.to(at::kDouble) - wanted).abs().max();
     EXPECT_LE(error.item<double>(), 1e-6 * wanted.abs().max().item<double>())
@@ -74,10 +77,11 @@ TEST_F(PatchWeightGrad, GivesTheSameOnAnyNumberOfThreads) {
                one = at::empty(of.weight), three = at::empty(of.weight);
     at::set_num_threads(1);
     noteThreadCount();
-    EXPECT_TRUE(patchWeightGrad(grad, input, of.window, one));
+    EXPECT_TRUE(patchWeightGrad(view(grad), view(input), of.window, view(one)));
     at::set_num_threads(3);
     noteThreadCount();
-    EXPECT_TRUE(patchWeightGrad(grad, input, of.window, three));
+    EXPECT_TRUE(
+        patchWeightGrad(view(grad), view(input), of.window, view(three)));
     EXPECT_TRUE(one.equal(three));
   }
   at::set_num_threads(threads);
@@ -88,13 +92,13 @@ TEST_F(PatchWeightGrad, SaysWhenAValueIsNotFinite) {
   Window window{{3, 3}, {1, 1}, {1, 1}, {1, 1}};
   at::Tensor input = at::randn({2, 4, 9, 9}), grad = at::randn({2, 8, 9, 9}),
              result = at::empty({8, 4, 3, 3});
-  EXPECT_TRUE(patchWeightGrad(grad, input, window, result));
+  EXPECT_TRUE(patchWeightGrad(view(grad), view(input), window, view(result)));
   grad.select(0, 1).select(0, 7).select(0, 8).select(0, 8).fill_(
       std::numeric_limits<float>::infinity());
-  EXPECT_FALSE(patchWeightGrad(grad, input, window, result));
+  EXPECT_FALSE(patchWeightGrad(view(grad), view(input), window, view(result)));
   // Without zeros it is the sum that is not.
   at::Tensor points = at::empty({8, 4, 1, 1});
-  EXPECT_TRUE(patchWeightGrad(grad, input, {}, points));
+  EXPECT_TRUE(patchWeightGrad(view(grad), view(input), {}, view(points)));
   EXPECT_FALSE(points.isfinite().all().item<bool>());
 }
 
@@ -105,8 +109,8 @@ TEST_F(PatchWeightGrad, IsWhatAGraphCalls) {
              grad = at::randn({1, 9, 1024, 1024});
   ASSERT_TRUE(isMapped(input.sizes()));
   at::Tensor wanted = at::empty_like(weight);
-  ASSERT_TRUE(
-      patchWeightGrad(grad, input, {{3, 3}, {2, 2}, {0, 0}, {1, 1}}, wanted));
+  ASSERT_TRUE(patchWeightGrad(view(grad), view(input),
+                              {{3, 3}, {2, 2}, {0, 0}, {1, 1}}, view(wanted)));
   KernelCall call(
       "aten::convolution_backward(grad_output=%0, input=%1, weight=%2, "
       "bias_sizes=[9], stride=[2, 2], padding=[0, 0], dilation=[1, 1], "
@@ -121,7 +125,7 @@ TEST_F(PatchWeightGrad, IsWhatAGraphCalls) {
   weight = at::randn({64, 40, 1});
   grad = at::randn({3, 64, 200});
   wanted = at::empty_like(input);
-  pointwiseInputGrad(grad, weight, wanted);
+  pointwiseInputGrad(view(grad), view(weight), view(wanted));
   KernelCall flat(
       "aten::convolution_backward(grad_output=%0, input=%1, weight=%2, "
       "bias_sizes=[0], stride=[1], padding=[0], dilation=[1], "

@@ -4,14 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/share_room.h"
+#include "kernels/cpu/share_room.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-using namespace ltc::backend;
+using namespace ltc::kernels;
 
 namespace {
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/kernels/wide_vectors.h"
+#include "kernels/cpu/wide_vectors.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -30,14 +30,14 @@ struct Guarded {
 /// Elsewhere nothing calls such a kernel.
 class WideVectorsTest : public testing::Test {
   void SetUp() override {
-    if (!hasWideVectors())
+    if (!kernels::hasWideVectors())
       GTEST_SKIP() << "no AVX-512";
     at::manual_seed(0);
   }
 };
 class HalfVectorsTest : public testing::Test {
   void SetUp() override {
-    if (!hasHalfVectors())
+    if (!kernels::hasHalfVectors())
       GTEST_SKIP() << "no AVX2";
     at::manual_seed(0);
   }

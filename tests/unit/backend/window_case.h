@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/kernels/patches.h"
+#include "kernels/cpu/convolution/patches.h"
 
 #include <ATen/ATen.h>
 
@@ -14,7 +14,7 @@ namespace ltc::backend::test {
 
 struct WindowCase {
   std::vector<int64_t> input, weight;
-  Window window; ///< without its size
+  kernels::Window window; ///< without its size
 };
 
 /// A gradient of the output's.

@@ -4,11 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/kernels/winograd.h"
+#include "kernels/cpu/convolution/winograd.h"
 
 #include "kernel_call.h"
-#include "ltc_backend/parallel.h"
+#include "kernels/cpu/threads/parallel.h"
 #include "vectors_test.h"
+#include "view.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -16,9 +17,10 @@
 
 #include <limits>
 
-using namespace ltc::backend;
+using namespace ltc::kernels;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::view;
 using ltc::backend::test::WideVectorsTest;
 
 namespace {
@@ -29,9 +31,12 @@ struct Results {
           const at::Tensor &bias, int64_t padding, const at::Tensor &grad)
       : output(grad.sizes()), gradInput(input.sizes()),
         gradWeight(weight.sizes()) {
-    finite = winogradConvolution(input, weight, bias, padding, output.inside) &&
-             winogradInputGrad(grad, weight, padding, gradInput.inside) &&
-             winogradWeightGrad(grad, input, padding, gradWeight.inside);
+    finite = winogradConvolution(view(input), view(weight), view(bias), padding,
+                                 view(output.inside)) &&
+             winogradInputGrad(view(grad), view(weight), padding,
+                               view(gradInput.inside)) &&
+             winogradWeightGrad(view(grad), view(input), padding,
+                                view(gradWeight.inside));
   }
   std::vector<at::Tensor> tensors() const {
     return {output.inside, gradInput.inside, gradWeight.inside};
@@ -146,9 +151,12 @@ TEST_F(Winograd2d, SaysWhenAValueIsNotFinite) {
     input.index_put_(
         {at::tensor(1), at::tensor(31), at::tensor(5), at::tensor(5)},
         at::scalar_tensor(value));
-    EXPECT_FALSE(winogradWeightGrad(input, input, 1, at::empty_like(weight)));
-    EXPECT_FALSE(winogradConvolution(input, weight * 9, {}, 1, output));
-    EXPECT_FALSE(winogradInputGrad(input, weight * 9, 1, output));
+    EXPECT_FALSE(winogradWeightGrad(view(input), view(input), 1,
+                                    view(at::empty_like(weight))));
+    EXPECT_FALSE(winogradConvolution(view(input), view(weight * 9), {}, 1,
+                                     view(output)));
+    EXPECT_FALSE(
+        winogradInputGrad(view(input), view(weight * 9), 1, view(output)));
   }
 }
 

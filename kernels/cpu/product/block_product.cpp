@@ -1,0 +1,152 @@
+//===- block_product.cpp - A block of rows times a panel ------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A product is cut into tiles of up to kTileRows rows and all columns, whose
+// sums stay in registers: 6 x 4 of AVX-512's 32, after the register kernel of
+// gemm.h's paper. Each size of tile is a function of its own. With AVX2 it is
+// done a cache line's columns at a time, 6 x 2 of 16 registers.
+//
+//===----------------------------------------------------------------------===//
+#include "block_product.h"
+
+#include "tensor_view.h"
+#include "wide_vectors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+namespace ltc::kernels {
+namespace {
+
+constexpr int64_t kVectors = kPanelCols / kLineFloats;
+constexpr int64_t kTileRows = 6;
+
+using Vector = WideVector;
+using InMemory = WideInMemory;
+
+struct Tile {
+  int64_t depth;
+  BlockLeft a;
+  const float *b;
+  int64_t bStride;
+  bool accumulate;
+  Rows<float> c;
+  const float *soon; ///< to prefetch: a line of each row, `soonStride` apart
+  int64_t soonStride;
+};
+
+/// Inlined where the processor's vectors are known.
+template <int rows, int vectors>
+__attribute__((always_inline)) inline void multiplyTile(const Tile &at) {
+  Vector sum[rows][vectors] = {};
+  const float *b = at.b, *soon = at.soon;
+  const int64_t stride = at.a.rowStride;
+  for (int64_t piece = 0; piece < at.a.pieces; ++piece) {
+    const float *a = at.a.data + piece * at.a.pieceStride;
+#pragma GCC unroll 1
+    for (int64_t k = 0; k < at.depth; ++k) {
+      __builtin_prefetch(soon, /*rw=*/0, /*locality=*/2);
+#pragma GCC unroll 6
+      for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v)
+          sum[r][v] += a[r * stride] *
+                       *reinterpret_cast<const InMemory *>(b + v * kLineFloats);
+      a += at.a.depthStride;
+      b += at.bStride;
+      soon += at.soonStride;
+    }
+  }
+  // Not before: sums of fewer terms lose fewer digits.
+  if (at.accumulate)
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v)
+        sum[r][v] +=
+            *reinterpret_cast<const InMemory *>(at.c.row(r) + v * kLineFloats);
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v)
+      *reinterpret_cast<InMemory *>(at.c.row(r) + v * kLineFloats) = sum[r][v];
+}
+
+template <int rows, int vectors> LTC_AVX512 void multiplyWide(const Tile &at) {
+  multiplyTile<rows, vectors>(at);
+}
+template <int rows> LTC_AVX2 void multiplyLine(const Tile &at) {
+  multiplyTile<rows, 1>(at);
+}
+
+using Multiply = void (*)(const Tile &);
+
+/// By rows, from one on.
+template <int vectors>
+constexpr Multiply kWide[] = {
+    multiplyWide<1, vectors>, multiplyWide<2, vectors>,
+    multiplyWide<3, vectors>, multiplyWide<4, vectors>,
+    multiplyWide<5, vectors>, multiplyWide<6, vectors>};
+constexpr Multiply kLine[] = {multiplyLine<1>, multiplyLine<2>,
+                              multiplyLine<3>, multiplyLine<4>,
+                              multiplyLine<5>, multiplyLine<6>};
+static_assert(std::size(kLine) == kTileRows);
+
+void multiplyTile(int64_t rows, int64_t cols, Tile at) {
+  constexpr const Multiply *byVectors[] = {kWide<1>, kWide<2>, kWide<3>,
+                                           kWide<4>};
+  static_assert(std::size(byVectors) == kVectors);
+  int64_t vectors = ceilDiv(cols, kLineFloats);
+  if (hasWideVectors())
+    return byVectors[vectors - 1][rows - 1](at);
+  for (int64_t v = 0; v < vectors; ++v) {
+    kLine[rows - 1](at);
+    at.b += kLineFloats;
+    at.c.data += kLineFloats;
+    at.soonStride = 0; // that much is near now
+  }
+}
+
+/// A tile whose last vector would reach past the end of `c`'s rows.
+void multiplyEdge(int64_t rows, int64_t cols, Tile at) {
+  alignas(64) float sums[kTileRows * kPanelCols];
+  Rows<float> inside{sums, kPanelCols}, c = std::exchange(at.c, inside);
+  for (int64_t r = 0; at.accumulate && r < rows; ++r)
+    std::memcpy(inside.row(r), c.row(r), cols * sizeof(float));
+  multiplyTile(rows, cols, at);
+  for (int64_t r = 0; r < rows; ++r)
+    std::memcpy(c.row(r), inside.row(r), cols * sizeof(float));
+}
+
+} // namespace
+
+void multiplyBlock(const BlockProduct &of) {
+  int64_t tiles = ceilDiv(of.rows, kTileRows);
+  bool isWhole = of.cols % kLineFloats == 0;
+  for (int64_t i = 0; i < tiles; ++i) {
+    // Tiles of equal height, or one of a row would be left.
+    int64_t row = i * of.rows / tiles, rows = (i + 1) * of.rows / tiles - row;
+    bool fetches = i < of.prefetch.lines;
+    Tile tile{of.depth,
+              of.a,
+              of.b,
+              of.bStride,
+              of.accumulate,
+              {of.c.row(row), of.c.stride},
+              fetches ? of.prefetch.data + i * of.prefetch.lineStride : of.b,
+              fetches ? of.prefetch.stride : 0};
+    tile.a.data += row * of.a.rowStride;
+    if (isWhole)
+      multiplyTile(rows, of.cols, tile);
+    else
+      multiplyEdge(rows, of.cols, tile);
+  }
+}
+
+} // namespace ltc::kernels

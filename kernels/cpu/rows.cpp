@@ -1,0 +1,40 @@
+//===- rows.cpp - The library's kernels, one row each ---------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "rows.h"
+
+#include <algorithm>
+
+namespace ltc::kernels {
+
+const Row *findRow(std::string_view op) {
+  constexpr bool alone = true;
+  static constexpr Row rows[] = {
+      {"aten::mm", bindMm},
+      {"aten::bmm", bindMm},
+      {"aten::addmm", bindAddmm},
+      {"aten::baddbmm", bindAddmm},
+      {"aten::convolution", bindConvolution},
+      {"aten::convolution_backward", bindConvolutionBackward},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu", bindAttention},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+       bindAttentionBackward},
+      {"aten::cat", bindConcatenation},
+      {"aten::cumsum", bindRunningSums},
+      {"ltc::lstm_layer", bindLstm, alone},
+      {"ltc::lstm_layer_backward", bindLstmBackward, alone},
+      {"ltc::lstm_layer_weights", bindLstmWeights, alone},
+      {"ltc::lstm_layer_input", bindLstmInput, alone},
+      {"ltc::gru_layer", bindGru, alone},
+      {"ltc::gru_layer_backward", bindGruBackward, alone},
+      {"ltc::rnn_layer", bindRnn, alone},
+      {"ltc::rnn_layer_backward", bindRnnBackward, alone},
+  };
+  const Row *found = std::ranges::find(rows, op, &Row::name);
+  return found != std::end(rows) ? found : nullptr;
+}
+
+} // namespace ltc::kernels

@@ -1,0 +1,55 @@
+//===- kernel_provider.cpp - ATen's CPU kernels behind the kernel table
+//-----------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "kernel_provider.h"
+
+#include "ltc_backend/aten/aten_kernel.h"
+#include "ltc_backend/aten/clean_thread_state.h"
+#include "ltc_backend/aten/placement.h"
+#include "ltc_backend/raise.h"
+
+#include "ltc/cpu_kernels.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/native/CPUBlas.h>
+#include <fbgemm/Utils.h>
+
+#include <mutex>
+
+namespace ltc::backend {
+
+Result<std::unique_ptr<Kernel>> resolveKernel(const Graph &call) {
+  try {
+    CleanThreadState clean;
+    Result<CallPlan> plan = planCall(call);
+    if (!plan)
+      return plan.takeError();
+    return std::unique_ptr<Kernel>(new AtenKernel(std::move(*plan)));
+  } catch (...) {
+    return currentError(Stage::Execute,
+                        call.nodes.empty() ? "" : call.nodes[0].op);
+  }
+}
+
+/// oneDNN's kernel for one block.
+static void multiply(int64_t rows, int64_t cols, int64_t depth, int64_t aStride,
+                     int64_t bStride, int64_t cStride, bool accumulate,
+                     const float *a, const float *b, float *c) {
+  at::native::cpublas::brgemm(rows, cols, depth, aStride, bStride, cStride,
+                              accumulate, a, b, c);
+}
+
+void installKernels() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    installPlacement();
+    kernels::install({resolveKernel, multiply, fbgemm::transpose_simd<float>,
+                      at::get_num_threads, at::in_parallel_region});
+  });
+}
+
+} // namespace ltc::backend

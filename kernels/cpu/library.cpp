@@ -14,9 +14,10 @@
 namespace ltc::kernels {
 namespace {
 
+// Never destroyed: a queue drained at exit may still call a kernel.
 Lent &whatIsLent() {
-  static Lent it;
-  return it;
+  static auto *it = new Lent;
+  return *it;
 }
 
 Error failure(ErrorCode code, const std::string &op, std::string message) {

@@ -43,9 +43,10 @@ protected:
     return values;
   }
 
-  /// The one result of a graph whose inputs are these.
-  Values run(const std::string &text,
-             std::vector<std::pair<std::vector<int64_t>, Values>> inputs) {
+  /// The results of a graph whose inputs are these.
+  std::vector<Values>
+  runAll(const std::string &text,
+         std::vector<std::pair<std::vector<int64_t>, Values>> inputs) {
     Result<Graph> graph = Graph::parse(text);
     EXPECT_TRUE(graph) << graph.error().str();
     Result<ExecutablePtr> executable = engine->compile(*graph);
@@ -59,10 +60,18 @@ protected:
           {*engine->upload({DType::F32, dims}, values.data()), {}});
     auto results = engine->launch(*executable, std::move(arguments));
     EXPECT_TRUE(results) << results.error().str();
-    Values found(size_t((*results)[0]->type().elements()));
-    Status status = engine->download((*results)[0], found.data());
-    EXPECT_TRUE(status) << status.error().str();
-    return found;
+    std::vector<Values> all;
+    for (const BufferPtr &result : *results) {
+      Values &found = all.emplace_back(size_t(result->type().elements()));
+      Status status = engine->download(result, found.data());
+      EXPECT_TRUE(status) << status.error().str();
+    }
+    return all;
+  }
+  Values run(const std::string &text,
+             std::vector<std::pair<std::vector<int64_t>, Values>> inputs) {
+    std::vector<Values> all = runAll(text, std::move(inputs));
+    return all.empty() ? Values() : all[0];
   }
 
   Engine *engine = nullptr;
@@ -205,6 +214,84 @@ TEST_F(NoTorch, ConvolvesInAnyGeometry) {
   for (int64_t y = 0; y < 5; ++y)
     for (int64_t x = 0; x < 5; ++x)
       EXPECT_EQ(back[y * 5 + x], 2 * (y == 2 ? 2 : 1) * (x == 2 ? 2 : 1));
+}
+
+/// One head of causal attention and its gradients, from the definition.
+struct Head {
+  Head(const float *q, const float *k, const float *v, const float *grad,
+       int64_t length, int64_t width) {
+    std::vector<double> dq(length * width), dk(dq), dv(dq);
+    double scale = 1 / std::sqrt(double(width));
+    auto dot = [&](const float *a, const float *b) {
+      double sum = 0;
+      for (int64_t i = 0; i < width; ++i)
+        sum += double(a[i]) * double(b[i]);
+      return sum;
+    };
+    for (int64_t i = 0; i < length; ++i) {
+      std::vector<double> weights(i + 1), row(width);
+      double sum = 0, along = 0;
+      for (int64_t j = 0; j <= i; ++j)
+        sum += weights[j] = std::exp(scale * dot(q + i * width, k + j * width));
+      for (int64_t j = 0; j <= i; ++j)
+        for (int64_t c = 0; c < width; ++c)
+          row[c] += (weights[j] / sum) * v[j * width + c];
+      for (int64_t c = 0; c < width; ++c)
+        along += row[c] * grad[i * width + c];
+      output.insert(output.end(), row.begin(), row.end());
+      for (int64_t j = 0; j <= i; ++j) {
+        double weight = weights[j] / sum;
+        double score =
+            scale * weight * (dot(grad + i * width, v + j * width) - along);
+        for (int64_t c = 0; c < width; ++c) {
+          dv[j * width + c] += weight * grad[i * width + c];
+          dq[i * width + c] += score * k[j * width + c];
+          dk[j * width + c] += score * q[i * width + c];
+        }
+      }
+    }
+    gradients = {Values(dq.begin(), dq.end()), Values(dk.begin(), dk.end()),
+                 Values(dv.begin(), dv.end())};
+  }
+
+  Values output;
+  std::vector<Values> gradients;
+};
+
+/// Keys that are turned over, and blocks of panels, by the library's own.
+TEST_F(NoTorch, Attends) {
+  if (!kernels::hasRecurrentLayers())
+    GTEST_SKIP() << "no AVX2";
+  std::vector<int64_t> shape{1, 2, 150, 20};
+  std::vector<std::pair<std::vector<int64_t>, Values>> inputs;
+  for (int i = 0; i < 4; ++i)
+    inputs.push_back({shape, random(2 * 150 * 20)});
+  std::vector<Values> found = runAll(
+      R"(graph {
+  %0 = input f32[1, 2, 150, 20]
+  %1 = input f32[1, 2, 150, 20]
+  %2 = input f32[1, 2, 150, 20]
+  %3 = input f32[1, 2, 150, 20]
+  %4, %5 = aten::_scaled_dot_product_flash_attention_for_cpu(query=%0, key=%1, value=%2, dropout_p=0.0, is_causal=true, attn_mask=none, scale=none) : f32[1, 2, 150, 20], f32[1, 2, 150]
+  %6, %7, %8 = aten::_scaled_dot_product_flash_attention_for_cpu_backward(grad_out=%3, query=%0, key=%1, value=%2, out=%4, logsumexp=%5, dropout_p=0.0, is_causal=true, attn_mask=none, scale=none) : f32[1, 2, 150, 20], f32[1, 2, 150, 20], f32[1, 2, 150, 20]
+  output %4
+  output %6
+  output %7
+  output %8
+})",
+      inputs);
+  ASSERT_EQ(found.size(), 4u);
+  std::vector<Values> wanted(4);
+  for (int64_t head = 0; head < 2; ++head) {
+    auto of = [&](size_t input) { return &inputs[input].second[head * 3000]; };
+    Head one(of(0), of(1), of(2), of(3), 150, 20);
+    one.gradients.insert(one.gradients.begin(), one.output);
+    for (size_t i = 0; i < 4; ++i)
+      wanted[i].insert(wanted[i].end(), one.gradients[i].begin(),
+                       one.gradients[i].end());
+  }
+  for (size_t i = 0; i < 4; ++i)
+    expectClose(found[i], wanted[i], 20);
 }
 
 /// The library's own threads, with none lent.

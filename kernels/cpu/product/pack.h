@@ -62,7 +62,8 @@ struct Panels {
   void fill(const MatrixView &from);
 
   /// c = a b, or c += a b, by multiplyPanel(); of `b`, the panels, rows `depth`
-  /// and columns `span`, which are those of `c` too. On the calling thread.
+  /// and columns `span`, which begin at a whole vector and are those of
+  /// `c` too. On the calling thread.
   void multiply(Rows<const float> a, int64_t aRows, Span depth, Span span,
                 bool accumulate, Rows<float> c) const;
 };

@@ -24,14 +24,14 @@ const Row *findRow(std::string_view op) {
        bindAttentionBackward},
       {"aten::cat", bindConcatenation},
       {"aten::cumsum", bindRunningSums},
-      {"ltc::lstm_layer", bindLstm, alone},
-      {"ltc::lstm_layer_backward", bindLstmBackward, alone},
-      {"ltc::lstm_layer_weights", bindLstmWeights, alone},
-      {"ltc::lstm_layer_input", bindLstmInput, alone},
-      {"ltc::gru_layer", bindGru, alone},
-      {"ltc::gru_layer_backward", bindGruBackward, alone},
-      {"ltc::rnn_layer", bindRnn, alone},
-      {"ltc::rnn_layer_backward", bindRnnBackward, alone},
+      {"ltc::lstm_layer", bindLayer, alone},
+      {"ltc::lstm_layer_backward", bindLayer, alone},
+      {"ltc::lstm_layer_weights", bindLayer, alone},
+      {"ltc::lstm_layer_input", bindLayer, alone},
+      {"ltc::gru_layer", bindLayer, alone},
+      {"ltc::gru_layer_backward", bindLayer, alone},
+      {"ltc::rnn_layer", bindLayer, alone},
+      {"ltc::rnn_layer_backward", bindLayer, alone},
   };
   const Row *found = std::ranges::find(rows, op, &Row::name);
   return found != std::end(rows) ? found : nullptr;

@@ -50,13 +50,6 @@ std::unique_ptr<OwnKernel> bindAttention(const Graph &call);
 std::unique_ptr<OwnKernel> bindAttentionBackward(const Graph &call);
 std::unique_ptr<OwnKernel> bindConcatenation(const Graph &call);
 std::unique_ptr<OwnKernel> bindRunningSums(const Graph &call);
-std::unique_ptr<OwnKernel> bindLstm(const Graph &call);
-std::unique_ptr<OwnKernel> bindLstmBackward(const Graph &call);
-std::unique_ptr<OwnKernel> bindLstmWeights(const Graph &call);
-std::unique_ptr<OwnKernel> bindLstmInput(const Graph &call);
-std::unique_ptr<OwnKernel> bindGru(const Graph &call);
-std::unique_ptr<OwnKernel> bindGruBackward(const Graph &call);
-std::unique_ptr<OwnKernel> bindRnn(const Graph &call);
-std::unique_ptr<OwnKernel> bindRnnBackward(const Graph &call);
+std::unique_ptr<OwnKernel> bindLayer(const Graph &call);
 
 } // namespace ltc::kernels

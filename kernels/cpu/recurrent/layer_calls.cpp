@@ -14,6 +14,7 @@
 #include "rows.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace ltc::kernels {
@@ -28,20 +29,78 @@ struct Given {
   const TensorView &operator[](size_t i) const { return tensors[i]; }
 };
 
-using Names = std::initializer_list<const char *>;
-using Run = void (*)(const Given &of, Views to);
+/// What a layer is called with.
+struct Layer {
+  std::string_view op;
+  std::array<std::string_view, 7> tensors; ///< empty ones are behind the last
+  /// Of the tensor that has a row for each row of the packed sequences.
+  size_t states;
+  void (*run)(const Given &of, Views to);
+};
 
-class Layer final : public OwnKernel {
+constexpr Layer kLayers[] = {
+    {"ltc::lstm_layer",
+     {"input", "hx", "cx", "input_weight", "weight", "bias", "batch_sizes"},
+     0,
+     [](const Given &of, Views to) {
+       lstmLayer({of[0], of[1], of[2], of[3], of[4], of[5], of[6]}, of.reverse,
+                 to[0], to[1], to[2]);
+     }},
+    {"ltc::lstm_layer_backward",
+     {"gates", "cells", "cx", "weight", "grad_output", "grad_cy",
+      "batch_sizes"},
+     1,
+     [](const Given &of, Views to) {
+       lstmLayerBackward(of[0], of[1], of[2], of[3], of[4], of[5], of[6],
+                         of.reverse, to[0], to[1]);
+     }},
+    {"ltc::lstm_layer_weights",
+     {"grad_gates", "input", "hx", "output", "batch_sizes"},
+     1,
+     [](const Given &of, Views to) {
+       lstmLayerWeights(of[0], of[1], of[2], of[3], of[4], of.reverse, to[0],
+                        to[1], to[2]);
+     }},
+    {"ltc::lstm_layer_input",
+     {"grad_gates", "weight"},
+     0,
+     [](const Given &of, Views to) { lstmLayerInput(of[0], of[1], to[0]); }},
+    {"ltc::gru_layer",
+     {"projected", "hx", "weight", "bias", "batch_sizes"},
+     0,
+     [](const Given &of, Views to) {
+       gruLayer({of[0], of[1], of[2], of[3], of[4]}, of.reverse, to[0], to[1]);
+     }},
+    {"ltc::gru_layer_backward",
+     {"gates", "output", "hx", "weight", "grad_output", "batch_sizes"},
+     1,
+     [](const Given &of, Views to) {
+       gruLayerBackward(of[0], of[1], of[2], of[3], of[4], of[5], of.reverse,
+                        to[0], to[1], to[2]);
+     }},
+    {"ltc::rnn_layer",
+     {"projected", "hx", "weight", "bias", "batch_sizes"},
+     0,
+     [](const Given &of, Views to) {
+       rnnLayer({of[0], of[1], of[2], of[3], of[4]}, of.relu, of.reverse,
+                to[0]);
+     }},
+    {"ltc::rnn_layer_backward",
+     {"output", "weight", "grad_output", "batch_sizes"},
+     0,
+     [](const Given &of, Views to) {
+       rnnLayerBackward(of[0], of[1], of[2], of[3], of.relu, of.reverse, to[0],
+                        to[1]);
+     }},
+};
+
+class BoundLayer final : public OwnKernel {
 public:
-  /// `states`: the number of an operand that has a row for each row of the
-  /// packed sequences.
-  Layer(const Graph &call, Names names, size_t states, Run layer)
-      : states(states), layer(layer) {
-    Arguments of(call);
-    given.reverse = of.flag("reverse");
-    given.relu = of.flag("relu");
-    for (const char *name : names)
-      arguments.push_back(of.tensor(name));
+  BoundLayer(const Layer &layer, const Arguments &of)
+      : layer(layer), given{{}, of.flag("reverse"), of.flag("relu")} {
+    for (std::string_view name : layer.tensors)
+      if (!name.empty())
+        arguments.push_back(of.tensor(name));
     given.tensors.resize(arguments.size());
   }
 
@@ -51,7 +110,7 @@ public:
     if (!std::ranges::all_of(given.tensors, &TensorView::isDense) ||
         !isWhole(given.tensors.back()))
       return false;
-    layer(given, results);
+    layer.run(given, results);
     return true;
   }
 
@@ -63,88 +122,19 @@ private:
       return true;
     auto *sizes = batchSizes.as<int64_t>();
     return std::accumulate(sizes, sizes + batchSizes.elements(), int64_t(0)) ==
-           given.tensors[states].size(0);
+           given.tensors[layer.states].size(0);
   }
 
+  const Layer &layer;
   std::vector<Operand> arguments;
-  const size_t states;
-  const Run layer;
   Given given;
 };
 
 } // namespace
 
-std::unique_ptr<OwnKernel> bindLstm(const Graph &call) {
-  return std::make_unique<Layer>(
-      call,
-      Names{"input", "hx", "cx", "input_weight", "weight", "bias",
-            "batch_sizes"},
-      0, [](const Given &of, Views to) {
-        lstmLayer({of[0], of[1], of[2], of[3], of[4], of[5], of[6]}, of.reverse,
-                  to[0], to[1], to[2]);
-      });
-}
-
-std::unique_ptr<OwnKernel> bindLstmBackward(const Graph &call) {
-  return std::make_unique<Layer>(call,
-                                 Names{"gates", "cells", "cx", "weight",
-                                       "grad_output", "grad_cy", "batch_sizes"},
-                                 1, [](const Given &of, Views to) {
-                                   lstmLayerBackward(of[0], of[1], of[2], of[3],
-                                                     of[4], of[5], of[6],
-                                                     of.reverse, to[0], to[1]);
-                                 });
-}
-
-std::unique_ptr<OwnKernel> bindLstmWeights(const Graph &call) {
-  return std::make_unique<Layer>(
-      call, Names{"grad_gates", "input", "hx", "output", "batch_sizes"}, 1,
-      [](const Given &of, Views to) {
-        lstmLayerWeights(of[0], of[1], of[2], of[3], of[4], of.reverse, to[0],
-                         to[1], to[2]);
-      });
-}
-
-std::unique_ptr<OwnKernel> bindLstmInput(const Graph &call) {
-  return std::make_unique<Layer>(
-      call, Names{"grad_gates", "weight"}, 0,
-      [](const Given &of, Views to) { lstmLayerInput(of[0], of[1], to[0]); });
-}
-
-std::unique_ptr<OwnKernel> bindGru(const Graph &call) {
-  return std::make_unique<Layer>(
-      call, Names{"projected", "hx", "weight", "bias", "batch_sizes"}, 0,
-      [](const Given &of, Views to) {
-        gruLayer({of[0], of[1], of[2], of[3], of[4]}, of.reverse, to[0], to[1]);
-      });
-}
-
-std::unique_ptr<OwnKernel> bindGruBackward(const Graph &call) {
-  return std::make_unique<Layer>(
-      call,
-      Names{"gates", "output", "hx", "weight", "grad_output", "batch_sizes"}, 1,
-      [](const Given &of, Views to) {
-        gruLayerBackward(of[0], of[1], of[2], of[3], of[4], of[5], of.reverse,
-                         to[0], to[1], to[2]);
-      });
-}
-
-std::unique_ptr<OwnKernel> bindRnn(const Graph &call) {
-  return std::make_unique<Layer>(
-      call, Names{"projected", "hx", "weight", "bias", "batch_sizes"}, 0,
-      [](const Given &of, Views to) {
-        rnnLayer({of[0], of[1], of[2], of[3], of[4]}, of.relu, of.reverse,
-                 to[0]);
-      });
-}
-
-std::unique_ptr<OwnKernel> bindRnnBackward(const Graph &call) {
-  return std::make_unique<Layer>(
-      call, Names{"output", "weight", "grad_output", "batch_sizes"}, 0,
-      [](const Given &of, Views to) {
-        rnnLayerBackward(of[0], of[1], of[2], of[3], of.relu, of.reverse, to[0],
-                         to[1]);
-      });
+std::unique_ptr<OwnKernel> bindLayer(const Graph &call) {
+  const Layer *layer = std::ranges::find(kLayers, call.nodes[0].op, &Layer::op);
+  return std::make_unique<BoundLayer>(*layer, Arguments(call));
 }
 
 } // namespace ltc::kernels

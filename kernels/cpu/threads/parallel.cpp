@@ -82,10 +82,9 @@ void keepToThread(Borrowed &thread) {
     thread.before->ofMkl = regions.setThreadsOfMkl(1);
 }
 
-/// Makes the calling thread use as many threads as torch.set_num_threads was
-/// last told: OpenMP and MKL keep the number for each thread apart. Not by
-/// at::init_num_threads, which takes OpenMP's own number where nobody told it
-/// one. Setting it again would cost 40 us, since MKL then drops what it keeps.
+/// Makes the calling thread use as many threads as noteThreadCount() saw last:
+/// OpenMP and MKL keep the number for each thread apart. Setting it again would
+/// cost 40 us, since MKL then drops what it keeps.
 void followThreadCount() {
   static thread_local int followed = 0;
   int wanted = isAlone ? 1 : wantedThreads.load(std::memory_order_relaxed);

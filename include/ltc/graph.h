@@ -5,18 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A Graph is a straight-line program of functional ATen ops. The LTC front end
-// and the FX importer produce it, the cache hashes it, the compiler consumes
-// it, and its text form is what a dump holds and `ltc-run` replays:
+// A Graph is a straight-line program of functional ATen ops. The recorder makes
+// it, the cache hashes it, the compiler consumes it, and its text form is what
+// a dump holds and `ltc-run` replays:
 //
+// clang-format off
 //   graph {
 //     %0 = input f32[8, 512]
 //     %1 = input scalar f64
-//     %2 = aten::add.Tensor(self=%0, other=%0, alpha=%1) : f32[8, 512] loc
-//     "train.py":41 "forward" %3, %4 = aten::max.dim(self=%2, dim=1,
-//     keepdim=false) : f32[8], i64[8] %5 = aten::cat(tensors=[%2, %0], dim=0) :
-//     f32[16, 512] output %3 output %5 donates %0
+//     %2 = aten::add.Tensor(self=%0, other=%0, alpha=%1) : f32[8, 512] loc "train.py":41 "forward"
+//     %3, %4 = aten::max.dim(self=%2, dim=1, keepdim=false) : f32[8], i64[8]
+//     %5 = aten::cat(tensors=[%2, %0], dim=0) : f32[16, 512]
+//     output %3
+//     output %5
+//     output %2 donates %0
 //   }
+// clang-format on
 //
 // A graph may leave sizes open. It then has symbols, and each size, a dimension
 // of a type or an integer in an attribute, is a number or a formula of them:

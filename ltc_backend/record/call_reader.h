@@ -1,5 +1,4 @@
-//===- record/call_reader.h - Operands and key of one call -------*- C++
-//-*-===//
+//===- record/call_reader.h - Operands and key of one call ------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -104,6 +104,14 @@ def test_links_between_documents_lead_somewhere(root, files):
     assert not broken, "\n".join(broken)
 
 
+def test_the_example_of_the_format_is_the_one_that_is_parsed(root):
+    header = (root / "include/ltc/graph.h").read_text(encoding="utf-8")
+    shown = re.search(r"^//   graph \{.*?^//   \}$", header, re.MULTILINE | re.DOTALL)[0]
+    parsed = (root / "tests/unit/graph_test.cpp").read_text(encoding="utf-8")
+    parsed = re.search(r'headerExample = R"\((.*?)\n\)"', parsed, re.DOTALL)[1]
+    assert re.sub(r"^//   ", "", shown, flags=re.MULTILINE) == parsed
+
+
 def test_commands_in_the_documents_exist(root, files):
     makefile = (root / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))

@@ -70,6 +70,15 @@ def test_sources_carry_the_license_line(root, files):
     assert not bare
 
 
+def test_banners_stand_on_one_line(root, files):
+    broken = [
+        str(path)
+        for path, text in texts(root, files, {".h", ".cpp"})
+        if not re.match(r"(?://|/\*)===- .+===(?://|\*\\)\n", text)
+    ]
+    assert not broken
+
+
 def test_nothing_of_this_machine_is_named(root, files):
     found = []
     for path, text in texts(root, files):

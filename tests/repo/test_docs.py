@@ -5,6 +5,7 @@
 `LTC_UPDATE_DOCS=1 pytest tests/repo/test_docs.py` rewrites what is generated.
 """
 
+import fnmatch
 import os
 import re
 
@@ -106,10 +107,40 @@ def test_links_between_documents_lead_somewhere(root, files):
 
 def test_the_example_of_the_format_is_the_one_that_is_parsed(root):
     header = (root / "include/ltc/graph.h").read_text(encoding="utf-8")
-    shown = re.search(r"^//   graph \{.*?^//   \}$", header, re.MULTILINE | re.DOTALL)[0]
+    shown = re.search(r"(?ms)^//   graph \{.*?^//   \}$", header)[0]
     parsed = (root / "tests/unit/graph_test.cpp").read_text(encoding="utf-8")
-    parsed = re.search(r'headerExample = R"\((.*?)\n\)"', parsed, re.DOTALL)[1]
-    assert re.sub(r"^//   ", "", shown, flags=re.MULTILINE) == parsed
+    parsed = re.search(r'(?s)headerExample = R"\((.*?)\n\)"', parsed)[1]
+    assert re.sub(r"(?m)^//   ", "", shown) == parsed
+
+
+# Made by a build or named as an example: in no list of the tree's files.
+NOT_IN_THE_TREE = re.compile(
+    r"[/~$.]|(?:build|dist)/|(?:torch_ltc/)?lib/torch\d|(?:xla|jax)/bin/"
+    r"|(?:train\.py|bench\.svg|program\.o)$"
+)
+
+
+def named_paths(text, suffixes):
+    """Words in backticks that have a folder, or a suffix that the tree's files have."""
+    text = re.sub(r"(?ms)^```.*?^```", "", text)
+    for span in re.findall(r"`([^`]+)`", text):
+        for word in re.findall(r"(?<![^\s=])[\w.~$/*-]+(?!\S)", span):
+            if "/" in word or os.path.splitext(word)[1] in suffixes:
+                yield word
+
+
+def test_paths_in_the_documents_exist(root, files):
+    paths = {f"/{path}" for file in files for path in (file, *file.parents)}
+    suffixes = {path.suffix for path in files} - {""}
+    missing = []
+    for path in files:
+        if path.suffix == ".md":
+            text = (root / path).read_text(encoding="utf-8")
+            for word in named_paths(text, suffixes):
+                found = fnmatch.filter(paths, "*/" + word.rstrip("/"))
+                if not found and not NOT_IN_THE_TREE.match(word):
+                    missing.append(f"{path} names {word}")
+    assert not missing, "\n".join(missing)
 
 
 def test_commands_in_the_documents_exist(root, files):

@@ -143,6 +143,24 @@ def test_paths_in_the_documents_exist(root, files):
     assert not missing, "\n".join(missing)
 
 
+COMMENT = re.compile(r"(?m)(?://|# )(.*)$")
+FILE_NAME = re.compile(r"(?<![\w./<-])[\w/-]+\.(?:h|cpp|def|md)\b")
+NOT_OUR_FILES = {"Python.h", "targets.def"}  # Python's, and one that CMake writes
+
+
+def test_files_in_the_comments_exist(root, files):
+    paths = {f"/{path}" for path in files}
+    missing = []
+    for path in files:
+        if path.suffix in {".h", ".cpp", ".c", ".td", ".def", ".py", ".cmake", ".txt"}:
+            comments = COMMENT.findall((root / path).read_text(encoding="utf-8"))
+            named = set(FILE_NAME.findall("\n".join(comments))) - NOT_OUR_FILES
+            for name in named:
+                if not any(known.endswith(f"/{name}") for known in paths):
+                    missing.append(f"{path} names {name}")
+    assert not missing, "\n".join(sorted(missing))
+
+
 def test_commands_in_the_documents_exist(root, files):
     makefile = (root / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))

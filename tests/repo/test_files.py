@@ -70,13 +70,14 @@ def test_sources_carry_the_license_line(root, files):
     assert not bare
 
 
-def test_banners_stand_on_one_line(root, files):
-    broken = [
-        str(path)
-        for path, text in texts(root, files, {".h", ".cpp"})
-        if not re.match(r"(?://|/\*)===- .+===(?://|\*\\)\n", text)
-    ]
-    assert not broken
+def test_banners_name_their_file_on_one_line(root, files):
+    banner = r"(?://|/\*)===- ([\w./-]+) .*===(?://|\*\\)\n"
+    wrong = []
+    for path, text in texts(root, files, {".h", ".cpp", ".c", ".td"}):
+        match = re.match(banner, text)
+        if not match or not f"/{path}".endswith(f"/{match[1]}"):
+            wrong.append(str(path))
+    assert not wrong
 
 
 def test_nothing_of_this_machine_is_named(root, files):

@@ -161,6 +161,13 @@ def test_files_in_the_comments_exist(root, files):
     assert not missing, "\n".join(sorted(missing))
 
 
+def test_the_glossary_names_files_of_the_tree(root, files):
+    page = (root / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| ([^|]+) \|", page[page.index("## Glossary") :])
+    names = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert names and names <= {path.stem for path in files}
+
+
 def test_commands_in_the_documents_exist(root, files):
     makefile = (root / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))

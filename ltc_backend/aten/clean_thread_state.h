@@ -1,4 +1,4 @@
-//===- kernels/clean_thread_state.h - What kernels run under ----*- C++ -*-===//
+//===- clean_thread_state.h - What kernels run under ------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

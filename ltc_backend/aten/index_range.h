@@ -1,4 +1,4 @@
-//===- kernels/index_range.h - Indices are looked at before a write -------===//
+//===- index_range.h - Looks at indices before a write ----------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

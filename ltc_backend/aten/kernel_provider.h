@@ -1,5 +1,4 @@
-//===- kernel_provider.h - ATen's CPU kernels behind the kernel table ---*- C++
-//-*-===//
+//===- kernel_provider.h - ATen's CPU kernels in the table ------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -24,7 +24,7 @@ import importlib
 
 def _autoload():
     """Entry point of the group ``torch.backends``: run by ``import torch``."""
-    importlib.import_module("torch_ltc.startup").activate()
+    importlib.import_module("torch_ltc.autoload").activate()
 
 
 # A program that imports this package before torch: torch calls _autoload here.

@@ -1,17 +1,14 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What happens at ``import torch``, and what waits for the first lazy tensor.
+"""The start of the device, which waits for its first use.
 
-`activate` only leaves marks in PyTorch: the module ``torch.lazy``, the location
-tag of saved tensors, and kernels on the Lazy key, and on its sparse, nested and
-quantized companions, that nobody has used yet. Only those of the companions are a
-library, a small one. Whatever touches the device first, an op through one of the
-kernels or a function of ``torch.lazy``, calls `start`.
+Until then there are kernels on the Lazy key that nobody has used, and on its sparse,
+nested and quantized companions; only those of the companions are a library, a small
+one. Whatever touches the device first, an op through one of the kernels or a function
+of ``torch.lazy``, calls `start`. All other modules build on this one.
 """
 
-import atexit
 import contextlib
-import ctypes
 import functools
 import importlib
 import os
@@ -50,52 +47,31 @@ _FACTORIES = [
 ]
 
 # What all tensors of a device begin with that has no kernels.
-_EMPTY = [("empty", "memory_format"), ("empty_strided", "")]
+EMPTY = [("empty", "memory_format"), ("empty_strided", "")]
 
 _lock = threading.RLock()
-_activated = False
 _first_kernel = None  # registration of `_first_op`, until `start`
 _first_factories = None  # the same for ops in `_FACTORIES`
 _refusals = None  # kernels that raise, once it is off
 _off = None  # why the device cannot be used, once that is known
 _c = None  # torch_ltc._C, once started
+_then = None  # what `start` does last: the part that is Python's
 
 
-def activate():
-    """Make ``device='lazy'`` known to PyTorch, or say in one line why not."""
-    global _activated
-    with _lock:
-        if _activated:
-            return
-        _activated = True
-        # Whatever it is, `import torch` has to go on.
-        try:
-            obstacle = _other_backend() or libraries.obstacle() or _refuse_not_dense()
-            if obstacle is None:
-                _leave_marks()
-        except Exception as error:
-            obstacle = _text_of(error)
-        if obstacle:
-            _switch_off(obstacle, () if _has_other_backend() else _EMPTY)
-            if sys.stderr:
-                print(_off, file=sys.stderr)
-
-
-def _leave_marks():
-    global _first_kernel, _first_factories
-    from torch_ltc import device, patches, serialization
-
+def leave_fallback(then):
+    """Have the first op on the device start it; `then` is called with ``_C``."""
+    global _first_kernel, _then
+    _then = then
     _first_kernel = torch.library.Library("_", "IMPL", "Lazy")
     _first_kernel.fallback(_first_op)
-    torch._register_device_module("lazy", device)
-    serialization.register_location()
-    patches.apply(patches.AT_IMPORT)
-    patches.apply_when_imported()
+
+
+def leave_factories():
+    """Do the same for the ops that ask no fallback."""
+    global _first_factories
     _first_factories = torch.library.Library("aten", "IMPL", "Lazy")
     for op in map(_op, _FACTORIES):
         _first_factories.impl(op, functools.partial(_first_op, op))
-    # Early, so that it runs late: other exit handlers may still compute.
-    atexit.register(_at_exit)
 
 
 def _op(name):
@@ -103,38 +79,14 @@ def _op(name):
     return getattr(getattr(torch.ops.aten, packet), overload or "default")
 
 
-def _has_other_backend():
-    """Return whether PyTorch's own backend, or one like it, has the device."""
-    return torch._C._dispatch_has_kernel_for_dispatch_key("aten::empty_strided", "Lazy")
-
-
-def _other_backend():
-    """Return why the device cannot be had if another backend has it, or None."""
-    if _has_other_backend():
-        return (
-            "another torch::lazy backend is registered in this process; import "
-            "torch_ltc before anything that starts one, such as "
-            "torch._lazy.ts_backend.init()"
-        )
-    return None
-
-
-def _refuse_not_dense():
-    """Load the library for tensors that are not dense; return why not, or None."""
-    try:
-        ctypes.CDLL(os.path.join(libraries.FOLDER, "libltc_not_dense.so"))
-    except OSError as error:
-        return f"{error}; {libraries.REINSTALL}"
-
-
-def _text_of(error):
+def text_of(error):
     """Return what an exception says, which may be one that we did not foresee."""
     known = isinstance(error, RuntimeError | ImportError | OSError)
     return str(error) if known else f"{type(error).__name__}: {error}"
 
 
-def _switch_off(why, first_ops):
-    """Make every use of the device raise the same error from now on.
+def switch_off(why, first_ops):
+    """Make every use of the device raise the same error from now on; return it.
 
     The kernels of PyTorch's own lazy backend, if a program starts that one, take
     the places of these.
@@ -153,6 +105,7 @@ def _switch_off(why, first_ops):
                 _refusals.impl(_op(name), _refuse)
     if not hasattr(torch, "lazy"):
         torch.__getattr__ = functools.partial(_attribute, torch.__getattr__)
+    return _off
 
 
 def _refuse(*args, **kwargs):
@@ -183,7 +136,7 @@ def start():
                 return _c
             except Exception as error:
                 # Of ours there may be kernels by now.
-                _switch_off(_text_of(error), [*_FACTORIES, *_EMPTY])
+                switch_off(text_of(error), [*_FACTORIES, *EMPTY])
                 raise RuntimeError(_off) from error
         raise RuntimeError(_off)
 
@@ -197,11 +150,9 @@ def _load():
         raise ImportError(
             f"its libraries cannot be loaded: {error}; {libraries.REINSTALL}"
         ) from error
-    from torch_ltc import errors, optimizer, patches, processes, undo
+    from torch_ltc import errors
 
     folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
-    # Old scripts, and PyTorch's own test helpers, do not import it.
-    importlib.import_module("torch._lazy")
     _skip_reference_kernels()
     if _first_factories is not None:  # None where an earlier start was interrupted
         for packet, overload in _FACTORIES:
@@ -214,10 +165,7 @@ def _load():
     c.initialize(errors.make, _code_folders(folders), drop)
     _first_kernel._destroy()
     _first_kernel = None
-    c.set_undo_hook(undo.drop_lost_gradients)
-    optimizer.register()
-    patches.apply(patches.AT_START)
-    processes.register()
+    _then(c)
     os.register_at_fork(after_in_child=_after_fork)
     return c
 
@@ -250,6 +198,7 @@ def _after_fork():
     in_bad_fork = _c.mark_forked()
 
 
-def _at_exit():
+def shut_down():
+    """Finish what is queued, at the end of the process."""
     if _c is not None and not in_bad_fork:
         _c.shutdown()

@@ -8,8 +8,7 @@
 
 #include "ltc/autopsy.h"
 #include "ltc/engine.h"
-#include "ltc_backend/aten/kernel_provider.h"
-#include "ltc_backend/device_guard.h"
+#include "ltc/settings.h"
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/executor.h"
@@ -17,7 +16,6 @@
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/torch_layout.h"
 #include "ltc_backend/record/transfer.h"
 #include "ltc_backend/register.h"
 
@@ -198,25 +196,18 @@ const lazy::BackendDevice &backendDevice(int64_t ordinal) {
   return *(*devices)[ordinal];
 }
 
-void initialize(const std::function<void()> &dropFallback) {
-  static const auto *layouts = new Status(judgeLayouts(readLayouts()));
-  raiseIfFailed(*layouts);
-  static std::once_flag once;
-  std::call_once(once, [&] {
-    if (lazy::hasBackend())
-      raise({ErrorCode::InvalidArgument,
-             Stage::Record,
-             "another torch::lazy backend is registered in this process",
-             "",
-             {},
-             "import torch_ltc before anything that starts one, such as "
-             "torch._lazy.ts_backend.init()"});
-    static lazy::BackendRegistrar registrar(new Backend);
-    lazy::LazyGraphExecutor::Register(new Executor);
-    installKernels();
-    numberCurrentDevice();
-    registerKernels(dropFallback);
-  });
+Status registerBackend() {
+  if (lazy::hasBackend())
+    return Error{ErrorCode::InvalidArgument,
+                 Stage::Record,
+                 "another torch::lazy backend is registered in this process",
+                 "",
+                 {},
+                 "start torch_ltc before anything that starts one, such as "
+                 "torch._lazy.ts_backend.init()"};
+  static lazy::BackendRegistrar registrar(new Backend);
+  lazy::LazyGraphExecutor::Register(new Executor);
+  return {};
 }
 
 int64_t deviceCount() { return valueOrRaise(ltc::deviceCount()); }
@@ -249,6 +240,11 @@ void markStep(int64_t device, bool wait) {
   sync(device, wait);
   if (wait)
     finishDryRun();
+}
+
+void autoStep(int64_t device) {
+  if (settings().auto_step)
+    markStep(device, /*wait=*/false);
 }
 
 void synchronize(int64_t device) {

@@ -11,16 +11,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <functional>
-
 namespace ltc::backend {
-
-/// Registers the torch::lazy backend, its executor and the recorder's kernels
-/// with PyTorch. Idempotent, any thread. Raises if another lazy backend is
-/// registered already. The Lazy key may have a fallback kernel of the caller's,
-/// whose only registration `dropFallback` takes away: other threads' ops then
-/// find its kernel or ours at any time.
-LTC_API void initialize(const std::function<void()> &dropFallback = {});
 
 /// Number of devices of the chosen driver.
 LTC_API int64_t deviceCount();
@@ -35,6 +26,9 @@ LTC_API void setCurrentDevice(int64_t ordinal);
 /// queues it. Returns when it has been queued, or when it has run if `wait`.
 /// Release the GIL first.
 LTC_API void markStep(int64_t device, bool wait);
+/// Does so without waiting where an optimizer's step ends, and where one is
+/// made for parameters, unless the setting auto_step is off.
+LTC_API void autoStep(int64_t device);
 /// Waits for what dry runs compile. Raises its first error, and what the
 /// thread's guards say. No lock may be held, nor the GIL.
 LTC_API void finishDryRun();

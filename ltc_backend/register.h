@@ -1,4 +1,4 @@
-//===- register.h - The recorder's kernels ----------------------*- C++ -*-===//
+//===- register.h - What PyTorch is given -----------------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,12 +6,16 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc/types.h"
+#include "ltc/error.h"
 
 #include <functional>
 #include <string>
 
 namespace ltc::backend {
+
+/// Gives torch::lazy the backend and its executor. Call once. Fails if another
+/// backend is there already.
+Status registerBackend();
 
 /// Puts every kernel on the Lazy dispatch key. Call once. `dropFallback`, if
 /// any, takes away the fallback that the key has had so far.

@@ -139,8 +139,8 @@ LTC_API Result<uint32_t> deviceCount();
 LTC_API Result<Engine *> engineFor(uint32_t ordinal);
 /// Drains every queue and closes the devices. Called at exit; idempotent.
 LTC_API void shutdown();
-/// After fork() in the child: the parent's engines cannot be used. False if it
-/// had none, and the child may open its own.
-LTC_API bool markForked();
+/// True in a child forked after a device was opened: threads and locks of the
+/// parent are gone, so nothing of a device may be touched.
+LTC_API bool isForked();
 
 } // namespace ltc

@@ -15,11 +15,9 @@
 #include "source_frame.h"
 
 #include "ltc/engine.h"
-#include "ltc/log.h"
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
-#include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/lent_memory.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
@@ -29,6 +27,7 @@
 #include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/views/storage_view.h"
 #include "ltc_backend/register.h"
+#include "ltc_backend/startup.h"
 
 #include <ATen/dlpack.h>
 #include <torch/csrc/Exceptions.h>
@@ -68,23 +67,6 @@ void setSetting(const std::string &name, const std::string &value) {
 py::tuple callerSource() {
   Source source = sourceOf(currentSource());
   return py::make_tuple(source.file, source.line, source.function);
-}
-
-/// An error that nobody asked for must not pass in silence, nor raise at exit.
-void shutdownLoudly() {
-  if (Status status = backend::finishCompiling(); !status)
-    log(LogLevel::Warn, Stage::Codegen,
-        "a graph of the dry run could not be compiled: " +
-            status.error().str());
-  auto devices = deviceCount();
-  if (counter("execute.launches").get() && devices)
-    for (uint32_t ordinal = 0; ordinal < *devices; ++ordinal)
-      if (auto engine = engineFor(ordinal))
-        if (Status status = (*engine)->synchronize(); !status)
-          log(LogLevel::Warn, Stage::Execute,
-              "at exit, a step that nobody waited for had failed: " +
-                  status.error().str());
-  shutdown();
 }
 
 void defineDevice(py::module_ &m) {
@@ -215,8 +197,8 @@ void registerLowering(const std::string &name, const std::string &overload,
 void defineProcess(py::module_ &m) {
   m.def("initialize", torch::wrap_pybind_function(initialize));
   m.def("keep_kernel", torch::wrap_pybind_function(backend::keepKernel));
-  m.def("shutdown", torch::wrap_pybind_function_no_gil(shutdownLoudly));
-  m.def("mark_forked", torch::wrap_pybind_function(markForked));
+  m.def("shutdown", torch::wrap_pybind_function_no_gil(backend::shutdown));
+  m.def("is_forked", torch::wrap_pybind_function(isForked));
   m.def("metrics", torch::wrap_pybind_function(metrics));
   m.def("reset_metrics", torch::wrap_pybind_function(resetMetrics));
   m.def("settings", torch::wrap_pybind_function(settingsTable));
@@ -228,7 +210,7 @@ void defineProcess(py::module_ &m) {
   m.def("set_undo_hook", torch::wrap_pybind_function(installUndoHook));
   m.def("is_lost", torch::wrap_pybind_function(backend::isLost));
   m.def("note_step", torch::wrap_pybind_function(backend::noteStep));
-  m.def("auto_step", [] { return settings().auto_step; });
+  m.def("auto_step", torch::wrap_pybind_function_no_gil(backend::autoStep));
   m.def("caller_source", torch::wrap_pybind_function(callerSource));
   m.def("adopt_custom_ops",
         torch::wrap_pybind_function(backend::adoptCustomOps));

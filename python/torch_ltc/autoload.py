@@ -87,6 +87,7 @@ def _patch_python(c):
     # Old scripts, and PyTorch's own test helpers, do not import it.
     importlib.import_module("torch._lazy")
     c.set_undo_hook(undo.drop_lost_gradients)
-    optimizer.register()
     patches.apply(patches.AT_START)
     processes.register()
+    # Last: a start that was interrupted before comes here again.
+    optimizer.register()

@@ -97,7 +97,7 @@ def is_available():
 
 def is_initialized():
     """Return whether the libraries have been loaded in this process."""
-    return startup._c is not None and not startup.in_bad_fork
+    return startup.is_started() and not startup.is_forked()
 
 
 def init():
@@ -114,7 +114,7 @@ def _is_compiled():
 
 
 def _is_in_bad_fork():
-    return startup.in_bad_fork
+    return startup.is_forked()
 
 
 def device_count():

@@ -45,7 +45,7 @@ def calling(stock):
 
 
 def _make(device):
-    if startup.in_bad_fork:  # where it still draws as a CPU generator
+    if startup.is_forked():  # where it still draws as a CPU generator
         ordinal = torch.device(device).index or 0
     else:
         ordinal = ordinal_of(device)

@@ -27,14 +27,12 @@ def computing_parameters(stock):
 
     def add(optimizer, param_group):
         stock(optimizer, param_group)
-        c = startup.start()
-        if c.auto_step():
-            devices = {
-                parameter.device for parameter in optimizer.param_groups[-1]["params"]
-            }
-            for device in devices:
-                if device.type == "lazy":
-                    c.mark_step(device.index or 0, False)
+        devices = {
+            parameter.device for parameter in optimizer.param_groups[-1]["params"]
+        }
+        for device in devices:
+            if device.type == "lazy":
+                startup.start().auto_step(device.index or 0)
 
     return add
 
@@ -109,12 +107,10 @@ def _end_step(optimizer, args, kwargs):
     if not steps:
         return
     c = startup.start()
-    is_end = c.auto_step()
     for ordinal, counts in steps.items():
         if counts:
             c.note_step(counts[0][0], [count for _, count in counts])
-        if is_end:
-            c.mark_step(ordinal, False)
+        c.auto_step(ordinal)
 
 
 def _counted(optimizer):

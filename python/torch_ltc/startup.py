@@ -153,20 +153,20 @@ def _load():
     from torch_ltc import errors
 
     folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
-    _skip_reference_kernels()
-    if _first_factories is not None:  # None where an earlier start was interrupted
+    # Either is None where an earlier start was interrupted.
+    if _first_factories is not None:
         for packet, overload in _FACTORIES:
             c.keep_kernel(f"aten::{packet}", overload)
         _first_factories._destroy()
         _first_factories = None
-    # The library's own method: C all through, so that no thread runs between
-    # the end of the one fallback kernel and the start of the next.
-    drop = _first_kernel.m.reset
-    c.initialize(errors.make, _code_folders(folders), drop)
-    _first_kernel._destroy()
-    _first_kernel = None
+    if _first_kernel is not None:
+        # The library's own method: C all through, so that no thread runs between
+        # the end of the one fallback kernel and the start of the next.
+        drop = _first_kernel.m.reset
+        c.initialize(errors.make, _code_folders(folders), drop)
+        _first_kernel._destroy()
+        _first_kernel = None
     _then(c)
-    os.register_at_fork(after_in_child=_after_fork)
     return c
 
 
@@ -181,24 +181,17 @@ def _code_folders(folders):
     return sorted({os.path.join(folder, "") for folder in [*folders, *real]})
 
 
-def _skip_reference_kernels():
-    """Keep in-place ops from running their Python meta kernel: 14 us each.
-
-    PyTorch reads this variable once in each of several generated files, at the
-    file's first in-place op, so it has to stay in the environment.
-    """
-    os.environ["TORCH_DISABLE_FUNCTIONALIZATION_META_REFERENCE"] = "1"
+def is_started():
+    """Return whether the libraries have been loaded."""
+    return _c is not None
 
 
-in_bad_fork = False
-
-
-def _after_fork():
-    global in_bad_fork
-    in_bad_fork = _c.mark_forked()
+def is_forked():
+    """Return whether a parent process had opened a device, which rules it out here."""
+    return is_started() and _c.is_forked()
 
 
 def shut_down():
     """Finish what is queued, at the end of the process."""
-    if _c is not None and not in_bad_fork:
+    if is_started():
         _c.shutdown()

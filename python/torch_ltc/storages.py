@@ -194,7 +194,7 @@ def not_shared(stock):
     """Wrap ``torch.UntypedStorage._new_shared``, which gathers a worker's batch."""
 
     def _new_shared(size, *, device="cpu"):
-        if is_lazy(device) and startup.in_bad_fork:
+        if is_lazy(device) and startup.is_forked():
             raise RuntimeError(
                 "a worker process cannot hand on lazy tensors: keep the data set on "
                 "the CPU, and move each batch in the main process, batch.to('lazy')"
@@ -208,7 +208,7 @@ def typed_not_shared(stock):
     """Wrap ``torch.TypedStorage._new_shared``: writes want the dtype's own."""
 
     def _new_shared(self, size, *, device=None):
-        if not is_lazy(device) or startup.in_bad_fork:
+        if not is_lazy(device) or startup.is_forked():
             return stock(self, size, device=device)
         return torch.empty(size, dtype=self.dtype, device=device)._typed_storage()
 

@@ -14,10 +14,7 @@
 
 namespace ltc::runtime {
 
-/// True in a child forked after a device was opened: threads and locks of the
-/// parent are gone, so nothing of a device may be touched.
-bool isForked();
-/// What every call then returns.
+/// What every call returns in a child for which isForked().
 Error forkedError();
 
 class Device;

@@ -105,7 +105,7 @@ void shutdownAtExit() {
 void registerHandlers() {
   static std::once_flag once;
   std::call_once(once, [] {
-    pthread_atfork(nullptr, nullptr, [] { markForked(); });
+    pthread_atfork(nullptr, nullptr, [] { forked = opened.load(); });
     std::atexit(shutdownAtExit);
   });
 }
@@ -144,7 +144,7 @@ Result<std::unique_ptr<DeviceEngine>> openEngine(uint32_t ordinal) {
 
 } // namespace
 
-bool runtime::isForked() { return forked.load(std::memory_order_relaxed); }
+bool isForked() { return forked.load(std::memory_order_relaxed); }
 
 Error runtime::forkedError() {
   return executeError(ErrorCode::DeviceFailed,
@@ -196,12 +196,6 @@ void shutdown() {
   std::lock_guard lock(all.mutex);
   for (std::unique_ptr<DeviceEngine> &engine : engines)
     all.closed.push_back(std::move(engine));
-}
-
-bool markForked() {
-  if (opened)
-    forked = true;
-  return opened;
 }
 
 } // namespace ltc

@@ -241,6 +241,7 @@ try:
     torch.randn(3, device="lazy")
 except KeyboardInterrupt:
     print("interrupted")
+torch.lazy.mark_step()
 print((torch.arange(4.0, device="lazy") * 2).tolist())
 """)
     assert done.stdout == "interrupted\n[0.0, 2.0, 4.0, 6.0]\n"

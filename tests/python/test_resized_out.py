@@ -114,6 +114,19 @@ def test_all_who_share_the_storage_show_it(program):
         assert shown(program(numbers("lazy", 3, 4))) == eager
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+@pytest.mark.parametrize(
+    "dtype", [torch.uint16, torch.uint32, torch.uint64, torch.complex32, torch.bool]
+)
+def test_any_dtype_keeps_what_it_held(dtype):
+    def program(device):
+        x = torch.arange(6).to(dtype).to(device)
+        x.resize_(2).fill_(1)
+        return x.resize_(3).cpu().tolist()
+
+    assert program("lazy") == program("cpu")
+
+
 @pytest.mark.filterwarnings("ignore:An output with one or more elements")
 @pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x.detach()])
 def test_what_is_shared_does_not_grow(view):

@@ -103,7 +103,8 @@ struct RangeKernel final : OverStock {
 private:
   static void resize(const std::string &name, const at::Tensor &out,
                      int64_t size) {
-    if (name == "aten::arange" && out.numel())
+    bool warns = name == "aten::arange" || name.starts_with("aten::fft_");
+    if (warns && out.numel())
       TORCH_WARN("The number of elements in the out tensor of shape ",
                  out.sizes(), " is ", out.numel(),
                  " which does not match the computed number of elements ", size,

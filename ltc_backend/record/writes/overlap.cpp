@@ -145,14 +145,26 @@ static at::Tensor filledBy(const c10::OperatorHandle &op,
   return (filled(0) != 0).logical_or(filled(1) != 1);
 }
 
+/// A type of the same size that scatter() takes.
+static at::ScalarType scattered(at::ScalarType type) {
+  switch (type) {
+  case at::kUInt16:
+    return at::kShort;
+  case at::kUInt32:
+  case at::kComplexHalf:
+    return at::kInt;
+  case at::kUInt64:
+    return at::kLong;
+  default:
+    return c10::isFloat8Type(type) ? at::kByte : type;
+  }
+}
+
 /// The elements of a tensor below functionalisation, as scatter() takes them.
 static at::Tensor flat(const at::Tensor &bare) {
   at::Tensor elements = at::view_copy(bare, {-1});
-  at::ScalarType type = bare.scalar_type();
-  if (type != at::kComplexHalf && !c10::isFloat8Type(type))
-    return elements;
-  return at::view_copy(elements,
-                       type == at::kComplexHalf ? at::kInt : at::kByte);
+  at::ScalarType type = scattered(bare.scalar_type());
+  return type == bare.scalar_type() ? elements : at::view_copy(elements, type);
 }
 
 /// Undefined for an undefined one.

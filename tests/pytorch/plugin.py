@@ -17,6 +17,7 @@ def pytest_addoption(parser):
     parser.addoption("--device", default="lazy", help="run the tests of this device")
     parser.addoption("--dtypes", default="", help="those of these dtypes, or of none")
     parser.addoption("--only", default="", help="those of this file's patterns")
+    parser.addoption("--every", type=int, default=1, help="one in so many of them")
     parser.addoption("--without", default="", help="leave out this file's patterns")
     parser.addoption("--record", default="", help="write a line of JSON a test here")
     parser.addoption("--seconds", type=float, default=60, help="limit of a test")
@@ -64,11 +65,13 @@ def pytest_collection_modifyitems(config, items):
     def wanted(item):
         if getattr(item.cls, "device_type", None) != device:
             return False
-        if not matches(item, listed) or matches(item, left_out):
+        if not matches(item, listed):
             return False
         return not dtypes or dtypes_of(item, device) <= dtypes
 
-    items[:] = [item for item in items if wanted(item)]
+    # What is left out moves no other test into the sample.
+    sample = [item for item in items if wanted(item)][:: config.getoption("--every")]
+    items[:] = [item for item in sample if not matches(item, left_out)]
 
 
 class TookTooLong(Exception):

@@ -23,32 +23,46 @@ from pathlib import Path
 import table
 
 HERE = Path(__file__).resolve().parent
-# Each with the dtypes that are run. Whole suites take hours: OpInfo's are run by
-# tests/python/sweep_ops.py against eager.
+# Each with the dtypes that are run.
 FOUR = "float32,int64,bool,complex64"
 TWO = "float32,int64"
 FILES = {
     "test_autograd": FOUR,
+    "test_binary_ufuncs": TWO,
     "test_complex": FOUR,
     "test_dlpack": FOUR,
     "test_indexing": FOUR,
     "test_linalg": TWO,
+    "test_masked": TWO,
+    "test_modules": TWO,
     "test_nn": TWO,
     "test_numpy_interop": TWO,
+    "test_ops": TWO,
     "test_reductions": TWO,
     "test_scatter_gather_ops": FOUR,
     "test_segment_reductions": TWO,
+    "test_serialization": TWO,
     "test_shape_ops": FOUR,
     "test_sort_and_select": TWO,
+    "test_spectral_ops": TWO,
     "test_tensor_creation_ops": TWO,
     "test_torch": FOUR,
     "test_type_promotion": TWO,
+    "test_unary_ufuncs": TWO,
     "test_view_ops": FOUR,
     "nn/test_convolution": "float32",
     "nn/test_dropout": TWO,
     "nn/test_embedding": TWO,
     "nn/test_multihead_attention": TWO,
     "nn/test_pooling": FOUR,
+}
+# What takes hours as a whole: one test in so many. OpInfo's samples are run by
+# tests/python/sweep_ops.py against eager.
+SAMPLED = {
+    "test_binary_ufuncs": 10,
+    "test_modules": 7,
+    "test_ops": 200,
+    "test_unary_ufuncs": 10,
 }
 
 
@@ -95,7 +109,7 @@ def fail_on_cpu(folder, name, rows, results):
     return {ids[row["id"]] for row in ran if row["outcome"] == "failed"}
 
 
-def run(folder, name, dtypes, results, jobs=2, only="*"):
+def run(folder, name, dtypes, results, jobs=2, only="*", every=1):
     """Run a file on 'lazy'; return its rows, those older than PyTorch marked."""
     entries = table.read()
     left_out, listed = results / "left_out.txt", results / "only.txt"
@@ -104,7 +118,7 @@ def run(folder, name, dtypes, results, jobs=2, only="*"):
     record = results / f"{name.replace('/', '_')}.jsonl"
     record.unlink(missing_ok=True)
     options = ["--dtypes", dtypes, "--only", str(listed), "--without", str(left_out)]
-    options += ["-n", str(jobs)]
+    options += ["-n", str(jobs), "--every", str(every)]
     rows = pytest(folder, name, "lazy", record, *options)
     unknown = table.judge(rows, entries).unexpected
     old = fail_on_cpu(folder, name, unknown, results) if unknown else set()
@@ -131,6 +145,7 @@ def main():
     parser.add_argument("files", nargs="*", metavar="FILE", help="such as test_nn")
     parser.add_argument("--dtypes", help="instead of those that a file is run with")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--every", type=int, help="one test in so many")
     parser.add_argument("--table", action="store_true", help="what is in it alone")
     parser.add_argument("--results", type=Path, help="keep records and logs here")
     options = parser.parse_args()
@@ -145,7 +160,8 @@ def main():
     for name in options.files or [f for f in FILES if listed & {f, "*"}]:
         name = name.removesuffix(".py")
         dtypes = options.dtypes or FILES.get(name, TWO)
-        rows = run(folder, name, dtypes, results, options.jobs, only)
+        every = options.every or (1 if options.table else SAMPLED.get(name, 1))
+        rows = run(folder, name, dtypes, results, options.jobs, only, every)
         good &= report(name, rows)
     print("results in", results)
     return 0 if good else 1

@@ -22,7 +22,8 @@ namespace {
 class StepWriter {
 public:
   StepWriter(ModuleOp module, const TargetFacts &facts, Artifact &artifact)
-      : module(module), main(module.lookupSymbol<func::FuncOp>("main")),
+      : module(module), functions(module),
+        main(functions.lookup<func::FuncOp>("main")),
         facts(facts), artifact(artifact), places(main, artifact) {}
 
   LogicalResult run() {
@@ -83,7 +84,7 @@ private:
   }
 
   LogicalResult launch(func::CallOp call) {
-    auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
+    auto kernel = functions.lookup<func::FuncOp>(call.getCallee());
     ltc_step step = begin(LTC_LAUNCH, numbers.lookup(call.getCallee()), call);
     for (Value operand : call.getOperands())
       if (failed(addWord(operand, call)))
@@ -152,6 +153,7 @@ private:
   }
 
   ModuleOp module;
+  SymbolTable functions; ///< a look-up in the module is a walk
   func::FuncOp main;
   const TargetFacts &facts;
   Artifact &artifact;

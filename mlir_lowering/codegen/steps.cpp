@@ -23,8 +23,8 @@ class StepWriter {
 public:
   StepWriter(ModuleOp module, const TargetFacts &facts, Artifact &artifact)
       : module(module), functions(module),
-        main(functions.lookup<func::FuncOp>("main")),
-        facts(facts), artifact(artifact), places(main, artifact) {}
+        main(functions.lookup<func::FuncOp>("main")), facts(facts),
+        artifact(artifact), places(main, artifact) {}
 
   LogicalResult run() {
     artifact.donated.clear();

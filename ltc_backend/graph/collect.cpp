@@ -251,7 +251,9 @@ bool Collector::isLastOwner(uint32_t input) const {
   // Beside the leaves and tensors that it was the value of, this collection
   // holds one share.
   const auto &data = result.inputs[input].data;
-  return !data->sharesBuffer && data.use_count() == count + data->shares + 1;
+  const auto &first = firstOf(data);
+  return !first->mayComeBack && data.use_count() == count + data->shares + 1 &&
+         (first == data || first.use_count() == 1);
 }
 
 /// Follows `self` upwards from a result: an in-place update of x records
@@ -296,6 +298,9 @@ void Collector::chooseDonations() {
       result.outputs[output].donated = donor;
     }
   }
+  for (const auto &data : result.replaced->values)
+    if (data->inputIndex == UINT32_MAX || !taken[data->inputIndex])
+      firstOf(data)->mayComeBack = true;
 }
 
 /// Fewer pieces are parts of a model, such as a cache and what is new.

@@ -31,21 +31,26 @@ void DeviceData::Assign(const torch::lazy::BackendData &other) {
   buffer = static_cast<const DeviceData &>(other).buffer;
 }
 
-std::shared_ptr<DeviceData> inPlaceOf(std::shared_ptr<DeviceData> old,
-                                      const std::shared_ptr<DeviceData> &data) {
-  std::shared_ptr<Replaced> replaced = data->replaced.lock();
-  if (!old || (!replaced && !data->buffer->failure()))
-    return data;
+std::shared_ptr<DeviceData> sharing(const std::shared_ptr<DeviceData> &data) {
   auto result = std::make_shared<DeviceData>(data->device().ordinal(),
                                              data->shape(), data->buffer);
-  result->sharesBuffer = data->sharesBuffer = true;
-  if (!replaced) {
+  result->first = firstOf(data);
+  result->marks = data->marks;
+  return result;
+}
+
+std::shared_ptr<DeviceData> inPlaceOf(std::shared_ptr<DeviceData> old,
+                                      const std::shared_ptr<DeviceData> &data) {
+  if (!old)
+    return data;
+  std::shared_ptr<DeviceData> result = sharing(data);
+  if (std::shared_ptr<Replaced> replaced = data->replaced.lock()) {
+    result->replaced = replaced;
+    result->place = uint32_t(replaced->values.size());
+    replaced->values.push_back(std::move(old));
+  } else if (data->buffer->failure()) {
     result->before = std::move(old);
-    return result;
   }
-  result->replaced = replaced;
-  result->place = uint32_t(replaced->values.size());
-  replaced->values.push_back(std::move(old));
   return result;
 }
 

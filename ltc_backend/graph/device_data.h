@@ -45,15 +45,29 @@ public:
   uint32_t place = kNoPlace;
   static constexpr uint32_t kNoPlace = UINT32_MAX;
   std::shared_ptr<DeviceData> before;
-  /// Other data has the same buffer: nobody may donate it.
-  bool sharesBuffer = false;
+  /// What has the same buffer and came first. It is held for its count, which
+  /// says whether anybody else can reach the buffer.
+  std::shared_ptr<DeviceData> first;
+  /// A launch that leaves the buffer alone may give it back to a tensor. Not
+  /// forgotten when that launch has ended: whether a buffer can be donated, and
+  /// so a graph's key, must not depend on how fast launches are.
+  bool mayComeBack = false;
   /// Scratch of the collector: number as an input, and shares in it of those
   /// whose values are collected.
   uint32_t inputIndex = UINT32_MAX;
   long shares = 0;
 };
 
-/// The same buffer for a tensor that had the value `old`.
+/// Data of its own with the same buffer. With the pending list's lock.
+std::shared_ptr<DeviceData> sharing(const std::shared_ptr<DeviceData> &data);
+/// What holds the buffer's only share if nobody else can reach it.
+inline const std::shared_ptr<DeviceData> &
+firstOf(const std::shared_ptr<DeviceData> &data) {
+  return data->first ? data->first : data;
+}
+
+/// The same buffer for a tensor that had the value `old`. With the pending
+/// list's lock.
 std::shared_ptr<DeviceData> inPlaceOf(std::shared_ptr<DeviceData> old,
                                       const std::shared_ptr<DeviceData> &data);
 

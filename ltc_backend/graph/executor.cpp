@@ -132,10 +132,8 @@ private:
     bool isAlone = !result.isGiven || (receiver.place == DeviceData::kNoPlace &&
                                        result.data->place == receiver.place);
     if (!isAlone) {
-      result.data->sharesBuffer = true;
-      result.data =
-          makeData(receiver.node->result(receiver.index), result.data->buffer);
-      result.data->sharesBuffer = true;
+      result.data = sharing(result.data);
+      result.data->replaced = collection.replaced;
     }
     result.isGiven = true;
     result.data->place = receiver.place;

@@ -85,6 +85,10 @@ public:
 
   void run() {
     for (OpNode *node = list.firstNode; node; node = node->next) {
+      // One that is dying waits for the lock to leave the list.
+      std::shared_ptr<OpNode> alive = node->weak_from_this().lock();
+      if (!alive)
+        continue;
       if (ignoresValues(*node) && bufferFailed(node->inputs[0]))
         node->inputs[0] = zerosLike(node->inputs[0]);
       for (const Operand &operand : node->inputs)
@@ -92,8 +96,9 @@ public:
           fail(*node, failed);
           break;
         }
+      held.push_back(std::move(alive));
     }
-    for (auto &node : nodes) {
+    for (OpNode *node : nodes) {
       list.unlink(*node);
       released.push_back(std::move(node->inputs));
     }
@@ -113,7 +118,7 @@ private:
       node.computed.push_back(std::make_shared<DeviceData>(
           device, node.result(i).shape,
           failedBuffer(node.result(i).type, sharedFailure(failed))));
-    nodes.push_back(node.shared_from_this());
+    nodes.push_back(&node);
   }
 
   /// What the program computes from a value that it knows to be missing is
@@ -133,7 +138,8 @@ private:
   const int64_t device;
   std::map<BufferPtr, std::shared_ptr<HostFailure>> first;
   std::map<const Error *, std::shared_ptr<HostFailure>> again;
-  std::vector<std::shared_ptr<OpNode>> nodes;
+  std::vector<OpNode *> nodes; ///< in `held`
+  std::vector<std::shared_ptr<OpNode>> held;
   std::vector<OpNode::Operands> released;
 };
 

@@ -7,7 +7,6 @@
 #include "ltc_backend/graph/step_counts.h"
 
 #include "ltc_backend/graph/executor.h"
-#include "ltc_backend/graph/failed_nodes.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/lazy_tensor.h"
 
@@ -69,14 +68,6 @@ static void takeBackCounts(PendingList &list) {
   for (PendingList::Step &step : undone)
     for (at::Tensor &count : step.counts)
       count.sub_(1);
-}
-
-bool isLost(const at::Tensor &tensor) {
-  if (!isLazy(tensor))
-    return false;
-  TensorDataPtr data = tensorData(tensor);
-  std::lock_guard lock(pendingList(deviceOf(*data)).mutex);
-  return failureOf(valueOf(*data)) != nullptr;
 }
 
 static std::atomic<UndoHook> undoHook{nullptr};

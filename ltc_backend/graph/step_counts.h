@@ -26,10 +26,6 @@ struct PendingList;
 /// After a sync: a step has failed if the value of its parameter has.
 void noteWitnesses(PendingList &list);
 
-/// Whether the tensor's value will never come: it failed, or is computed from
-/// one that did, and somebody knows.
-LTC_API bool isLost(const at::Tensor &tensor);
-
 /// Called by raiseUndone() first, to take back what the program's language
 /// holds of steps that failed.
 using UndoHook = void (*)();

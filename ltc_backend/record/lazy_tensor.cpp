@@ -49,6 +49,11 @@ void PendingList::link(OpNode &node) {
   append(node, firstNode, lastNode);
   node.pending = true;
   ++nodes;
+  if (const void *now = __builtin_thread_pointer(); thread != now)
+      [[unlikely]] {
+    hasThreads = thread != nullptr;
+    thread = now;
+  }
 }
 
 void PendingList::unlink(OpNode &node) {

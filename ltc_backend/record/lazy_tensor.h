@@ -42,6 +42,8 @@ struct PendingList {
   OpNode *firstNode = nullptr, *lastNode = nullptr;
   TensorData *firstTensor = nullptr, *lastTensor = nullptr;
   size_t nodes = 0;
+  const void *thread = nullptr; ///< that recorded last
+  bool hasThreads = false;      ///< others have, too
   /// A read since the last sync that needed no graph (graph/host_read.h).
   struct HostRead {
     SourceId line;

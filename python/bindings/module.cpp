@@ -26,6 +26,7 @@
 #include "ltc_backend/record/ops/custom_op.h"
 #include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/views/storage_view.h"
+#include "ltc_backend/record/writes/lost_gradient.h"
 #include "ltc_backend/register.h"
 #include "ltc_backend/startup.h"
 
@@ -208,7 +209,9 @@ void defineProcess(py::module_ &m) {
   m.def("are_alike", torch::wrap_pybind_function(backend::areAlike));
   m.def("count_step", torch::wrap_pybind_function(backend::countStep));
   m.def("set_undo_hook", torch::wrap_pybind_function(installUndoHook));
-  m.def("is_lost", torch::wrap_pybind_function(backend::isLost));
+  m.def("records_alone", torch::wrap_pybind_function(backend::recordsAlone));
+  m.def("drop_lost_gradient",
+        torch::wrap_pybind_function(backend::dropLostGradient));
   m.def("note_step", torch::wrap_pybind_function(backend::noteStep));
   m.def("auto_step", torch::wrap_pybind_function_no_gil(backend::autoStep));
   m.def("caller_source", torch::wrap_pybind_function(callerSource));

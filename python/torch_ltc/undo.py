@@ -12,16 +12,12 @@ from torch_ltc import startup
 def drop_lost_gradients():
     """Set gradients to None that a failed step was to make.
 
-    Tensors that had a value before the step have it back. A gradient that had none
-    must not stay: the next ``backward()`` would add to what never came.
+    With other threads that record, they stay until ``zero_grad()`` or the next
+    ``backward()``, which takes them for zeros.
     """
-    is_lost = startup.start().is_lost
+    c = startup.start()
+    if not c.records_alone():
+        return
     for tensor in gc.get_objects():
-        if (
-            issubclass(type(tensor), torch.Tensor)
-            and tensor.device.type == "lazy"
-            and tensor.is_leaf
-            and tensor.grad is not None
-            and is_lost(tensor.grad)
-        ):
-            tensor.grad = None
+        if issubclass(type(tensor), torch.Tensor):
+            c.drop_lost_gradient(tensor)

@@ -213,7 +213,7 @@ def policy_gradient(device):
         yield loss.item(), rewards.sum().item()
 
 
-@script(steps=8, settled=4, slow=True)
+@script(steps=8, settled=5, slow=True)
 def averaged_weights(device):
     """Schedules, accumulated and clipped gradients, SWA and its statistics."""
     averaging = torch.optim.swa_utils

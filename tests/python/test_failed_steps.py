@@ -259,6 +259,30 @@ def test_a_step_that_fails_compiles_nothing_after_it(counts):
     assert counts["codegen.graphs"] == 0
 
 
+def test_what_is_compiled_does_not_depend_on_whether_launches_are_over(counts):
+    def run(wait):
+        x = torch.full((400, 400), 1e-3, device="lazy")
+        first, second = torch.zeros(2, 400, 400, device="lazy").unbind()
+        first, second = first.clone(), second.clone()
+        torch.lazy.synchronize()
+        for step in range(6):
+            for _ in range(20):  # the launch takes longer than what comes next
+                first.addmm_(x, x)
+            torch.lazy.mark_step(wait=wait)
+            if step == 2:
+                second.copy_(first)  # two tensors, one buffer
+            second.mul_(2)
+            torch.lazy.mark_step(wait=wait)
+            first.add_(second)
+            torch.lazy.mark_step(wait=wait)
+        return first.cpu()
+
+    wanted = run(wait=True)
+    counts.restart()
+    assert torch.equal(run(wait=False), wanted)
+    assert counts["codegen.graphs"] == 0
+
+
 def test_threads_go_on_from_whole_steps():
     programs = [adamw("lazy", embedding) for _ in range(4)]
     failed = [[] for _ in programs]

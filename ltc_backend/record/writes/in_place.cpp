@@ -16,6 +16,7 @@
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/in_place_list.h"
+#include "ltc_backend/record/writes/lost_gradient.h"
 #include "ltc_backend/record/writes/overlap.h"
 #include "ltc_backend/record/writes/write_check.h"
 #include "ltc_backend/record/writes/write_value.h"
@@ -79,6 +80,7 @@ public:
   void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     auto values = torch::jit::last(*stack, arguments);
+    beforeWrite(values[0].toTensor());
     if (isOwn(values[0].toTensor()) && isOrdinary(info)) {
       CallReader call(info, values);
       if (updateDirectly(values[0].toTensor(), call))
@@ -90,6 +92,7 @@ public:
   template <typename... Args>
   at::Tensor &unboxed(c10::DispatchKeySet keys, at::Tensor &self,
                       const Args &...rest) {
+    beforeWrite(self);
     if (isOwn(self) && isOrdinary(info)) {
       CallReader call(info, self, rest...);
       if (updateDirectly(self, call))

@@ -1,0 +1,66 @@
+//===- writes/lost_gradient.cpp - Gradients that will never come ----------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/writes/lost_gradient.h"
+
+#include "ltc_backend/backend.h"
+#include "ltc_backend/convert.h"
+#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/raise.h"
+#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/writes/write_value.h"
+
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+
+namespace ltc::backend {
+
+static bool isLost(const at::Tensor &tensor) {
+  TensorDataPtr data = tensorData(tensor);
+  std::lock_guard lock(pendingList(deviceOf(*data)).mutex);
+  BufferPtr failed = failureOf(valueOf(*data));
+  // One that nobody knows of yet goes back to its value from before.
+  return failed && failed->isUndone();
+}
+
+static at::Tensor zerosLike(const at::Tensor &tensor) {
+  int64_t device = deviceOf(*tensorData(tensor));
+  torch::lazy::Shape shape(tensor.scalar_type(), tensor.sizes());
+  TensorType type{*toDType(tensor.scalar_type()), tensor.sizes().vec()};
+  return makeTensor(
+      std::make_shared<DeviceData>(
+          device, std::move(shape),
+          valueOrRaise(engine(device).upload(std::move(type), nullptr))),
+      device);
+}
+
+bool recordsAlone() {
+  for (int64_t device = 0; device < deviceCount(); ++device) {
+    PendingList &list = pendingList(device);
+    std::lock_guard lock(list.mutex);
+    if (list.hasThreads ||
+        (list.thread && list.thread != __builtin_thread_pointer()))
+      return false;
+  }
+  return true;
+}
+
+void dropLostGradient(const at::Tensor &leaf) {
+  if (!leaf.device().is_lazy() || !leaf.requires_grad() || !leaf.is_leaf())
+    return;
+  at::Tensor gradient = leaf.grad();
+  if (gradient.defined() && isLazy(gradient) && isLost(gradient))
+    leaf.mutable_grad().reset();
+}
+
+void zeroLostGradient(const at::Tensor &self) {
+  auto node = torch::autograd::get_current_node();
+  auto *adds = dynamic_cast<torch::autograd::AccumulateGrad *>(node.get());
+  if (adds && adds->variable.grad().is_same(self) && isLazy(self) &&
+      isLost(self))
+    writeValue(self, zerosLike(self));
+}
+
+} // namespace ltc::backend

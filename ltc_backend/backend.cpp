@@ -248,7 +248,7 @@ void autoStep(int64_t device) {
 }
 
 void synchronize(int64_t device) {
-  sync(device, /*wait=*/false);
+  syncAll(device, /*wait=*/false);
   finishDryRun();
   if (Status status = engine(device).synchronize(); !status)
     raiseUndone(device, status.error());

@@ -14,8 +14,8 @@ namespace ltc::backend {
 namespace {
 class Collector {
 public:
-  Collector(int64_t device, PendingList &list, Collected what)
-      : list(list), what(what) {
+  Collector(int64_t device, PendingList &list, Collected what, Recorded whose)
+      : list(list), what(what), whose(whose) {
     result.device = device;
     result.replaced = std::make_shared<Replaced>();
   }
@@ -27,7 +27,10 @@ private:
   void markLive();
   void countReferences();
   void findNumbers();
+  void findWanted();
+  bool isOfThese(const OpNode &node) const;
   bool isCollected(const OpNode &node) const;
+  void shareWithOthers();
   void addReceiver(Collection::Receiver receiver);
   void addOutput(const OpNode &node, uint32_t index);
   ValueId addInput(const Operand &operand);
@@ -43,7 +46,9 @@ private:
 
   PendingList &list;
   const Collected what;
+  const Recorded whose;
   Collection result;
+  std::vector<const OpNode *> wanted;  ///< sorted
   std::vector<const OpNode *> numbers; ///< sorted
   /// The outputs that a node's results become, from its firstSlot on.
   std::vector<uint32_t> slots;
@@ -106,7 +111,8 @@ void Collector::addReceiver(Collection::Receiver receiver) {
 void Collector::findNumbers() {
   for (TensorData *tensor = list.firstTensor; tensor; tensor = tensor->next) {
     auto &node = static_cast<OpNode &>(*tensor->ir_value.node);
-    if (node.pending && node.references == 0 && isNumber(node))
+    if (node.pending && node.references == 0 && isOfThese(node) &&
+        isNumber(node))
       numbers.push_back(&node);
     node.owners = tensor->ir_value.node.use_count();
   }
@@ -114,7 +120,21 @@ void Collector::findNumbers() {
   result.hasNumbers = !numbers.empty();
 }
 
+void Collector::findWanted() {
+  for (const TensorDataPtr &tensor : whose.wanted)
+    if (deviceOf(*tensor) == result.device && tensor->pending)
+      wanted.push_back(static_cast<OpNode *>(tensor->ir_value.node.get()));
+  std::ranges::sort(wanted);
+}
+
+bool Collector::isOfThese(const OpNode &node) const {
+  return !whose.thread || node.thread == whose.thread ||
+         std::ranges::binary_search(wanted, &node);
+}
+
 bool Collector::isCollected(const OpNode &node) const {
+  if (!isOfThese(node))
+    return false;
   return what == Collected::All || std::ranges::binary_search(numbers, &node) ==
                                        (what == Collected::Numbers);
 }
@@ -169,6 +189,37 @@ void Collector::markLive() {
           source->live = true;
   }
   std::reverse(result.nodes.begin(), result.nodes.end());
+}
+
+/// What is not collected must find what is computed here computed: it may start
+/// from memory that is donated.
+void Collector::shareWithOthers() {
+  if (!whose.thread)
+    return;
+  auto isWanted = [&](const OpNode &node, size_t index) {
+    return node.firstSlot != kNoSlot &&
+           slots[node.firstSlot + index] != kNoSlot;
+  };
+  for (TensorData *tensor = list.firstTensor; tensor; tensor = tensor->next) {
+    auto node = std::static_pointer_cast<OpNode>(tensor->ir_value.node);
+    if (!node->live || isCollected(*node))
+      continue;
+    if (TensorDataPtr alive = tensor->weak_from_this().lock())
+      addReceiver({std::move(alive), node, uint32_t(tensor->ir_value.index)});
+  }
+  for (OpNode *node = list.firstNode; node; node = node->next) {
+    bool isHeld = node->live && node->owners > node->references;
+    for (uint32_t i = 0; isHeld && i < node->num_outputs(); ++i)
+      if (!isWanted(*node, i))
+        addReceiver({nullptr, node->shared_from_this(), i});
+    if (node->live)
+      continue;
+    for (const Operand &operand : node->inputs)
+      if (OpNode *source = asOp(operand); source && source->live &&
+                                          !isComputed(*source) &&
+                                          !isWanted(*source, operand.index))
+        addReceiver({nullptr, source->shared_from_this(), operand.index});
+  }
 }
 
 ValueId Collector::addDataInput(const std::shared_ptr<DeviceData> &data) {
@@ -388,9 +439,11 @@ Collection Collector::run() {
   if (!list.firstNode)
     return std::move(result);
   countReferences();
+  findWanted();
   findNumbers();
   findRoots();
   markLive();
+  shareWithOthers();
   numberValues();
   chooseDonations();
   if (joinsInputs())
@@ -404,8 +457,9 @@ Collection Collector::run() {
   return std::move(result);
 }
 
-Collection collect(int64_t device, PendingList &list, Collected what) {
-  return Collector(device, list, what).run();
+Collection collect(int64_t device, PendingList &list, Collected what,
+                   Recorded whose) {
+  return Collector(device, list, what, whose).run();
 }
 
 /// The prototype's arguments with this node's operands in their places.

@@ -52,10 +52,18 @@ Node numbered(const OpNode &node, const ValueId *operands);
 /// op makes of such data, and that nothing pending uses (graph/number.h).
 enum class Collected { All, Numbers, AllButNumbers };
 
+/// Whose values a collection takes: of what one thread recorded, or all, and
+/// these besides. Graphs would come of how threads took turns otherwise, and
+/// never again; and an op that fails would undo half a step of another thread.
+struct Recorded {
+  const void *thread = nullptr; ///< null for all
+  c10::ArrayRef<TensorDataPtr> wanted;
+};
+
 /// Walks the device's pending list. The list's lock must be held by the caller;
 /// what is collected stays valid while the receivers live, and keeps the inputs
 /// of later collections from being donated while it lives itself.
 Collection collect(int64_t device, PendingList &list,
-                   Collected what = Collected::All);
+                   Collected what = Collected::All, Recorded whose = {});
 
 } // namespace ltc::backend

@@ -200,17 +200,17 @@ static std::vector<BufferPtr> failedBuffers(const Collection &collection,
 /// Takes the collection's place with another of the device. One that lives on
 /// would keep the next from donating.
 static void collectAnew(Collection &collection, PendingList &list,
-                        Collected what) {
+                        Collected what, Recorded whose) {
   const int64_t device = collection.device;
   collection = Collection();
   std::lock_guard lock(list.mutex);
-  collection = collect(device, list, what);
+  collection = collect(device, list, what, whose);
 }
 
-static bool settleNumbers(int64_t device, PendingList &list) {
+static bool settleNumbers(int64_t device, PendingList &list, Recorded whose) {
   Collection numbers;
   numbers.device = device;
-  collectAnew(numbers, list, Collected::Numbers);
+  collectAnew(numbers, list, Collected::Numbers, whose);
   std::vector<BufferPtr> buffers = computeNumbers(numbers, list);
   if (buffers.empty())
     return false;
@@ -223,24 +223,25 @@ static bool settleNumbers(int64_t device, PendingList &list) {
 /// The executable of the collection without its numbers, which then are there
 /// and no longer part of it; or null, with the collection as it was.
 static ExecutablePtr findWithoutNumbers(Engine &engine, Collection &collection,
-                                        PendingList &list) {
+                                        PendingList &list, Recorded whose) {
   if (!collection.hasNumbers)
     return nullptr;
-  collectAnew(collection, list, Collected::AllButNumbers);
+  collectAnew(collection, list, Collected::AllButNumbers, whose);
   ExecutablePtr known =
       collection.empty() ? nullptr : engine.lookup(collection.key);
-  if (known && settleNumbers(collection.device, list))
+  if (known && settleNumbers(collection.device, list, whose))
     return known;
-  collectAnew(collection, list, Collected::All);
+  collectAnew(collection, list, Collected::All, whose);
   return nullptr;
 }
 
 static Result<ExecutablePtr> findExecutable(Engine &engine,
                                             Collection &collection,
-                                            PendingList &list, SourceId place) {
+                                            PendingList &list, Recorded whose,
+                                            SourceId place) {
   ExecutablePtr known = engine.lookup(collection.key);
   if (!known)
-    known = findWithoutNumbers(engine, collection, list);
+    known = findWithoutNumbers(engine, collection, list, whose);
   if (known) {
     TORCH_LAZY_COUNTER("CachedCompile", 1);
     return known;
@@ -256,12 +257,11 @@ static Result<ExecutablePtr> findExecutable(Engine &engine,
   return engine.compile(graph, marksOf(collection));
 }
 
-static Result<std::vector<BufferPtr>> compileAndLaunch(Engine &engine,
-                                                       Collection &collection,
-                                                       PendingList &list,
-                                                       SourceId place) {
+static Result<std::vector<BufferPtr>>
+compileAndLaunch(Engine &engine, Collection &collection, PendingList &list,
+                 Recorded whose, SourceId place) {
   kernels::noteThreadCount();
-  auto executable = findExecutable(engine, collection, list, place);
+  auto executable = findExecutable(engine, collection, list, whose, place);
   if (!executable)
     return executable.takeError();
   if (collection.empty())
@@ -271,7 +271,7 @@ static Result<std::vector<BufferPtr>> compileAndLaunch(Engine &engine,
                        collection.replaced);
 }
 
-void sync(int64_t device, bool wait) {
+static void sync(int64_t device, bool wait, Recorded whose) {
   Engine &target = engine(device);
   const bool dry = settings().dry_run;
   // Before any lock: it may take the GIL.
@@ -286,7 +286,7 @@ void sync(int64_t device, bool wait) {
     Collection collection;
     {
       std::lock_guard lock(list.mutex);
-      collection = collect(device, list);
+      collection = collect(device, list, Collected::All, whose);
       if (!collection.empty())
         list.hostReads.clear();
     }
@@ -298,7 +298,7 @@ void sync(int64_t device, bool wait) {
                             marksOf(collection));
       buffers = unrunBuffers(collection);
     } else if (auto launched =
-                   compileAndLaunch(target, collection, list, place)) {
+                   compileAndLaunch(target, collection, list, whose, place)) {
       buffers = std::move(*launched);
     } else {
       failure = launched.takeError();
@@ -316,6 +316,12 @@ void sync(int64_t device, bool wait) {
   raiseIfFailed(CompileGuard::check());
 }
 
+void sync(int64_t device, bool wait, c10::ArrayRef<TensorDataPtr> wanted) {
+  sync(device, wait, Recorded{currentThread(), wanted});
+}
+
+void syncAll(int64_t device, bool wait) { sync(device, wait, Recorded{}); }
+
 void Executor::RegisterTensor(std::shared_ptr<torch::lazy::LazyTensor::Data>) {}
 
 void Executor::UnregisterTensor(torch::lazy::LazyTensor::Data *) {}
@@ -323,9 +329,9 @@ void Executor::UnregisterTensor(torch::lazy::LazyTensor::Data *) {}
 void Executor::SyncLiveTensorsGraph(const torch::lazy::BackendDevice *device,
                                     c10::ArrayRef<std::string>, bool wait) {
   if (device)
-    return sync(device->ordinal(), wait);
+    return syncAll(device->ordinal(), wait);
   for (int64_t i = 0; i < deviceCount(); ++i)
-    sync(i, wait);
+    syncAll(i, wait);
 }
 
 } // namespace ltc::backend

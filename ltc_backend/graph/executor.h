@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ltc/engine.h"
+#include "ltc_backend/record/lazy_tensor.h"
 
 #include <mutex>
 #include <torch/csrc/lazy/core/lazy_graph_executor.h>
@@ -33,8 +34,12 @@ private:
 void waitFor(Buffer &buffer);
 void waitFor(Marker &marker);
 
-/// Collects, compiles if new, and queues everything pending on the device.
-void sync(int64_t device, bool wait);
+/// Collects, compiles if new, and queues what is pending on the device of what
+/// the calling thread recorded, of these tensors of the device, and of all that
+/// they start from.
+void sync(int64_t device, bool wait, c10::ArrayRef<TensorDataPtr> wanted = {});
+/// The same of all that is pending, whoever recorded it.
+void syncAll(int64_t device, bool wait);
 
 /// One sync at a time a device: a second one must see what the first computed.
 /// Who reads the data that pending nodes start from holds it, too, until it has

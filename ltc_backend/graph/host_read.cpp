@@ -247,7 +247,7 @@ static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
     reads.add(!values.empty());
     return values;
   }
-  sync(device, /*wait=*/false);
+  sync(device, /*wait=*/false, tensors);
   std::lock_guard lock(list.mutex);
   cone.comesAround(list, line); // noted for the graph that begins here
   return {};

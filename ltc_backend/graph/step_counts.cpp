@@ -55,6 +55,13 @@ void noteWitnesses(PendingList &list) {
 }
 
 static void takeBackCounts(PendingList &list) {
+  // Another thread may be about to take back what this thread counted.
+  static auto *oneAtATime = new std::mutex;
+  std::unique_lock whole(*oneAtATime, std::defer_lock);
+  {
+    Waiting waiting;
+    whole.lock();
+  }
   std::vector<PendingList::Step> undone;
   {
     std::lock_guard lock(list.mutex);

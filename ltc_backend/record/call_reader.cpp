@@ -99,6 +99,12 @@ void CallReader::readPlacement(const IValue &value) {
 
 void raiseTwoDevices(const std::string &op, int64_t device,
                      const at::Tensor &elsewhere) {
+  if (elsewhere.device().is_lazy() && !isLazy(elsewhere))
+    raise({ErrorCode::Unsupported, Stage::Record,
+           "cannot read a tensor of a subclass that holds another one; its "
+           "__torch_dispatch__ is disabled here",
+           op, sourceOf(currentSource()),
+           "call the op on the tensor that it holds"});
   raise({ErrorCode::InvalidArgument, Stage::Record,
          "Expected all tensors to be on the same device, but found at least "
          "two devices, lazy:" +

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/direct.h"
 
-#include "ltc_backend/backend.h"
+#include "ltc_backend/graph/executor.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/ops/custom_op.h"
 #include "ltc_backend/record/recorder.h"
@@ -57,7 +57,7 @@ struct Recorded {
   /// When the results are handed out.
   void end() const {
     if (full)
-      markStep(device, /*wait=*/false);
+      syncAll(device, /*wait=*/false);
   }
 
 private:
@@ -178,7 +178,7 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call,
   node.reset();
   old.clear();
   if (full)
-    markStep(call.device, /*wait=*/false);
+    syncAll(call.device, /*wait=*/false);
   return true;
 }
 

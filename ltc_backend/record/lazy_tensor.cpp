@@ -45,14 +45,39 @@ template <typename T> static void remove(T &item, T *&first, T *&last) {
   item.previous = item.next = nullptr;
 }
 
+static std::atomic<int> recorders = 0;
+static thread_local int isRecorder = 0;
+
+namespace {
+/// Of a thread that has recorded, until its end.
+struct Recorder {
+  Recorder() {
+    isRecorder = 1;
+    ++recorders;
+  }
+  ~Recorder() {
+    isRecorder = 0;
+    --recorders;
+    for (int64_t device = 0; device < deviceCount(); ++device) {
+      PendingList &list = pendingList(device);
+      std::lock_guard lock(list.mutex);
+      if (list.thread == currentThread())
+        list.thread = nullptr; // another may get its place
+    }
+  }
+};
+} // namespace
+
+bool recordsAlone() { return recorders == isRecorder; }
+
 void PendingList::link(OpNode &node) {
   append(node, firstNode, lastNode);
   node.pending = true;
   ++nodes;
-  if (const void *now = __builtin_thread_pointer(); thread != now)
-      [[unlikely]] {
-    hasThreads = thread != nullptr;
-    thread = now;
+  node.thread = currentThread();
+  if (thread != node.thread) [[unlikely]] {
+    static thread_local Recorder recorder;
+    thread = node.thread;
   }
 }
 

@@ -36,6 +36,9 @@ struct TensorData final : torch::lazy::LazyTensor::Data,
 };
 using TensorDataPtr = std::shared_ptr<TensorData>;
 
+/// Stands for the calling thread, and after its end maybe for another one.
+inline const void *currentThread() { return __builtin_thread_pointer(); }
+
 /// What one device has yet to compute.
 struct PendingList {
   Mutex mutex; ///< guards everything below and the nodes' scratch fields
@@ -43,7 +46,6 @@ struct PendingList {
   TensorData *firstTensor = nullptr, *lastTensor = nullptr;
   size_t nodes = 0;
   const void *thread = nullptr; ///< that recorded last
-  bool hasThreads = false;      ///< others have, too
   /// A read since the last sync that needed no graph (graph/host_read.h).
   struct HostRead {
     SourceId line;
@@ -68,6 +70,8 @@ struct PendingList {
   void unlink(TensorData &tensor);
 };
 PendingList &pendingList(int64_t device);
+/// Whether no other thread that lives has recorded anything.
+LTC_API bool recordsAlone();
 
 /// The LTC tensor inside, through a functional wrapper if there is one; null
 /// if `tensor` is undefined or not lazy. Takes a view that has not been taken,

@@ -128,6 +128,7 @@ public:
   // The rest is guarded by the pending list's lock.
   OpNode *previous = nullptr, *next = nullptr;
   bool pending = false;
+  const void *thread = nullptr; ///< that recorded it (PendingList::thread)
   /// Results that a sync has computed, by index; empty while pending. Whoever
   /// still holds the node (a thread that is recording a use) finds them here.
   std::vector<std::shared_ptr<DeviceData>> computed;

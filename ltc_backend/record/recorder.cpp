@@ -148,7 +148,7 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
   torch::jit::drop(stack, info.arguments.size());
   pushResults(stack, *node, std::move(results), call.byteOffset);
   if (full)
-    markStep(call.device, /*wait=*/false);
+    syncAll(call.device, /*wait=*/false);
 }
 
 at::Tensor recordOne(const OpInfo &info, torch::jit::Stack stack) {

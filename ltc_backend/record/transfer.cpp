@@ -239,7 +239,7 @@ std::shared_ptr<DeviceData> readyData(const at::Tensor &tensor) {
   std::shared_ptr<DeviceData> ready = deviceData(*data);
   // Another thread may write to it between a sync and the next look.
   while (!ready) {
-    sync(deviceOf(*data), /*wait=*/false);
+    sync(deviceOf(*data), /*wait=*/false, data);
     ready = deviceData(*data);
   }
   return ready;

@@ -21,6 +21,7 @@
 #include "ltc_backend/graph/lent_memory.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/ops/custom_op.h"

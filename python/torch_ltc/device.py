@@ -197,7 +197,7 @@ def get_device_properties(device=None):
 
 
 def mark_step(wait=False, device=None):
-    """End a step: queue everything recorded so far as one graph.
+    """End a step: queue all that this thread recorded so far as one graph.
 
     Returns at once unless ``wait``; an error of the step is raised where its
     values are read, or by `synchronize`.
@@ -206,7 +206,7 @@ def mark_step(wait=False, device=None):
 
 
 def synchronize(device=None):
-    """Queue what is recorded and wait until all of it has run.
+    """Queue what is recorded, by any thread, and wait until all of it has run.
 
     Raises the first error that has not been raised yet.
     """

@@ -7,7 +7,6 @@ cpu. What is left must be the same.
 """
 
 import copy
-import itertools
 import threading
 
 import pytest
@@ -301,28 +300,10 @@ def test_threads_go_on_from_whole_steps():
     for thread in threads:
         thread.join()
     for own, program in enumerate(programs):
-        assert 2 * own in failed[own]
-        found = {n: as_cpu(v) for n, v in program.state().items()}
-        assert any(is_same(found, wanted) for wanted in ends(failed[own]))
-
-
-def ends(failed):
-    """Yield what may be left. Threads of one device share graphs: an update that ran
-    with another thread's failing op is lost, and the next step tells of it."""
-    for choice in itertools.product([True, False], repeat=len(failed)):
-        lost = set(failed) | {
-            i - 1 for i, more in zip(failed, choice, strict=True) if more
-        }
-        steps = [(i, GOOD) for i in range(8) if i not in lost]
-        yield train(adamw, "cpu", embedding, steps, lambda i: True)[0]
-
-
-def is_same(found, wanted):
-    try:
-        same(found, wanted)
-    except AssertionError:
-        return False
-    return True
+        assert failed[own] == [2 * own]
+        steps = [(i, GOOD) for i in range(8) if i != 2 * own]
+        wanted, _ = train(adamw, "cpu", embedding, steps, lambda i: True)
+        same({n: as_cpu(v) for n, v in program.state().items()}, wanted)
 
 
 BROKEN_LOWERING = """

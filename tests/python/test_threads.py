@@ -4,8 +4,7 @@
 
 import pytest
 
-# The threads are the first to touch the device, too. A thread's sync computes
-# what the others have recorded so far, in the midst of their work.
+# The threads are the first to touch the device, too.
 PROGRAM = """
 import sys, threading
 import torch
@@ -282,3 +281,90 @@ def test_eight_threads_get_their_own_values(rounds, devices, run_python):
     program = PROGRAM.format(rounds=rounds, devices=devices)
     done = run_python(program, LTC_CPU_DEVICES=str(devices), timeout=300)
     assert done.stdout == "[0, 1, 2, 3, 4, 5, 6, 7] []\n", done.stderr
+
+
+# A graph has what one thread recorded: it does not depend on how they took turns.
+OWN_GRAPHS = """
+import threading
+import torch
+import torch_ltc
+
+x = torch.ones(8, 8, device="lazy") * 2
+
+
+def train(steps):
+    model = torch.nn.Linear(8, 8, device="lazy")
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(steps):
+        (model(x) - 1).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def together(count, steps):
+    threads = [threading.Thread(target=train, args=(steps,)) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.lazy.synchronize()
+
+
+together(1, 5)  # computes x, too
+together(1, 5)
+compiled = torch.lazy.metrics()["codegen.graphs"]
+together(4, 50)
+print(torch.lazy.metrics()["codegen.graphs"] - compiled)
+"""
+
+
+def test_threads_that_do_the_same_share_programs(run_python):
+    assert run_python(OWN_GRAPHS).stdout == "0\n"
+
+
+# What another thread is still recording may be an operand, and updated in place by
+# both: what a sync leaves pending finds its operands computed, and not donated.
+HANDOVER = """
+import queue, threading
+import torch
+import torch_ltc
+
+ROUNDS = 40
+batches, wrong = queue.Queue(2), []
+shared = torch.arange(4.0, device="lazy")
+torch.lazy.synchronize()
+
+
+def produce():
+    running = torch.zeros(4, device="lazy")
+    for i in range(ROUNDS):
+        running.add_(1)
+        half = running * 0.5
+        batches.put((half + i, running + shared))
+        expected = [(i + 1) / 2 * 3] * 4
+        if i % 3 == 0 and (half * 3).tolist() != expected:
+            wrong.append((i, "half"))
+    if running.tolist() != [ROUNDS] * 4:
+        wrong.append("running")
+
+
+producer = threading.Thread(target=produce)
+producer.start()
+total = torch.zeros(4, device="lazy")
+for i in range(ROUNDS):
+    first, second = batches.get()
+    total.add_(first)
+    if i % 5 == 0:
+        torch.lazy.mark_step()
+    if second.tolist() != [i + 1 + n for n in range(4)]:
+        wrong.append((i, "second", second.tolist()))
+producer.join()
+expected = sum((i + 1) / 2 + i for i in range(ROUNDS))
+if total.tolist() != [expected] * 4:
+    wrong.append(("total", total.tolist(), expected))
+print(wrong[:3])
+"""
+
+
+def test_a_thread_uses_what_another_is_recording(run_python):
+    assert run_python(HANDOVER).stdout == "[]\n"

@@ -8,6 +8,7 @@
 
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/device_data.h"
+#include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_read.h"
 #include "ltc_backend/record/host/quantized.h"
 #include "ltc_backend/record/host/sparse.h"
@@ -46,7 +47,7 @@ static void syncOperands(c10::ArrayRef<IValue> arguments) {
         pending.push_back(std::move(data));
     });
   if (!pending.empty() && !settleOnHost(pending))
-    markStep(deviceOf(*pending[0]), /*wait=*/false);
+    sync(deviceOf(*pending[0]), /*wait=*/false, pending);
 }
 
 static Tensor denseToHost(const Tensor &tensor) {

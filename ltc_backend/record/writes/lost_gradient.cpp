@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/writes/lost_gradient.h"
 
-#include "ltc_backend/backend.h"
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/raise.h"
@@ -34,17 +33,6 @@ static at::Tensor zerosLike(const at::Tensor &tensor) {
           device, std::move(shape),
           valueOrRaise(engine(device).upload(std::move(type), nullptr))),
       device);
-}
-
-bool recordsAlone() {
-  for (int64_t device = 0; device < deviceCount(); ++device) {
-    PendingList &list = pendingList(device);
-    std::lock_guard lock(list.mutex);
-    if (list.hasThreads ||
-        (list.thread && list.thread != __builtin_thread_pointer()))
-      return false;
-  }
-  return true;
 }
 
 void dropLostGradient(const at::Tensor &leaf) {

@@ -20,13 +20,10 @@
 
 namespace ltc::backend {
 
-/// Whether all that was recorded was so on the calling thread. Only then may it
-/// look at any tensor's gradient: PyTorch frees one that is set to None before
-/// the tensor forgets it, and other threads run meanwhile.
-LTC_API bool recordsAlone();
-
 /// Sets the gradient of `leaf` to None if it is lost. Does nothing to a tensor
-/// that is not a leaf of a lazy device. No other thread may be recording.
+/// that is not a leaf of a lazy device. Only of a thread that recordsAlone():
+/// PyTorch frees a gradient that is set to None before the tensor forgets it,
+/// and lets other threads run meanwhile.
 LTC_API void dropLostGradient(const at::Tensor &leaf);
 
 void zeroLostGradient(const at::Tensor &self);

@@ -14,6 +14,7 @@
 #include <ATen/FunctionalTensorWrapper.h>
 
 #include <deque>
+#include <unistd.h>
 
 namespace ltc::backend {
 using torch::lazy::LazyTensor;
@@ -45,6 +46,32 @@ template <typename T> static void remove(T &item, T *&first, T *&last) {
   item.previous = item.next = nullptr;
 }
 
+namespace {
+/// Never destroyed: tensors may outlive static destructors.
+struct PendingLists {
+  std::mutex mutex;
+  std::deque<PendingList> lists;
+  std::atomic<PendingList *> first{nullptr};
+};
+} // namespace
+
+static PendingLists &pendingLists() {
+  static auto *all = new PendingLists;
+  return *all;
+}
+
+PendingList &pendingList(int64_t device) {
+  PendingLists &all = pendingLists();
+  if (device == 0)
+    if (PendingList *list = all.first.load(std::memory_order_acquire))
+      return *list;
+  std::lock_guard lock(all.mutex);
+  while (all.lists.size() <= size_t(device))
+    all.lists.emplace_back();
+  all.first.store(&all.lists.front(), std::memory_order_release);
+  return all.lists[device];
+}
+
 static std::atomic<int> recorders = 0;
 static thread_local int isRecorder = 0;
 
@@ -58,13 +85,22 @@ struct Recorder {
   ~Recorder() {
     isRecorder = 0;
     --recorders;
-    for (int64_t device = 0; device < deviceCount(); ++device) {
-      PendingList &list = pendingList(device);
-      std::lock_guard lock(list.mutex);
-      if (list.thread == currentThread())
-        list.thread = nullptr; // another may get its place
+    // In a forked child others may have held the locks.
+    if (getpid() != process)
+      return;
+    std::vector<PendingList *> lists;
+    {
+      std::lock_guard lock(pendingLists().mutex);
+      for (PendingList &list : pendingLists().lists)
+        lists.push_back(&list);
+    }
+    for (PendingList *list : lists) {
+      std::lock_guard lock(list->mutex);
+      if (list->thread == currentThread())
+        list->thread = nullptr; // another may get its place
     }
   }
+  const pid_t process = getpid();
 };
 } // namespace
 
@@ -101,21 +137,6 @@ void PendingList::unlink(TensorData &tensor) {
     return;
   remove(tensor, firstTensor, lastTensor);
   tensor.pending = false;
-}
-
-PendingList &pendingList(int64_t device) {
-  // Never destroyed: tensors may outlive static destructors.
-  static auto *mutex = new std::mutex;
-  static auto *lists = new std::deque<PendingList>;
-  static std::atomic<PendingList *> first{nullptr};
-  if (device == 0)
-    if (PendingList *list = first.load(std::memory_order_acquire))
-      return *list;
-  std::lock_guard lock(*mutex);
-  while (lists->size() <= size_t(device))
-    lists->emplace_back();
-  first.store(&lists->front(), std::memory_order_release);
-  return (*lists)[device];
 }
 
 LTCTensorImpl *lazyImpl(const at::Tensor &tensor) {

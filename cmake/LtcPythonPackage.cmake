@@ -20,4 +20,6 @@ file(CREATE_LINK ../../lib "${staged}/lib" SYMBOLIC)
 set(info "${LTC_PYTHON_DIR}/torch_ltc-${PROJECT_VERSION}.dist-info")
 file(WRITE "${info}/METADATA"
   "Metadata-Version: 2.1\nName: torch_ltc\nVersion: ${PROJECT_VERSION}\n")
-file(WRITE "${info}/entry_points.txt" "[torch.backends]\ntorch_ltc = torch_ltc:_autoload\n")
+file(WRITE "${info}/entry_points.txt"
+     "[torch.backends]\ntorch_ltc = torch_ltc:_autoload\n"
+     "[torch_dynamo_backends]\nltc = torch_ltc.dynamo:ltc\n")

@@ -12,6 +12,7 @@
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/executor.h"
+#include "ltc_backend/graph/graph_builder.h"
 #include "ltc_backend/graph/lowering_context.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
@@ -214,7 +215,7 @@ int64_t deviceCount() { return valueOrRaise(ltc::deviceCount()); }
 
 void checkOrdinal(int64_t ordinal) {
   int64_t count = deviceCount();
-  if (ordinal >= 0 && ordinal < count)
+  if (ordinal >= 0 && homeOf(ordinal) < count)
     return;
   raise({ErrorCode::InvalidArgument, Stage::Record,
          "there is no device lazy:" + std::to_string(ordinal) +

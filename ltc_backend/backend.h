@@ -23,8 +23,8 @@ LTC_API int64_t currentDevice();
 LTC_API void setCurrentDevice(int64_t ordinal);
 
 /// Turns everything that this thread recorded for live tensors of the device
-/// into one graph and queues it. Returns when it has been queued, or when it has run if `wait`.
-/// Release the GIL first.
+/// into one graph and queues it. Returns when it has been queued, or when it
+/// has run if `wait`. Release the GIL first.
 LTC_API void markStep(int64_t device, bool wait);
 /// Does so without waiting where an optimizer's step ends, and where one is
 /// made for parameters, unless the setting auto_step is off.

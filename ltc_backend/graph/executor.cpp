@@ -14,6 +14,7 @@
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/failed_nodes.h"
+#include "ltc_backend/graph/graph_builder.h"
 #include "ltc_backend/graph/number.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
@@ -45,7 +46,7 @@ Waiting::~Waiting() {
 }
 
 Engine &engine(int64_t device) {
-  return *valueOrRaise(engineFor(uint32_t(device)));
+  return *valueOrRaise(engineFor(uint32_t(homeOf(device))));
 }
 
 template <typename Awaited> static void waitInterruptibly(Awaited &awaited) {
@@ -182,7 +183,7 @@ static Released deliver(Collection &collection, PendingList &list,
 static std::vector<BufferPtr> unrunBuffers(const Collection &collection) {
   std::vector<BufferPtr> buffers;
   for (const ResultType *type : collection.outputTypes)
-    buffers.push_back(unrunBuffer(type->type));
+    buffers.push_back(unrunBuffer(type->type, dryRunError()));
   return buffers;
 }
 

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/failed_nodes.h"
 
-#include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/op_info.h"
@@ -42,10 +41,11 @@ private:
 
 class UnrunBuffer final : public Buffer {
 public:
-  explicit UnrunBuffer(TensorType type) : resultType(std::move(type)) {}
+  UnrunBuffer(TensorType type, Error reason)
+      : resultType(std::move(type)), reason(std::move(reason)) {}
 
   const TensorType &type() const override { return resultType; }
-  Status wait() override { return dryRunError(); }
+  Status wait() override { return reason; }
   bool waitFor(std::chrono::milliseconds) override { return true; }
   const Error *failure() const override { return nullptr; }
   bool isUndone() const override { return false; }
@@ -53,6 +53,7 @@ public:
 
 private:
   TensorType resultType;
+  Error reason;
 };
 
 /// The buffer of a value that will never come; null if it may, or is pending.
@@ -150,8 +151,8 @@ BufferPtr failedBuffer(const TensorType &type,
   return std::make_shared<FailedBuffer>(type, std::move(failure));
 }
 
-BufferPtr unrunBuffer(const TensorType &type) {
-  return std::make_shared<UnrunBuffer>(type);
+BufferPtr unrunBuffer(const TensorType &type, Error reason) {
+  return std::make_shared<UnrunBuffer>(type, std::move(reason));
 }
 
 BufferPtr failureOf(const Operand &operand) {

@@ -35,8 +35,8 @@ struct HostFailure {
 
 BufferPtr failedBuffer(const TensorType &type,
                        std::shared_ptr<HostFailure> failure);
-/// In a dry run.
-BufferPtr unrunBuffer(const TensorType &type);
+/// Of a value that is not computed: to read it is this error.
+BufferPtr unrunBuffer(const TensorType &type, Error reason);
 
 /// The buffer of a failed value that this one is, or is computed from; null if
 /// it may come. With the list's lock.

@@ -16,6 +16,7 @@
 
 #include "ltc_backend/record/call_reader.h"
 
+#include <ATen/FunctionalTensorWrapper.h>
 #include <torch/library.h>
 
 #include <span>
@@ -27,10 +28,24 @@ namespace ltc::backend {
 /// TorchDispatchMode is to see.
 bool isOrdinary(const OpInfo &info);
 
-inline bool isFunctionalLazy(const at::Tensor &tensor) {
+/// A functional wrapper that says it is on the device, of a fake tensor or
+/// another subclass of Python's: PyTorch's own kernels have to do with it.
+inline bool wrapsSubclass(const at::Tensor &functional) {
+  return static_cast<const at::FunctionalTensorWrapper *>(
+             functional.unsafeGetTensorImpl())
+      ->value()
+      .key_set()
+      .has(c10::DispatchKey::Python);
+}
+
+inline bool saysFunctionalLazy(const at::Tensor &tensor) {
   constexpr c10::DispatchKeySet ours{c10::DispatchKey::Functionalize,
                                      c10::DispatchKey::Lazy};
   return tensor.key_set().has_all(ours);
+}
+
+inline bool isFunctionalLazy(const at::Tensor &tensor) {
+  return saysFunctionalLazy(tensor) && !wrapsSubclass(tensor);
 }
 
 /// Records a call of an op that returns as many tensors as `results`, and gives

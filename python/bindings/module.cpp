@@ -18,6 +18,7 @@
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
+#include "ltc_backend/graph/graph_builder.h"
 #include "ltc_backend/graph/lent_memory.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
@@ -196,6 +197,24 @@ void registerLowering(const std::string &name, const std::string &overload,
   });
 }
 
+void defineGraphs(py::module_ &m) {
+  using backend::BuiltGraph, backend::GraphBuilder;
+  py::class_<BuiltGraph, std::shared_ptr<BuiltGraph>>(m, "BuiltGraph")
+      .def("run", torch::wrap_pybind_function_no_gil(&BuiltGraph::run))
+      .def("text", torch::wrap_pybind_function(&BuiltGraph::text))
+      .def_property_readonly(
+          "key", [](const BuiltGraph &graph) { return graph.key.str(); });
+  py::class_<GraphBuilder>(m, "GraphBuilder")
+      .def(py::init(torch::wrap_pybind_function([](int64_t device) {
+        return std::make_unique<GraphBuilder>(device);
+      })))
+      .def_property_readonly(
+          "device",
+          [](const GraphBuilder &builder) { return builder.device(); })
+      .def("input", torch::wrap_pybind_function(&GraphBuilder::input))
+      .def("finish", torch::wrap_pybind_function_no_gil(&GraphBuilder::finish));
+}
+
 void defineProcess(py::module_ &m) {
   m.def("initialize", torch::wrap_pybind_function(initialize));
   m.def("keep_kernel", torch::wrap_pybind_function(backend::keepKernel));
@@ -226,6 +245,7 @@ void defineProcess(py::module_ &m) {
 
 PYBIND11_MODULE(_C, m) {
   ltc::python::defineDevice(m);
+  ltc::python::defineGraphs(m);
   ltc::python::defineMemory(m);
   ltc::python::defineMarker(m);
   ltc::python::defineProcess(m);

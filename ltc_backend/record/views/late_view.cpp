@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/late_view.h"
 
+#include "ltc_backend/record/direct.h"
+
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/record/torch_private.h"
@@ -174,6 +176,8 @@ void noteWrite(const at::Tensor &written) {
 void settle(const at::Tensor &tensor) {
   if (!tensor.defined() || !functional::impl::isFunctionalTensor(tensor))
     return;
+  if (!isFunctionalLazy(tensor))
+    return functional::impl::sync(tensor);
   auto *wrapper = functional::impl::unsafeGetFunctionalWrapper(tensor);
   if (!wrapper->is_up_to_date())
     settle(*wrapper);

@@ -106,7 +106,7 @@ struct AsStridedKernel final : OverStock {
                   torch::jit::Stack *stack) {
     c10::IValue *arguments = &torch::jit::peek(*stack, 0, 4);
     Tensor self = arguments[0].toTensor();
-    if (functional::impl::isFunctionalTensor(self)) {
+    if (isFunctionalLazy(self)) {
       if (arguments[3].isNone())
         arguments[3] = self.storage_offset();
       checkFits(self, arguments[1].toIntVector(), arguments[2].toIntVector(),
@@ -202,7 +202,7 @@ struct AsStridedInPlaceKernel final : OverStock {
                   torch::jit::Stack *stack) {
     c10::IValue *arguments = &torch::jit::peek(*stack, 0, 4);
     Tensor self = arguments[0].toTensor();
-    if (!functional::impl::isFunctionalTensor(self))
+    if (!isFunctionalLazy(self))
       return stock.callBoxed(op, keys, stack);
     showInPlace(self, arguments[1].toIntVector(), arguments[2].toIntVector(),
                 arguments[3].isNone() ? self.storage_offset()
@@ -219,7 +219,7 @@ struct ResizeKernel final : OverStock {
                   torch::jit::Stack *stack) {
     c10::IValue *arguments = &torch::jit::peek(*stack, 0, 3);
     Tensor self = arguments[0].toTensor();
-    if (!functional::impl::isFunctionalTensor(self))
+    if (!isFunctionalLazy(self))
       return stock.callBoxed(op, keys, stack);
     settle(self);
     std::vector<int64_t> size = arguments[1].toIntVector();
@@ -268,7 +268,7 @@ unsafeSplitWithSizes(const Tensor &self, at::IntArrayRef sizes, int64_t dim) {
 static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
                                at::IntArrayRef size, at::IntArrayRef stride,
                                std::optional<int64_t> offset) {
-  Tensor whole = functional::impl::isFunctionalTensor(self)
+  Tensor whole = isFunctionalLazy(self)
                      ? storageView(self.storage(), self.scalar_type())
                            .clone(at::MemoryFormat::Contiguous)
                      : self.clone();

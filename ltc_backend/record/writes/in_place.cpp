@@ -113,8 +113,7 @@ private:
     if (wasNotDense(handle, *stack)) [[unlikely]]
       return;
     at::Tensor self = torch::jit::peek(*stack, 0, arguments).toTensor();
-    if (self.device().type() != at::kLazy ||
-        !functional::isFunctionalTensor(self))
+    if (!isFunctionalLazy(self))
       return stock.callBoxed(handle, keys, stack);
     if (resolvedMathBits(handle, keys, *stack)) [[unlikely]]
       return;

@@ -140,6 +140,14 @@ private:
   c10::SmallVector<std::pair<at::Tensor, at::Tensor>, 2> pairs;
 };
 
+static bool takesSubclass(const IValue &value) {
+  bool found = false;
+  forEachTensor(value, [&](const at::Tensor &tensor) {
+    found |= saysFunctionalLazy(tensor) && wrapsSubclass(tensor);
+  });
+  return found;
+}
+
 struct WriteKernel final : OverStock {
   explicit WriteKernel(const c10::OperatorHandle &op)
       : OverStock(op), check(op), rowMajor(resizesRowMajor(op)),
@@ -153,6 +161,8 @@ struct WriteKernel final : OverStock {
     if (resolvedMathBits(op, keys, *stack)) [[unlikely]]
       return;
     auto arguments = torch::jit::last(*stack, schema.size());
+    if (std::ranges::any_of(arguments, takesSubclass))
+      return stock.callBoxed(op, keys, stack);
     checkDevices(op, arguments);
     if (dtype.wasCalled(*stack))
       return;

@@ -8,6 +8,10 @@ each set of sizes, and is in the same cache.
 """
 
 import contextlib
+import functools
+import re
+import sys
+import types
 import warnings
 
 import torch
@@ -20,6 +24,7 @@ from torch.utils import _pytree as pytree
 from torch_ltc import settings, startup
 
 _OURS = ("cpu", "lazy")
+_FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
 
 
 def ltc(gm, example_inputs, *, options=None, mode=None):
@@ -53,6 +58,23 @@ def _returned_by_forward():
     return metadata and metadata.num_forward_returns + len(metadata.tokens)
 
 
+def _call(function, args, kwargs):
+    return function(*args, **kwargs)
+
+
+@functools.lru_cache(maxsize=4096)
+def _call_from(file, line, name):
+    """Return a function that calls another one from that line of the user's.
+
+    What is recorded has the line of the innermost frame that is not a library's.
+    """
+    place = {"co_filename": file, "co_firstlineno": int(line) - 1, "co_name": name}
+    if sys.version_info >= (3, 11):
+        place["co_qualname"] = name
+    code = _call.__code__.replace(**place)
+    return types.FunctionType(code, globals())
+
+
 class _OnDevice(fx.Interpreter):
     """Makes the graph's calls on one lazy device."""
 
@@ -77,7 +99,12 @@ class _OnDevice(fx.Interpreter):
             while self.run_graph(goes_on, (*carried, *rest)).item():
                 carried = self.run_graph(body, (*carried, *rest))
             return carried
-        return super().call_function(target, args, kwargs)
+        return self.call(target, args, kwargs)
+
+    def run_node(self, node):
+        places = _FRAME.findall(node.meta.get("stack_trace") or "")
+        self.call = _call_from(*places[-1]) if places else _call
+        return super().run_node(node)
 
     def run_graph(self, gm, operands):
         return _OnDevice(gm, self.device).run(*operands)

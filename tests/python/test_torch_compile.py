@@ -221,9 +221,16 @@ def test_a_graph_is_compiled_once(counts):
     assert counts["codegen.graphs"] == 1
 
 
-def test_an_error_inside_names_the_op():
-    with pytest.raises(IndexError, match="index 7 is out of bounds"):
-        compiled(lambda x, i: x[i] * 2)(torch.randn(3, 2), torch.tensor([7]))
+def rows(x, i):
+    y = x + 1
+    return y[i] * 2
+
+
+def test_an_error_inside_names_op_and_line():
+    with pytest.raises(IndexError, match="index 7 is out of bounds") as raised:
+        compiled(rows)(torch.randn(3, 2), torch.tensor([7]))
+    line = rows.__code__.co_firstlineno + 2
+    assert f"test_torch_compile.py:{line} in rows" in str(raised.value)
 
 
 def test_options_are_settings():

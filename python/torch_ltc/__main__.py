@@ -1,11 +1,12 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``python -m torch_ltc cache ...``."""
+"""``python -m torch_ltc cache ...`` and ``migrate ...``."""
 
 import argparse
 import sys
 
 from torch_ltc import cache_command
+from torch_ltc.migrate import command as migrate_command
 
 
 def main():
@@ -15,8 +16,12 @@ def main():
     cache_command.define(
         commands.add_parser("cache", help="the compiled graphs on disk")
     )
+    migrate_command.define(
+        commands.add_parser("migrate", help="from the lazy device to torch.compile")
+    )
     arguments = parser.parse_args()
-    return cache_command.run(arguments)
+    run = {"cache": cache_command.run, "migrate": migrate_command.run}
+    return run[arguments.command](arguments)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,145 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``python -m torch_ltc migrate lint``: what ties a script to a lazy device."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from torch_ltc.migrate import rules
+from torch_ltc.migrate.lint import lint
+
+# Source, and what is found: (line, rule).
+SOURCES = [
+    ("x = torch.randn(3, device='lazy')", [(1, "device")]),
+    ("x = x.to('lazy:1')", [(1, "device")]),
+    ("dev = 'cuda' if cuda else 'lazy'", [(1, "device")]),
+    ("if x.device.type == 'xla': pass", [(1, "device")]),
+    ("def f(x, *, device='hpu'): pass", [(1, "device")]),
+    ("parser.add_argument('--device', default='lazy')", [(1, "device")]),
+    ("with torch.autocast('lazy'): pass", [(1, "device")]),
+    ("mode = 'lazy'; load(x, policy='lazy')", []),
+    ("'''lazy'''\nx = {'lazy': 1}", []),
+    ("import torch\ntorch.lazy.mark_step()", [(2, "step-boundary")]),
+    ("import torch._lazy", [(1, "lazy-import")]),
+    (
+        "import torch._lazy.ts_backend as ts\nts.init()",
+        [(1, "lazy-import"), (2, "lazy-api")],
+    ),
+    (
+        "from torch._lazy import mark_step as end\nend()",
+        [(1, "lazy-import"), (2, "step-boundary")],
+    ),
+    (
+        "import torch_xla.core.xla_model as xm\nd = xm.xla_device()\n"
+        "xm.optimizer_step(o)\nxm.frobnicate()",
+        [
+            (1, "lazy-import"),
+            (2, "device"),
+            (3, "step-boundary"),
+            (4, "unknown-api"),
+        ],
+    ),
+    (
+        "import habana_frameworks.torch.core as htcore\nhtcore.mark_step()",
+        [(1, "lazy-import"), (2, "step-boundary")],
+    ),
+    ("from torch import nn\nmark_step()", []),
+    (
+        "for x in data:\n    loss = f(x)\n    log(loss.item())\n    loss.backward()",
+        [(3, "sync-in-step")],
+    ),
+    ("for x in data:\n    print(f(x).item())", []),
+    ("if (x > 0).any(): y()", [(1, "branch-on-value")]),
+    ("while loss.item() > 1e-3: step()", [(1, "branch-on-value")]),
+    ("assert not x.isnan().any()", [(1, "branch-on-value")]),
+    ("if len(x) > 3 and flag: y()", []),
+    (
+        "class M(nn.Module):\n    def forward(self, x):\n"
+        "        self.last = x\n        self.calls += 1\n        return x",
+        [(3, "side-effect"), (4, "side-effect")],
+    ),
+    ("class M:\n    def __init__(self):\n        self.last = 0", []),
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), SOURCES)
+def test_what_is_found(source, expected):
+    found = [(finding.line, finding.rule.name) for finding in lint(source)]
+    assert found == expected
+
+
+def test_every_rule_is_met():
+    met = {name for _, expected in SOURCES for _, name in expected}
+    assert met == set(rules.RULES)
+    assert {rule for rule, _ in rules.FUNCTIONS.values()} <= set(rules.RULES)
+
+
+SCRIPT = textwrap.dedent("""
+    import torch
+
+    model = torch.nn.Linear(2, 2).to("lazy")
+    for i in range(3):
+        loss = model(torch.ones(2, device="lazy")).sum()
+        loss.backward()
+        if loss.item() > 3:
+            break
+        torch.lazy.mark_step()
+""")
+
+
+@pytest.fixture
+def scripts(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "train.py").write_text(SCRIPT)
+    (tmp_path / "plain.py").write_text("import torch\n")
+    return tmp_path
+
+
+def run(*arguments):
+    command = [
+        sys.executable,
+        "-m",
+        "torch_ltc",
+        "migrate",
+        "lint",
+        *map(str, arguments),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_text(scripts):
+    done = run(scripts)
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    place = scripts / "deep" / "train.py"
+    assert lines[0].startswith(f"{place}:4:34: LTC001 a lazy device is named: ")
+    assert lines[-1] == "5 findings in 2 files; 2 need a person"
+    assert run(scripts / "plain.py").returncode == 0
+
+
+def test_json_and_sarif(scripts):
+    found = json.loads(run(scripts, "--format", "json").stdout)
+    assert found["files"] == 2
+    assert [row["line"] for row in found["findings"]] == [4, 6, 8, 8, 10]
+    log = json.loads(run(scripts, "--format", "sarif").stdout)
+    assert log["version"] == "2.1.0"
+    (only,) = log["runs"]
+    codes = {rule["id"] for rule in only["tool"]["driver"]["rules"]}
+    assert {result["ruleId"] for result in only["results"]} <= codes
+    assert len(only["results"]) == len(found["findings"])
+
+
+def test_exit_codes(scripts):
+    assert run(scripts, "--fail-on", "never").returncode == 0
+    assert run(scripts, "--fail-on", "person").returncode == 1
+    (scripts / "deep" / "train.py").write_text("x = y.to('lazy')\n")
+    assert run(scripts, "--fail-on", "person").returncode == 0
+    (scripts / "broken.py").write_text("def f(:\n")
+    done = run(scripts)
+    assert done.returncode == 2
+    assert "broken.py: cannot be read" in done.stderr
+    assert "1 findings in 2 files" in done.stdout
+    assert run(scripts / "missing.py").returncode == 2

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``python -m torch_ltc migrate lint``: what ties a script to a lazy device."""
 
+import argparse
 import json
 import subprocess
 import sys
 import textwrap
 
 import pytest
-from torch_ltc.migrate import rules
+from torch_ltc.migrate import command, rules
 from torch_ltc.migrate.lint import lint
 
 # Source, and what is found: (line, rule).
@@ -98,33 +99,39 @@ def scripts(tmp_path):
     return tmp_path
 
 
-def run(*arguments):
-    command = [
-        sys.executable,
-        "-m",
-        "torch_ltc",
-        "migrate",
-        "lint",
-        *map(str, arguments),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.fixture
+def run(capsys):
+    """Run the command in this process; return its exit code and what it printed."""
+
+    def call(*arguments):
+        parser = argparse.ArgumentParser()
+        command.define(parser)
+        code = command.run(parser.parse_args(["lint", *map(str, arguments)]))
+        return code, *capsys.readouterr()
+
+    return call
 
 
-def test_text(scripts):
-    done = run(scripts)
-    assert done.returncode == 1
-    lines = done.stdout.splitlines()
+def test_the_command(scripts):
+    line = [sys.executable, "-m", "torch_ltc", "migrate", "lint", str(scripts)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.endswith("5 findings in 2 files; 2 need a person\n")
+
+
+def test_text(scripts, run):
+    code, out, _ = run(scripts)
+    assert code == 1
     place = scripts / "deep" / "train.py"
-    assert lines[0].startswith(f"{place}:4:34: LTC001 a lazy device is named: ")
-    assert lines[-1] == "5 findings in 2 files; 2 need a person"
-    assert run(scripts / "plain.py").returncode == 0
+    assert out.startswith(f"{place}:4:34: LTC001 a lazy device is named: ")
+    assert run(scripts / "plain.py")[0] == 0
 
 
-def test_json_and_sarif(scripts):
-    found = json.loads(run(scripts, "--format", "json").stdout)
+def test_json_and_sarif(scripts, run):
+    found = json.loads(run(scripts, "--format", "json")[1])
     assert found["files"] == 2
     assert [row["line"] for row in found["findings"]] == [4, 6, 8, 8, 10]
-    log = json.loads(run(scripts, "--format", "sarif").stdout)
+    log = json.loads(run(scripts, "--format", "sarif")[1])
     assert log["version"] == "2.1.0"
     (only,) = log["runs"]
     codes = {rule["id"] for rule in only["tool"]["driver"]["rules"]}
@@ -132,14 +139,14 @@ def test_json_and_sarif(scripts):
     assert len(only["results"]) == len(found["findings"])
 
 
-def test_exit_codes(scripts):
-    assert run(scripts, "--fail-on", "never").returncode == 0
-    assert run(scripts, "--fail-on", "person").returncode == 1
+def test_exit_codes(scripts, run):
+    assert run(scripts, "--fail-on", "never")[0] == 0
+    assert run(scripts, "--fail-on", "person")[0] == 1
     (scripts / "deep" / "train.py").write_text("x = y.to('lazy')\n")
-    assert run(scripts, "--fail-on", "person").returncode == 0
+    assert run(scripts, "--fail-on", "person")[0] == 0
     (scripts / "broken.py").write_text("def f(:\n")
-    done = run(scripts)
-    assert done.returncode == 2
-    assert "broken.py: cannot be read" in done.stderr
-    assert "1 findings in 2 files" in done.stdout
-    assert run(scripts / "missing.py").returncode == 2
+    code, out, err = run(scripts)
+    assert code == 2
+    assert "broken.py: cannot be read" in err
+    assert "1 findings in 2 files" in out
+    assert run(scripts / "missing.py")[0] == 2

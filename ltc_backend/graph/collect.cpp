@@ -47,6 +47,7 @@ private:
   PendingList &list;
   const Collected what;
   const Recorded whose;
+  bool leavesOthers = false; ///< nodes that are pending, and are not of these
   Collection result;
   std::vector<const OpNode *> wanted;  ///< sorted
   std::vector<const OpNode *> numbers; ///< sorted
@@ -169,12 +170,14 @@ void Collector::findRoots() {
       addReceiver({std::move(alive), node, uint32_t(tensor->ir_value.index)});
   }
   // A thread that is recording right now holds a node no tensor stands for.
-  for (OpNode *node = list.firstNode; node; node = node->next)
+  for (OpNode *node = list.firstNode; node; node = node->next) {
+    leavesOthers |= !isOfThese(*node);
     if ((node->owners > node->references || node->references == 0) &&
         isCollected(*node))
       if (auto alive = node->weak_from_this().lock())
         for (uint32_t i = 0; i < node->num_outputs(); ++i)
           addReceiver({nullptr, alive, i});
+  }
 }
 
 void Collector::markLive() {
@@ -194,7 +197,7 @@ void Collector::markLive() {
 /// What is not collected must find what is computed here computed: it may start
 /// from memory that is donated.
 void Collector::shareWithOthers() {
-  if (!whose.thread)
+  if (!leavesOthers)
     return;
   auto isWanted = [&](const OpNode &node, size_t index) {
     return node.firstSlot != kNoSlot &&
@@ -212,7 +215,7 @@ void Collector::shareWithOthers() {
     for (uint32_t i = 0; isHeld && i < node->num_outputs(); ++i)
       if (!isWanted(*node, i))
         addReceiver({nullptr, node->shared_from_this(), i});
-    if (node->live)
+    if (node->live || node->weak_from_this().expired())
       continue;
     for (const Operand &operand : node->inputs)
       if (OpNode *source = asOp(operand); source && source->live &&

@@ -66,6 +66,14 @@ bool isMetaInPython(const c10::OperatorHandle &op) {
          !kernelBehindPython(op);
 }
 
+bool lacksMetaKernel(const c10::OperatorHandle &op) {
+  // Which has one in Python only.
+  static const auto *convolution =
+      new c10::OperatorHandle(atenOp("convolution"));
+  return !convolution->hasKernelForDispatchKey(DispatchKey::Meta) &&
+         !op.hasKernelForDispatchKey(DispatchKey::Meta);
+}
+
 void callMetaKernel(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
   static const auto *empty =
       new c10::OperatorHandle(atenOp("empty", "memory_format"));

@@ -24,6 +24,10 @@ namespace ltc::backend {
 /// be those of a call below autograd and functionalisation.
 void callMetaKernel(const c10::OperatorHandle &op, torch::jit::Stack &stack);
 
+/// Whether the op has none of its own in a program without Python, where that
+/// is so for many ops that PyTorch gives one in Python.
+bool lacksMetaKernel(const c10::OperatorHandle &op);
+
 /// Whether that may be one in Python, which hears its own warnings.
 bool isMetaInPython(const c10::OperatorHandle &op);
 

@@ -12,6 +12,7 @@
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/meta_kernel.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/stand_in.h"
 
@@ -170,6 +171,40 @@ static void askAboutEmpty(const OpInfo &info, c10::ArrayRef<IValue> arguments,
                              replaceAll(arguments, onCpu));
 }
 
+static std::vector<std::vector<int64_t>>
+shapesOf(c10::ArrayRef<IValue> results) {
+  std::vector<std::vector<int64_t>> shapes;
+  for (const IValue &value : results)
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      shapes.push_back(tensor.defined() ? tensor.sizes().vec()
+                                        : std::vector<int64_t>());
+    });
+  return shapes;
+}
+
+/// Asks the CPU's kernel, once for each shape, where no meta kernel can tell. A
+/// shape that depends on values differs between zeros and ones; a kernel may
+/// refuse either.
+static bool inferByCpu(const c10::OperatorHandle &op,
+                       c10::ArrayRef<IValue> arguments,
+                       torch::jit::Stack &stack, std::string &reason) {
+  if (!lacksMetaKernel(op))
+    return false;
+  std::vector<torch::jit::Stack> answers;
+  for (const StandIn *by : {&onCpu, &onCpuOnes}) {
+    stack = replaceAll(arguments, *by);
+    try {
+      if (runOn(*by, op, stack, reason))
+        answers.push_back(std::move(stack));
+    } catch (const std::exception &) {
+    }
+  }
+  if (answers.empty() || shapesOf(answers.front()) != shapesOf(answers.back()))
+    return false;
+  stack = std::move(answers.front());
+  return true;
+}
+
 /// Puts tensors like the results on the stack. What a kernel refuses because of
 /// strides, it is asked again without: on the device there are none.
 static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
@@ -189,6 +224,7 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
     reason = "has residuals only if the rank is full";
     return false;
   }
+  const c10::OperatorHandle &asked = info.view.value_or(info.handle);
   const StandIn &by = wantsBins   ? onCpuRising
                       : wantsRank ? onCpuFullRank
                       : wantsRows ? onCpuRowMajor
@@ -197,8 +233,8 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   stack = replaceAll(arguments, by);
   bool isInferred = false;
   try {
-    if (!runOn(by, info.view.value_or(info.handle), stack, reason))
-      return false;
+    if (!runOn(by, asked, stack, reason))
+      return inferByCpu(asked, arguments, stack, reason);
     correctResults(info, arguments, stack);
     if (info.facts.has(OpFact::StridesMislead) &&
         std::ranges::any_of(arguments, isStrided))

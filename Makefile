@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # How far a build is, for how long it has run, and how long it may still.
 export NINJA_STATUS := [%f of %t, %w, %W left] $()
 
-.PHONY: help setup configure package build demo test test-long test-versions bench wheel format clean
+.PHONY: help setup configure package build demo test test-long test-versions bench wheel install format clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
@@ -51,6 +51,10 @@ wheel: TOOLS := $(if $(PYTHON),scikit-build-core cmake ninja)
 wheel: setup ## build dist/torch_ltc-*.whl for the installed PyTorch, or for TORCH="..."
 	@LTC_TORCH_DIRS="$$(python cmake/fetch_torch.py $(TORCH))" && export LTC_TORCH_DIRS && \
 	  CC=clang-22 CXX=clang++-22 python -m pip wheel -v --no-build-isolation --no-deps --wheel-dir dist .
+
+install: package ## copy what C++ programs need to PREFIX=...
+	@test -n "$(PREFIX)" || { echo "say where: make install PREFIX=~/torch_ltc"; exit 2; }
+	@cmake --install $(BUILD) --prefix "$(PREFIX)" --component cpp
 
 format: setup ## format C++ and Python, fix what linters can
 	@cmake/format.sh

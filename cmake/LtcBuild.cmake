@@ -8,6 +8,7 @@
 #
 # Shared libraries land in <build>/lib, and in torch_ltc/lib of the wheel; those
 # of one PyTorch in a FOLDER there, torch2.13. They find each other by $ORIGIN.
+# C++ programs get them without Python, in <prefix>/lib/torch_ltc (LtcCppPackage).
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -93,6 +94,7 @@ function(ltc_add_library name)
       set(arg_OUTPUT_NAME ${name})
     endif()
     ltc_place_library(${name} "${arg_FOLDER}" ${arg_OUTPUT_NAME})
+    install(TARGETS ${name} LIBRARY DESTINATION "lib/torch_ltc/${arg_FOLDER}" COMPONENT cpp)
   endif()
   target_link_libraries(${name} PUBLIC ${arg_PUBLIC_LINK} PRIVATE ltc_options ${arg_PRIVATE_LINK})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/include")

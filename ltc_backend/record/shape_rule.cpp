@@ -205,6 +205,21 @@ static bool inferByCpu(const c10::OperatorHandle &op,
   return true;
 }
 
+/// Meta kernels have words of their own for what is wrong; users know those of
+/// the CPU kernel, so let it complain first. If it does not, it has to run: a
+/// meta kernel may refuse what the CPU takes, as byte masks.
+static void complainAsCpu(const OpInfo &info, c10::ArrayRef<IValue> arguments,
+                          std::string &reason) {
+  torch::jit::Stack stack = replaceAll(arguments, onCpuFlat);
+  try {
+    runOn(onCpuFlat, info.handle, stack, reason);
+  } catch (const std::exception &) {
+    // Some want memory for every element before they look at anything else.
+    stack = replaceAll(arguments, onCpu);
+    runOn(onCpu, info.handle, stack, reason);
+  }
+}
+
 /// Puts tensors like the results on the stack. What a kernel refuses because of
 /// strides, it is asked again without: on the device there are none.
 static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
@@ -256,17 +271,7 @@ static bool inferResults(const OpInfo &info, c10::ArrayRef<IValue> arguments,
     } catch (const std::exception &) {
     }
   }
-  // Meta kernels have words of their own for what is wrong; users know those
-  // of the CPU kernel, so let it complain first. If it does not, it has to
-  // run: a meta kernel may refuse what the CPU takes, as byte masks.
-  stack = replaceAll(arguments, onCpuFlat);
-  try {
-    runOn(onCpuFlat, info.handle, stack, reason);
-  } catch (const std::exception &) {
-    // Some want memory for every element before they look at anything else.
-    stack = replaceAll(arguments, onCpu);
-    runOn(onCpu, info.handle, stack, reason);
-  }
+  complainAsCpu(info, arguments, reason);
   reason = "has no result shape before it runs";
   return false;
 }

@@ -72,7 +72,9 @@ def test_example_trains_as_eager_without_python(root, prefix, tmp_path):
     succeed("cmake", "--build", tmp_path)
     digits = tmp_path / "digits.bin"
     succeed(sys.executable, example / "write_digits.py", digits)
-    said = succeed(tmp_path / "train_digits", digits, LTC_CACHE="off")
+    # One thread: two wait long for each other where other tests run, too.
+    settings = {"LTC_CACHE": "off", "OMP_NUM_THREADS": "1"}
+    said = succeed(tmp_path / "train_digits", digits, **settings)
     assert said.count(" 0 fallbacks") == 2, said
     assert "train_digits: ok" in said, said
 

@@ -15,6 +15,7 @@
 #include "ltc_backend/graph/graph_builder.h"
 #include "ltc_backend/graph/lowering_context.h"
 #include "ltc_backend/graph/step_counts.h"
+#include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
 #include "ltc_backend/record/transfer.h"
@@ -238,31 +239,41 @@ void finishDryRun() {
 }
 
 void markStep(int64_t device, bool wait) {
+  SyncCause cause(profile::Cause::MarkStep);
   sync(device, wait);
   if (wait)
     finishDryRun();
 }
 
-void autoStep(int64_t device) {
-  if (settings().auto_step)
-    markStep(device, /*wait=*/false);
+void autoStep(int64_t device, bool hasStepped) {
+  if (!settings().auto_step)
+    return;
+  SyncCause cause(hasStepped ? profile::Cause::OptimizerStep
+                             : profile::Cause::Parameters);
+  markStep(device, /*wait=*/false);
 }
 
 void synchronize(int64_t device) {
+  SyncCause cause(profile::Cause::Synchronize);
   syncAll(device, /*wait=*/false);
   finishDryRun();
+  profile::Timed timed(profile::Part::Wait);
   if (Status status = engine(device).synchronize(); !status)
     raiseUndone(device, status.error());
 }
 
 MarkerPtr recordEvent(int64_t device) {
+  SyncCause cause(profile::Cause::Event);
   sync(device, /*wait=*/false);
   return valueOrRaise(engine(device).mark());
 }
 
 bool isIdle(int64_t device) { return engine(device).inFlight() == 0; }
 
-void waitForEvent(Marker &marker) { waitFor(marker); }
+void waitForEvent(Marker &marker) {
+  SyncCause cause(profile::Cause::Event);
+  waitFor(marker);
+}
 
 std::string pendingGraphText(int64_t device) {
   PendingList &list = pendingList(device);

@@ -28,7 +28,7 @@ LTC_API void setCurrentDevice(int64_t ordinal);
 LTC_API void markStep(int64_t device, bool wait);
 /// Does so without waiting where an optimizer's step ends, and where one is
 /// made for parameters, unless the setting auto_step is off.
-LTC_API void autoStep(int64_t device);
+LTC_API void autoStep(int64_t device, bool hasStepped);
 /// Waits for what dry runs compile. Raises its first error, and what the
 /// thread's guards say. No lock may be held, nor the GIL.
 LTC_API void finishDryRun();

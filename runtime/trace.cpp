@@ -7,6 +7,7 @@
 #include "ltc/trace.h"
 
 #include "ltc/metrics.h"
+#include "ltc/profile.h"
 
 namespace ltc {
 
@@ -46,6 +47,9 @@ Span::~Span() {
   auto elapsed = std::chrono::steady_clock::now() - start;
   countersOf(stage).add(
       std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
+  bool isTimedElsewhere = stage == Stage::Graph || stage == Stage::Execute;
+  if (profile::isOn() && !isTimedElsewhere) [[unlikely]]
+    profile::addEvent(name(stage), start);
 }
 
 } // namespace ltc

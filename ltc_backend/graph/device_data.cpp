@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/device_data.h"
 
+#include "ltc/profile.h"
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/step_counts.h"
@@ -85,6 +86,7 @@ std::shared_ptr<DeviceData> upload(const at::Tensor &cpu, int64_t device) {
   // Lazy conjugation and negation are views that a device does not have.
   at::Tensor dense = cpu.detach().resolve_conj().resolve_neg().contiguous();
   TensorType type{*dtype, cpu.sizes().vec()};
+  profile::Timed timed(profile::Part::Transfer);
   return std::make_shared<DeviceData>(
       device, torch::lazy::Shape(cpu.scalar_type(), cpu.sizes()),
       valueOrRaise(engine(device).upload(type, dense.const_data_ptr())));
@@ -95,6 +97,7 @@ at::Tensor download(const DeviceData &data) {
   waitForResult(device, *data.buffer);
   const torch::lazy::Shape &shape = data.shape();
   at::Tensor result = at::detail::empty_cpu(shape.sizes(), shape.scalar_type());
+  profile::Timed timed(profile::Part::Transfer);
   raiseIfFailed(
       engine(device).download(data.buffer, result.mutable_data_ptr()));
   return result;

@@ -8,6 +8,7 @@
 
 #include "ltc/autopsy.h"
 #include "ltc/cpu_kernels.h"
+#include "ltc/profile.h"
 #include "ltc/settings.h"
 #include "ltc/trace.h"
 #include "ltc_backend/backend.h"
@@ -17,6 +18,7 @@
 #include "ltc_backend/graph/graph_builder.h"
 #include "ltc_backend/graph/number.h"
 #include "ltc_backend/graph/step_counts.h"
+#include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
 
@@ -53,6 +55,7 @@ template <typename Awaited> static void waitInterruptibly(Awaited &awaited) {
   using namespace std::chrono_literals;
   if (awaited.waitFor(0ms))
     return;
+  profile::Timed timed(profile::Part::Wait);
   Waiting waiting;
   while (!awaited.waitFor(50ms))
     if (InterruptHook hook = interruptHook.load())
@@ -61,6 +64,10 @@ template <typename Awaited> static void waitInterruptibly(Awaited &awaited) {
 
 void waitFor(Buffer &buffer) { waitInterruptibly(buffer); }
 void waitFor(Marker &marker) { waitInterruptibly(marker); }
+
+void SyncCause::begin(profile::Cause cause, std::string_view detail) {
+  isOutermost = profile::beginSync(cause, detail, currentSource());
+}
 
 std::mutex &syncMutex(int64_t device) {
   static auto *guard = new std::mutex;
@@ -221,6 +228,11 @@ static bool settleNumbers(int64_t device, PendingList &list, Recorded whose) {
   return true;
 }
 
+static ExecutablePtr find(Engine &engine, const Collection &collection) {
+  profile::Timed timed(profile::Part::Lookup);
+  return engine.lookup(collection.key);
+}
+
 /// The executable of the collection without its numbers, which then are there
 /// and no longer part of it; or null, with the collection as it was.
 static ExecutablePtr findWithoutNumbers(Engine &engine, Collection &collection,
@@ -228,8 +240,7 @@ static ExecutablePtr findWithoutNumbers(Engine &engine, Collection &collection,
   if (!collection.hasNumbers)
     return nullptr;
   collectAnew(collection, list, Collected::AllButNumbers, whose);
-  ExecutablePtr known =
-      collection.empty() ? nullptr : engine.lookup(collection.key);
+  ExecutablePtr known = collection.empty() ? nullptr : find(engine, collection);
   if (known && settleNumbers(collection.device, list, whose))
     return known;
   collectAnew(collection, list, Collected::All, whose);
@@ -240,7 +251,7 @@ static Result<ExecutablePtr> findExecutable(Engine &engine,
                                             Collection &collection,
                                             PendingList &list, Recorded whose,
                                             SourceId place) {
-  ExecutablePtr known = engine.lookup(collection.key);
+  ExecutablePtr known = find(engine, collection);
   if (!known)
     known = findWithoutNumbers(engine, collection, list, whose);
   if (known) {
@@ -255,6 +266,7 @@ static Result<ExecutablePtr> findExecutable(Engine &engine,
   Graph graph = collection.build(place);
   if (Status valid = graph.verify(); !valid)
     return valid.takeError();
+  profile::Timed timed(profile::Part::Compile);
   return engine.compile(graph, marksOf(collection));
 }
 
@@ -268,6 +280,10 @@ compileAndLaunch(Engine &engine, Collection &collection, PendingList &list,
   if (collection.empty())
     return std::vector<BufferPtr>();
   kernels::releaseThreads();
+  profile::Timed timed(profile::Part::Queue);
+  if (profile::isOn()) [[unlikely]]
+    profile::nameRun(collection.key, collection.nodes.size(),
+                     collection.inputs.size(), collection.outputs.size());
   return engine.launch(*executable, std::move(collection.arguments),
                        collection.replaced);
 }
@@ -275,6 +291,8 @@ compileAndLaunch(Engine &engine, Collection &collection, PendingList &list,
 static void sync(int64_t device, bool wait, Recorded whose) {
   Engine &target = engine(device);
   const bool dry = settings().dry_run;
+  SyncCause cause(profile::Cause::Other); // unless the caller has given one
+  profile::Timed timed(profile::Part::Graph);
   // Before any lock: it may take the GIL.
   const SourceId place = currentSource();
   Waiting waiting;
@@ -329,6 +347,7 @@ void Executor::UnregisterTensor(torch::lazy::LazyTensor::Data *) {}
 
 void Executor::SyncLiveTensorsGraph(const torch::lazy::BackendDevice *device,
                                     c10::ArrayRef<std::string>, bool wait) {
+  SyncCause cause(profile::Cause::MarkStep);
   if (device)
     return syncAll(device->ordinal(), wait);
   for (int64_t i = 0; i < deviceCount(); ++i)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/profile.h"
 #include "ltc_backend/backend.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/op_info.h"
@@ -24,6 +25,8 @@ namespace ltc::backend {
 /// steps: what may run other code comes first, what needs the pending list's
 /// lock second. The arguments must outlive it.
 class LTC_API CallReader {
+  profile::Timed timed{profile::Part::Record}; // first: to read takes time
+
 public:
   /// Without a lock.
   CallReader(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);

@@ -57,7 +57,7 @@ struct Recorded {
   /// When the results are handed out.
   void end() const {
     if (full)
-      syncAll(device, /*wait=*/false);
+      endFullGraph(device);
   }
 
 private:
@@ -178,7 +178,7 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call,
   node.reset();
   old.clear();
   if (full)
-    syncAll(call.device, /*wait=*/false);
+    endFullGraph(call.device);
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/step_counts.h"
+#include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/checks/linalg_check.h"
@@ -93,6 +94,11 @@ bool isFull(const PendingList &list) {
   return list.nodes > size_t(settings().max_pending_ops);
 }
 
+void endFullGraph(int64_t device) {
+  SyncCause cause(profile::Cause::Cap);
+  syncAll(device, /*wait=*/false);
+}
+
 /// Raises what the graph of this value alone raised; what was recorded before
 /// has run in another, so that a program may catch it and go on.
 static void raiseNow(const TensorData &result) {
@@ -117,6 +123,9 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
   SourceId source = currentSource();
   const bool now = info.facts.has(OpFact::Factors) &&
                    settings().linalg_errors == "now" && !settings().dry_run;
+  std::optional<SyncCause> cause;
+  if (now)
+    cause.emplace(profile::Cause::LinalgCheck, info.name);
   if (now)
     sync(call.device, /*wait=*/false);
   PendingList &list = pendingList(call.device);
@@ -148,7 +157,7 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
   torch::jit::drop(stack, info.arguments.size());
   pushResults(stack, *node, std::move(results), call.byteOffset);
   if (full)
-    syncAll(call.device, /*wait=*/false);
+    endFullGraph(call.device);
 }
 
 at::Tensor recordOne(const OpInfo &info, torch::jit::Stack stack) {

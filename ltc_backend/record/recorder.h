@@ -45,6 +45,8 @@ void addResults(PendingList &list, const std::shared_ptr<OpNode> &node,
                 size_t count, Results &results);
 /// Whether it is time to run what is pending. With the lock.
 bool isFull(const PendingList &list);
+/// Does so. Without the lock.
+void endFullGraph(int64_t device);
 /// Without the lock: gives a result its sizes, and puts all of them, wrapped,
 /// on the stack.
 at::Tensor finish(at::Tensor result, const OpNode &node, size_t index,

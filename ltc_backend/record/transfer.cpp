@@ -14,6 +14,7 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_read.h"
+#include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/lazy_tensor.h"
@@ -203,6 +204,7 @@ static Tensor copyFromAndResize(const Tensor &self, const Tensor &destination) {
 }
 
 static at::Scalar localScalarDense(const Tensor &self) {
+  SyncCause cause(profile::Cause::Item);
   at::Tensor decided = decideOnHost(tensorData(self));
   return at::_local_scalar_dense(decided.defined() ? decided : toCpu(self));
 }
@@ -246,6 +248,7 @@ std::shared_ptr<DeviceData> readyData(const at::Tensor &tensor) {
 }
 
 at::Tensor toCpu(const at::Tensor &tensor) {
+  SyncCause cause(profile::Cause::Read);
   return download(*readyData(tensor));
 }
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "autopsy.h"
 #include "cache.h"
+#include "profile.h"
 #include "python_errors.h"
 #include "source_frame.h"
 
@@ -251,4 +252,5 @@ PYBIND11_MODULE(_C, m) {
   ltc::python::defineProcess(m);
   ltc::python::defineCache(m);
   ltc::python::defineAutopsy(m);
+  ltc::python::defineProfile(m);
 }

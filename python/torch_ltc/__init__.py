@@ -13,6 +13,7 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
 
     torch_ltc.register_lowering   code for a custom op, which fuses
     torch_ltc.precompile          ``with precompile():`` compiles and runs nothing
+    torch_ltc.profile             where the time of a step goes, and why each sync
     torch_ltc.explain             why each graph was compiled
     torch_ltc.compile_guard       raises when more are; and `no_compile`
     torch_ltc.mark_dynamic        a dimension will vary: compile for all sizes
@@ -50,6 +51,7 @@ _FUNCTIONS = {
     "mark_static": "dynamic",
     "no_compile": "autopsy",
     "precompile": "cache",
+    "profile": "profiler",
     "register_lowering": "lowering",
 }
 __all__ = [*_MODULES, *_ERRORS, *_FUNCTIONS]

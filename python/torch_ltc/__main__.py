@@ -1,13 +1,19 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``python -m torch_ltc``: ``cache``, ``migrate``, ``--cmake-prefix-path``."""
+"""``python -m torch_ltc``: a command, or ``--cmake-prefix-path``."""
 
 import argparse
 import os
 import sys
 
-from torch_ltc import cache_command
+from torch_ltc import cache_command, profile_command
 from torch_ltc.migrate import command as migrate_command
+
+_COMMANDS = {
+    "cache": (cache_command, "the compiled graphs on disk"),
+    "migrate": (migrate_command, "from the lazy device to torch.compile"),
+    "profile": (profile_command, "run a script, and say where its time goes"),
+}
 
 
 def main():
@@ -19,20 +25,15 @@ def main():
         help="print where CMake finds torch_ltc for C++ programs",
     )
     commands = parser.add_subparsers(dest="command")
-    cache_command.define(
-        commands.add_parser("cache", help="the compiled graphs on disk")
-    )
-    migrate_command.define(
-        commands.add_parser("migrate", help="from the lazy device to torch.compile")
-    )
+    for name, (module, help) in _COMMANDS.items():
+        module.define(commands.add_parser(name, help=help))
     arguments = parser.parse_args()
     if arguments.cmake_prefix_path:
         print(os.path.dirname(os.path.abspath(__file__)))
         return 0
-    run = {"cache": cache_command.run, "migrate": migrate_command.run}
     if arguments.command is None:
-        parser.error(f"say what to do: {', '.join(run)}, or --cmake-prefix-path")
-    return run[arguments.command](arguments)
+        parser.error(f"say what to do: {', '.join(_COMMANDS)}, or --cmake-prefix-path")
+    return _COMMANDS[arguments.command][0].run(arguments)
 
 
 if __name__ == "__main__":

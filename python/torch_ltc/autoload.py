@@ -82,7 +82,7 @@ def _refuse_not_dense():
 
 def _patch_python(c):
     """Do at the start what is done to Python, once ``torch_ltc._C`` has started."""
-    from torch_ltc import optimizer, patches, processes, undo
+    from torch_ltc import optimizer, patches, processes, profiler, undo
 
     # Old scripts, and PyTorch's own test helpers, do not import it.
     importlib.import_module("torch._lazy")
@@ -91,3 +91,4 @@ def _patch_python(c):
     processes.register()
     # Last: a start that was interrupted before comes here again.
     optimizer.register()
+    profiler.begin_by_setting(c)

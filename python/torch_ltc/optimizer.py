@@ -32,7 +32,7 @@ def computing_parameters(stock):
         }
         for device in devices:
             if device.type == "lazy":
-                startup.start().auto_step(device.index or 0)
+                startup.start().auto_step(device.index or 0, False)
 
     return add
 
@@ -110,7 +110,7 @@ def _end_step(optimizer, args, kwargs):
     for ordinal, counts in steps.items():
         if counts:
             c.note_step(counts[0][0], [count for _, count in counts])
-        c.auto_step(ordinal)
+        c.auto_step(ordinal, True)
 
 
 def _counted(optimizer):

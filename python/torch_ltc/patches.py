@@ -94,6 +94,12 @@ AT_START = (
         "serialization:reducing",
         "a lazy tensor is pickled as a CPU storage with a mark",
     ),
+    Patch(
+        "torch._tensor_str",
+        "_str",
+        "profiler:printing",
+        "a profile says which syncs are for print",
+    ),
     Patch("torch.serialization", "_save", "serialization:sharing", _SHARING),
     Patch("torch.serialization", "_legacy_save", "serialization:sharing", _SHARING),
     Patch(

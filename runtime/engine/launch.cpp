@@ -10,6 +10,7 @@
 
 #include "ltc/log.h"
 #include "ltc/metrics.h"
+#include "ltc/profile.h"
 #include "ltc/trace.h"
 
 #include <algorithm>
@@ -72,7 +73,10 @@ Launch::Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
       isTold(std::ranges::any_of(
           this->arguments, [](const ScalarOrBuffer &argument) {
             return argument.buffer && argument.buffer->isUndone();
-          })) {}
+          })) {
+  if (profile::isOn()) [[unlikely]]
+    profiled = profile::submitRun();
+}
 
 Pool Launch::pool() const {
   unsigned threads = hostThreads();
@@ -135,6 +139,9 @@ void Launch::measureLoop() {
 void Launch::run(bool borrows) {
   static Counter &kernels = counter("execute.kernels");
   measureLoop();
+  profile::Timed timed(profile::Part::Execute);
+  if (profiled) [[unlikely]]
+    profile::beginRun(profiled);
   FailurePtr failure = failedInput();
   if (!failure) {
     Span span(Stage::Execute);
@@ -157,6 +164,8 @@ void Launch::run(bool borrows) {
   kept.reset();
   bound.reset();
   --state.inFlight;
+  if (profiled) [[unlikely]]
+    profile::endRun(profiled);
   state.loop.end(LoopMeter::Clock::now());
   completion->finish(std::move(failure));
 }

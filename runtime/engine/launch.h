@@ -127,6 +127,7 @@ private:
   const bool isTold;
   /// Whether donated memory may hold parts of results after a failure.
   bool spoilt = false;
+  uint64_t profiled = 0; ///< its number in a profile
 };
 
 } // namespace ltc::runtime

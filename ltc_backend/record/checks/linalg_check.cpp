@@ -8,6 +8,7 @@
 
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
+#include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/recorder.h"
@@ -25,6 +26,7 @@ static at::Tensor checkErrors(const at::Tensor &info, c10::string_view api,
 /// The factors and `info` are results of the graph that runs here; the error is
 /// none of it, so that a program may catch it and go on with what it had.
 static void checkNow(const std::vector<c10::IValue> &arguments) {
+  SyncCause cause(profile::Cause::LinalgCheck, arguments[1].toStringRef());
   at::_linalg_check_errors(toCpu(arguments[0].toTensor()),
                            arguments[1].toStringRef(), arguments[2].toBool());
 }

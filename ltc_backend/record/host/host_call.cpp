@@ -10,6 +10,7 @@
 #include "ltc_backend/graph/device_data.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_read.h"
+#include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/record/host/quantized.h"
 #include "ltc_backend/record/host/sparse.h"
 #include "ltc_backend/record/lazy_tensor.h"
@@ -78,7 +79,10 @@ public:
     for (const IValue &value : arguments)
       call.push_back(toHost(value));
     // Of the last device that is named, as of `device=` behind tensors.
-    op.callBoxed(&call);
+    {
+      profile::Timed timed(profile::Part::Execute);
+      op.callBoxed(&call);
+    }
     for (size_t i = 0; i < arguments.size(); ++i)
       if (isWritten(schema.arguments()[i]))
         forEachTensor(arguments[i],
@@ -195,6 +199,7 @@ private:
 } // namespace
 
 void callOnHost(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
+  SyncCause cause(profile::Cause::Fallback, op.schema().name());
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   HostCall(op.schema(), stack).run(op, stack);
 }

@@ -91,11 +91,11 @@ void endSteps() {
   };
   at::Tensor x = twos();
   CHECK_IN_CHILD(set("auto_step", "false"));
-  backend::autoStep(0);
+  backend::autoStep(0, /*hasStepped=*/true);
   CHECK_IN_CHILD(backend::pendingGraphText(0).find("aten::add") !=
                  std::string::npos);
   CHECK_IN_CHILD(set("auto_step", "true"));
-  backend::autoStep(0);
+  backend::autoStep(0, /*hasStepped=*/true);
   CHECK_IN_CHILD(backend::pendingGraphText(0).find("aten::add") ==
                  std::string::npos);
   CHECK_IN_CHILD(launches() == 1);

@@ -1,0 +1,79 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The files of a profile: ``profile.json``, ``trace.json``, ``profile.html``."""
+
+import contextlib
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from torch_ltc import profile_text, profile_trace
+
+FORMAT = "torch_ltc.profile"
+VERSION = 1
+
+_PAGE = Path(__file__).with_name("profile_page.html")
+_MARK = "/*PROFILE*/"
+# A page that holds more opens slowly; the other two files hold all.
+_MOST_STEPS = 20_000
+
+
+def check(directory):
+    """Make the directory; raise OSError unless files can be written into it."""
+    os.makedirs(directory, exist_ok=True)
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise PermissionError(f"cannot write into the directory {directory}")
+
+
+def write(data, directory):
+    """Write all files, each of which is whole or absent."""
+    found = as_dict(data)
+    _write(directory, "profile.json", json.dumps(found))
+    _write(directory, "trace.json", json.dumps(profile_trace.events(data)))
+    _write(directory, "profile.html", _page(data, found))
+
+
+def as_dict(data):
+    """Return what ``profile.json`` holds."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_by": {
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "threads": torch.get_num_threads(),
+            "command": list(sys.orig_argv),
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        },
+        **data.as_dict(),
+    }
+
+
+def _page(data, found):
+    names = ("format", "version", "made_by", "dropped", "duration", "ledger", "graphs")
+    shown = {name: found[name] for name in names}
+    steps = found["steps"]
+    shown["steps"] = steps[:_MOST_STEPS]
+    shown["left_out"] = len(steps) - len(shown["steps"])
+    shown["summary"] = profile_text.summary(data)
+    shown["advice"] = profile_text.advice(data)
+    # "</script>" in a file's name must not end the script.
+    text = json.dumps(shown).replace("<", "\\u003c")
+    return _PAGE.read_text(encoding="utf-8").replace(_MARK, text)
+
+
+def _write(directory, name, text):
+    path = Path(directory, name)
+    part = path.with_name(f".{name}.{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,121 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where the time of a step goes, and why each sync happens.
+
+    with torch_ltc.profile("run/") as p:
+        train()
+    print(p)
+
+``LTC_PROFILE=run/`` profiles a whole program, and so does
+``python -m torch_ltc profile script.py``.
+"""
+
+import atexit
+import contextlib
+import functools
+import os
+import sys
+import time
+import warnings
+
+from torch_ltc import autopsy, profile_data, profile_files, profile_text
+from torch_ltc.startup import start
+
+# What was queued may still run when a profile ends.
+_LONGEST_WAIT_S = 60
+
+
+class profile(contextlib.ContextDecorator):
+    """Profile a block or a function; write files at its end if there is a directory.
+
+    Afterwards it has ``steps``, ``syncs``, ``ledger``, ``runs`` and ``graphs``, lists
+    of plain dataclasses (`torch_ltc.profile_data`), and ``str()`` is a summary. One
+    profile is on at a time: a second one inside it warns, and stays empty.
+    """
+
+    def __init__(self, directory=None):
+        self.directory = directory and os.fspath(directory)
+        self.data = profile_data.Data(0, 0, [], [], [], [], [])
+        self._is_on = False
+        self._process = os.getpid()
+
+    def _recreate_cm(self):
+        return type(self)(self.directory)
+
+    def __enter__(self):
+        return self.begin(start())
+
+    def begin(self, c):
+        """Enter, with ``torch_ltc._C`` that may just be starting."""
+        if self.directory:
+            profile_files.check(self.directory)
+        self._is_on = c.profile_begin()
+        if not self._is_on:
+            warnings.warn(
+                "a profile is on already, and this one records nothing", stacklevel=3
+            )
+        return self
+
+    def __exit__(self, *exception):
+        # A forked process has its parent's rows.
+        if not self._is_on or os.getpid() != self._process:
+            return
+        self._is_on = False
+        c = start()
+        try:
+            _await_runs(c)
+        finally:
+            rows = c.profile_end()
+        self.data = profile_data.read(c.profile_parts(), rows, autopsy.explain())
+        if self.directory:
+            self._write()
+
+    def _write(self):
+        try:
+            profile_files.write(self.data, self.directory)
+        except OSError as error:  # what was trained is worth more
+            warnings.warn(f"the profile cannot be written: {error}", stacklevel=3)
+
+    def __getattr__(self, name):
+        if name in ("steps", "syncs", "ledger", "runs", "graphs"):
+            return getattr(self.data, name)
+        raise AttributeError(f"a profile has no attribute '{name}'")
+
+    def __str__(self):
+        return profile_text.summary(self.data)
+
+
+def _await_runs(c):
+    end = time.monotonic() + _LONGEST_WAIT_S
+    while c.profile_open_runs() and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def begin_by_setting(c):
+    """Profile the program from here to its end if the setting `profile` says so."""
+    directory = {row[0]: row[2] for row in c.settings()}["profile"]
+    if not directory:
+        return
+    whole = profile(directory)
+    try:
+        whole.begin(c)
+    except OSError as error:
+        print(f"torch_ltc: no profile: {error}", file=sys.stderr)
+        return
+    atexit.register(whole.__exit__, None, None, None)
+
+
+def printing(stock):
+    """Wrap ``torch._tensor_str._str``: what it reads is one sync, for print."""
+
+    @functools.wraps(stock)
+    def _str(self, *args, **kwargs):
+        c = start()
+        began = self.device.type == "lazy" and c.begin_print()
+        try:
+            return stock(self, *args, **kwargs)
+        finally:
+            if began:
+                c.end_sync()
+
+    return _str

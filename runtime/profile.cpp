@@ -1,0 +1,272 @@
+//===- profile.cpp - Where the time of a step goes --------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc/profile.h"
+
+#include <mutex>
+#include <optional>
+
+namespace ltc::profile {
+
+std::atomic<bool> on{false};
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Rows of each kind; a step of one graph adds one step, two syncs, one run and
+/// some events.
+constexpr size_t kMostRows = 200'000;
+/// Of a thread that is in no part.
+constexpr Part kNone = Part(kParts);
+
+int64_t since(Clock::time_point start, Clock::time_point end) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(end - start)
+      .count();
+}
+
+struct Session {
+  std::mutex mutex; ///< guards everything but the atomics
+  std::atomic<uint32_t> number = 0;
+  std::atomic<Clock::time_point> start{};
+  uint32_t threads = 0;
+  size_t open = 0;
+  Profile rows;
+
+  template <typename Row> void add(std::vector<Row> &to, Row row) {
+    if (to.size() < kMostRows)
+      to.push_back(std::move(row));
+    else
+      ++rows.dropped;
+  }
+};
+
+// Never destroyed: queue threads may still count.
+Session &session() {
+  static auto *session = new Session;
+  return *session;
+}
+
+int64_t now() { return since(session().start, Clock::now()); }
+
+/// What a thread has done since its last step.
+struct Tally {
+  uint32_t session = 0;
+  uint32_t thread = 0;
+  Part part = kNone;
+  int64_t changed = 0; ///< when it went to `part`
+  int64_t stepStart = 0;
+  Parts parts{};
+  size_t graphs = 0;      ///< since the last step
+  size_t openSyncs = 0;   ///< 0 or 1
+  std::optional<Run> run; ///< of the next launch
+  Sync sync{};
+  size_t graphsBefore = 0; ///< the sync
+
+  void reset(uint32_t to) {
+    *this = Tally();
+    session = to;
+    stepStart = changed = now();
+    std::lock_guard lock(profile::session().mutex);
+    thread = ++profile::session().threads;
+  }
+
+  /// Returns the time.
+  int64_t change(Part to) {
+    int64_t time = now();
+    if (part != kNone)
+      parts[size_t(part)] += time - changed;
+    part = to;
+    return changed = time;
+  }
+};
+
+Tally &tally() {
+  static thread_local Tally tally;
+  uint32_t number = session().number.load(std::memory_order_acquire);
+  if (tally.session != number) [[unlikely]]
+    tally.reset(number);
+  return tally;
+}
+
+bool endsStep(Cause cause) {
+  return cause == Cause::MarkStep || cause == Cause::OptimizerStep;
+}
+
+/// Without the lock.
+void addStep(Tally &of, int64_t end, bool isWhole, Cause cause,
+             SourceId place) {
+  Session &to = session();
+  std::lock_guard lock(to.mutex);
+  to.add(to.rows.steps,
+         Step{of.stepStart, end, of.thread, isWhole, cause, place, of.parts});
+  of.stepStart = end;
+  of.parts = {};
+  of.graphs = 0;
+}
+
+/// The row of a run, by its number in the session. With the lock.
+Run *findRun(uint64_t run) {
+  Session &of = session();
+  bool isOfSession = run >> 32 == of.number;
+  return isOfSession ? &of.rows.runs[uint32_t(run) - 1] : nullptr;
+}
+
+} // namespace
+
+std::string_view name(Part part) {
+  constexpr std::array<std::string_view, kParts> names = {
+      "record", "graph",   "lookup", "compile",
+      "queue",  "execute", "wait",   "transfer"};
+  return names[size_t(part)];
+}
+
+std::string_view name(Cause cause) {
+  constexpr std::array<std::string_view, size_t(Cause::Other) + 1> names = {
+      "mark_step", "optimizer_step", "parameters", "item",
+      "read",      "print",          "fallback",   "cap",
+      "linalg",    "synchronize",    "event",      "other"};
+  return names[size_t(cause)];
+}
+
+bool begin() {
+  Session &all = session();
+  {
+    std::lock_guard lock(all.mutex);
+    if (isOn())
+      return false;
+    all.rows = Profile();
+    all.threads = 0;
+    all.open = 0;
+    all.start = Clock::now();
+    all.number.fetch_add(1, std::memory_order_release);
+    on = true;
+  }
+  tally(); // the first thread's step begins here
+  return true;
+}
+
+size_t openRuns() {
+  std::lock_guard lock(session().mutex);
+  return session().open;
+}
+
+Profile end() {
+  Tally &mine = tally();
+  int64_t time = mine.change(kNone);
+  addStep(mine, time, /*isWhole=*/false, Cause::Other, 0);
+  on = false;
+  Session &all = session();
+  std::lock_guard lock(all.mutex);
+  // A thread that comes late begins a tally that nobody reads.
+  all.number.fetch_add(1, std::memory_order_release);
+  all.rows.duration = time;
+  return std::move(all.rows);
+}
+
+void Timed::enter(Part to) {
+  Tally &mine = tally();
+  session = mine.session;
+  part = to;
+  before = mine.part;
+  start = mine.change(to);
+}
+
+void Timed::leave() {
+  Tally &mine = tally();
+  if (mine.session != session)
+    return;
+  int64_t end = mine.change(before);
+  if (part == Part::Record)
+    return; // too many for a timeline
+  Session &to = profile::session();
+  std::lock_guard lock(to.mutex);
+  to.add(to.rows.events, Event{name(part), start, end, mine.thread});
+}
+
+bool beginSync(Cause cause, std::string_view detail, SourceId place) {
+  Tally &mine = tally();
+  if (mine.openSyncs)
+    return false;
+  mine.openSyncs = 1;
+  int64_t start = mine.change(mine.part);
+  mine.sync = {
+      start,      start, mine.thread, cause, std::string(detail), place,
+      mine.parts, 0};
+  mine.graphsBefore = mine.graphs;
+  return true;
+}
+
+void endSync() {
+  Tally &mine = tally();
+  if (!mine.openSyncs) // another profile began meanwhile
+    return;
+  mine.openSyncs = 0;
+  Sync sync = std::move(mine.sync);
+  sync.end = mine.change(mine.part);
+  for (size_t i = 0; i < kParts; ++i)
+    sync.parts[i] = mine.parts[i] - sync.parts[i];
+  sync.graphs = mine.graphs - mine.graphsBefore;
+  Cause cause = sync.cause;
+  SourceId place = sync.place;
+  int64_t end = sync.end;
+  if (sync.graphs || !endsStep(cause) || sync.parts[size_t(Part::Wait)]) {
+    Session &to = session();
+    std::lock_guard lock(to.mutex);
+    to.add(to.rows.syncs, std::move(sync));
+  }
+  if (endsStep(cause) && mine.graphs)
+    addStep(mine, end, /*isWhole=*/true, cause, place);
+}
+
+void nameRun(Hash128 key, size_t ops, size_t inputs, size_t results) {
+  Tally &mine = tally();
+  ++mine.graphs;
+  mine.run = Run{key, ops, inputs, results, mine.thread, 0, 0, 0};
+}
+
+uint64_t submitRun() {
+  Tally &mine = tally();
+  if (!mine.run)
+    return 0;
+  Run run = *mine.run;
+  mine.run.reset();
+  run.submitted = now();
+  Session &to = session();
+  std::lock_guard lock(to.mutex);
+  size_t before = to.rows.runs.size();
+  to.add(to.rows.runs, std::move(run));
+  if (to.rows.runs.size() == before)
+    return 0;
+  ++to.open;
+  return uint64_t(mine.session) << 32 | (before + 1);
+}
+
+void beginRun(uint64_t run) {
+  int64_t time = now();
+  std::lock_guard lock(session().mutex);
+  if (Run *row = findRun(run))
+    row->begun = time;
+}
+
+void endRun(uint64_t run) {
+  int64_t time = now();
+  std::lock_guard lock(session().mutex);
+  if (Run *row = findRun(run)) {
+    row->ended = time;
+    --session().open;
+  }
+}
+
+void addEvent(std::string_view name, Clock::time_point start) {
+  Tally &mine = tally();
+  int64_t end = now();
+  Session &to = session();
+  std::lock_guard lock(to.mutex);
+  to.add(to.rows.events, Event{name, since(to.start, start), end, mine.thread});
+}
+
+} // namespace ltc::profile

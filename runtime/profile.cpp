@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/profile.h"
 
+#include "cycles.h"
+
 #include <mutex>
 #include <optional>
 
@@ -15,23 +17,16 @@ std::atomic<bool> on{false};
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Rows of each kind; a step of one graph adds one step, two syncs, one run and
 /// some events.
 constexpr size_t kMostRows = 200'000;
 /// Of a thread that is in no part.
 constexpr Part kNone = Part(kParts);
 
-int64_t since(Clock::time_point start, Clock::time_point end) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(end - start)
-      .count();
-}
-
 struct Session {
   std::mutex mutex; ///< guards everything but the atomics
   std::atomic<uint32_t> number = 0;
-  std::atomic<Clock::time_point> start{};
+  std::atomic<int64_t> start = 0;
   uint32_t threads = 0;
   size_t open = 0;
   Profile rows;
@@ -50,7 +45,10 @@ Session &session() {
   return *session;
 }
 
-int64_t now() { return since(session().start, Clock::now()); }
+int64_t now() {
+  return runtime::Cycles::now() -
+         session().start.load(std::memory_order_relaxed);
+}
 
 /// What a thread has done since its last step.
 struct Tally {
@@ -141,7 +139,7 @@ bool begin() {
     all.rows = Profile();
     all.threads = 0;
     all.open = 0;
-    all.start = Clock::now();
+    all.start = runtime::Cycles::now();
     all.number.fetch_add(1, std::memory_order_release);
     on = true;
   }
@@ -261,12 +259,12 @@ void endRun(uint64_t run) {
   }
 }
 
-void addEvent(std::string_view name, Clock::time_point start) {
+void addEvent(std::string_view name, int64_t time) {
   Tally &mine = tally();
   int64_t end = now();
   Session &to = session();
   std::lock_guard lock(to.mutex);
-  to.add(to.rows.events, Event{name, since(to.start, start), end, mine.thread});
+  to.add(to.rows.events, Event{name, end - time, end, mine.thread});
 }
 
 } // namespace ltc::profile

@@ -44,12 +44,13 @@ Span::Span(Stage stage)
     : stage(stage), start(std::chrono::steady_clock::now()) {}
 
 Span::~Span() {
-  auto elapsed = std::chrono::steady_clock::now() - start;
-  countersOf(stage).add(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
+  int64_t elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                        std::chrono::steady_clock::now() - start)
+                        .count();
+  countersOf(stage).add(elapsed);
   bool isTimedElsewhere = stage == Stage::Graph || stage == Stage::Execute;
   if (profile::isOn() && !isTimedElsewhere) [[unlikely]]
-    profile::addEvent(name(stage), start);
+    profile::addEvent(name(stage), elapsed);
 }
 
 } // namespace ltc

@@ -18,7 +18,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <vector>
 
 namespace ltc::profile {
@@ -146,8 +145,7 @@ LTC_API uint64_t submitRun();
 LTC_API void beginRun(uint64_t run);
 LTC_API void endRun(uint64_t run);
 
-/// A stage that began then and ends now.
-LTC_API void addEvent(std::string_view name,
-                      std::chrono::steady_clock::time_point start);
+/// A stage that took so many nanoseconds and ends now.
+LTC_API void addEvent(std::string_view name, int64_t time);
 
 } // namespace ltc::profile

@@ -66,7 +66,7 @@ class Reason:
     detail: str
     place: Place
     count: int = 0
-    time: int = 0
+    time: int = 0  # compiles of its graphs left out
     wait: int = 0
     graphs: int = 0
 
@@ -133,7 +133,7 @@ class Data:
             key = sync.cause, sync.detail, sync.place
             row = rows.setdefault(key, Reason(*key))
             row.count += 1
-            row.time += sync.time
+            row.time += sync.time - sync.parts["compile"]
             row.wait += sync.parts["wait"]
             row.graphs += sync.graphs
         return sorted(rows.values(), key=lambda row: -row.time)

@@ -96,6 +96,7 @@ def begin_by_setting(c):
     directory = {row[0]: row[2] for row in c.settings()}["profile"]
     if not directory:
         return
+    os.environ.pop("LTC_PROFILE", None)  # worker processes would write there too
     whole = profile(directory)
     try:
         whole.begin(c)

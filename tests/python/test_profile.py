@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Profiles of steps: torch_ltc.profile, LTC_PROFILE, python -m torch_ltc profile."""
 
+import dataclasses
 import inspect
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -303,6 +306,59 @@ def check_page(page, read):
     held = json.loads(page[start : page.index("</script>", start)])
     assert held["steps"] == read["steps"]
     assert held["ledger"] == read["ledger"]
+
+
+PROBE = """
+<script>
+  const chart = $("steps").getBoundingClientRect();
+  const mouse = (name, share) => $("steps").dispatchEvent(new MouseEvent(name,
+    {clientX: chart.left + 60 + share * (chart.width - 60), clientY: chart.top + 9}));
+  const before = [bars.length, bars[0].some[0].number];
+  mouse("mousedown", 0.25); mouse("mouseup", 0.75); mouse("mousemove", 0);
+  const zoomed = [first, last, $("shown").textContent];
+  mouse("dblclick", 0);
+  const rows = (id) => document.querySelectorAll("#" + id + " tr").length - 1;
+  const all = rows("syncs");
+  $("find").value = "ITEM"; $("find").dispatchEvent(new Event("input"));
+  const found = {before, zoomed, all, items: rows("syncs"), graphs: rows("graphs"),
+    seen: [first, last], advice: $("advice").textContent, failed: window.failed || ""};
+  document.body.replaceChildren(JSON.stringify(found));
+</script>
+"""
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="no chromium")
+def test_the_page_works_in_a_browser_with_many_steps(tmp_path):
+    with torch_ltc.profile(tmp_path) as found:
+        train(40, read=lambda loss: loss.item())
+    step = found.data.settled[-1]
+    found.data.steps[:] = [
+        dataclasses.replace(step, number=number) for number in range(1, 10_001)
+    ]
+    profile_files.write(found.data, tmp_path)
+    page = tmp_path / "profile.html"
+    text = page.read_text()
+    catch = "<script>window.onerror = (text) => { window.failed = text; };</script>"
+    text = text.replace("<title>", catch + "<title>")
+    page.write_text(text.replace("</body>", PROBE + "</body>"))
+    words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    words += ["--window-size=1200,900", f"--user-data-dir={tmp_path}/user"]
+    done = subprocess.run(
+        [*words, page.as_uri()], capture_output=True, text=True, timeout=60, check=True
+    )
+    seen = json.loads(re.search(r"<body>(.*)</body>", done.stdout, re.S)[1])
+    assert seen["failed"] == ""
+    assert seen["before"][1] == 1
+    assert 100 < seen["before"][0] <= 10_000
+    first, last, shown = seen["zoomed"]
+    assert 2000 < first < 3000
+    assert 7000 < last < 8000
+    assert shown.startswith("steps 2")
+    assert seen["seen"] == [0, 10_000]
+    assert seen["all"] == len(found.ledger)
+    assert seen["items"] == 1
+    assert seen["graphs"] == len(found.graphs)
+    assert seen["advice"]
 
 
 SCRIPT = inspect.cleandoc("""

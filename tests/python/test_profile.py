@@ -16,7 +16,7 @@ import pytest
 import torch
 import torch_ltc
 from torch import nn
-from torch_ltc import profile_files
+from torch_ltc import profile_data, profile_files, profile_text
 
 LAZY = torch.device("lazy")
 
@@ -426,3 +426,67 @@ def test_the_summary_names_the_read_of_each_step():
     assert "4 steps" in text
     assert "optimizer_step" in text
     assert f"test_profile.py:{line_after('the step ends')}" in text
+
+
+def made_up(*, item=0, compiles=0, running=0, outside=0):
+    """Return a profile of ten steps of 10 ms; times are ms a step."""
+    ms = 1_000_000
+    place = torch_ltc.autopsy.Place("train.py", 88, "main")
+    rest = 10 - item - compiles - outside
+    parts = {"record": 0, "compile": compiles * ms, "wait": (item + rest) * ms}
+    parts["outside"] = outside * ms
+    sync_parts = {"compile": 0, "wait": item * ms}
+    steps, syncs = [], []
+    for number in range(1, 11):
+        start, end = (number - 1) * 10 * ms, number * 10 * ms
+        step = profile_data.Step(
+            number, start, end, 1, True, "mark_step", place, parts, running=running * ms
+        )
+        steps.append(step)
+        if item:
+            sync = (start, start + item * ms, 1, "item", "", place, sync_parts, 0)
+            syncs.append(profile_data.Sync(*sync))
+    return profile_data.Data(100 * ms, 0, steps, syncs, [], [], [])
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ({"item": 4}, ["item at train.py:88 in main takes 4 ms a step: read it"]),
+        ({"compiles": 3}, ["10 of 10 steps compiled a graph, 30 ms in all"]),
+        ({"outside": 8, "running": 2}, ["80 % of a step is Python and recording"]),
+        ({"outside": 8, "running": 9}, []),
+        (
+            {"outside": 6, "item": 2, "compiles": 1},
+            ["60 % of a step", "item at train.py:88", "10 of 10 steps compiled"],
+        ),
+        ({}, []),
+    ],
+)
+def test_the_advice_names_what_costs_most_first(times, said):
+    found = profile_text.advice(made_up(**times))
+    assert len(found) == len(said), found
+    for text, start in zip(found, said, strict=True):
+        assert text.startswith(start)
+
+
+def test_a_program_that_ends_no_step_is_told_how():
+    with torch_ltc.profile() as found:
+        by_item(torch.ones(4, device=LAZY))
+    assert str(found).startswith("no step ended")
+
+
+def test_processes_that_a_profiled_one_starts_write_nothing(run_python, tmp_path):
+    code = inspect.cleandoc("""
+        import os, subprocess, sys, torch
+        torch.ones(2, device="lazy").sum().item()
+        child = "import torch; torch.ones(3, device='lazy').sum().item()"
+        subprocess.run([sys.executable, "-c", child], check=True)
+        assert not os.path.exists("run/profile.json")
+    """)
+    run_python(
+        code.replace("run/", f"{tmp_path}/run/"),
+        LTC_PROFILE=f"{tmp_path}/run",
+        timeout=300,
+    )
+    assert (tmp_path / "run" / "profile.json").exists()

@@ -1,4 +1,4 @@
-//===- profile_test.cpp - Parts, steps, syncs and runs
+//===- profile_test.cpp - Parts, steps, syncs and runs --------------------===//
 //---------------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.

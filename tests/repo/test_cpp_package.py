@@ -44,9 +44,10 @@ def prefix(build):
 def configure(source, folder, prefixes, **variables):
     found = ";".join(str(prefix) for prefix in prefixes)
     options = [f"-D{name}={value}" for name, value in variables.items()]
-    return run(
-        "cmake", "-S", source, "-B", folder, f"-DCMAKE_PREFIX_PATH={found}", *options
-    )
+    # A machine that make test set up may have no compiler but the build's.
+    own = {} if shutil.which("c++") else {"CC": "clang-22", "CXX": "clang++-22"}
+    command = ["cmake", "-S", source, "-B", folder, f"-DCMAKE_PREFIX_PATH={found}"]
+    return run(*command, *options, **own)
 
 
 @pytest.fixture

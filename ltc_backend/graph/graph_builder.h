@@ -26,7 +26,8 @@ class LTC_API BuiltGraph {
 public:
   /// Queues one run. Inputs have the types that they were built with, are on
   /// the graph's device or on the CPU, from which they are copied. Results are
-  /// lazy tensors with the strides of eager's. Random ops draw anew. Raises if
+  /// lazy tensors with the strides of eager's. Random ops draw anew, unless the
+  /// setting rng was eager: then they drew when the graph was built. Raises if
   /// an input has another type. Release the GIL first.
   std::vector<at::Tensor> run(const std::vector<at::Tensor> &inputs) const;
   /// The graph's text.

@@ -118,7 +118,12 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     own = {name.removeprefix(f"torch{version}/") for name in libraries}
     assert {"libltc_backend.so", "libltc_not_dense.so"} <= own
     assert any(name.startswith("_C.") for name in own)
-    assert not [name for name in names if name.endswith((".a", ".h", ".cmake"))]
+    for_cpp = {name for name in names if name.endswith((".a", ".h", ".cmake"))}
+    assert for_cpp == {
+        "torch_ltc/include/ltc/ltc.h",
+        "torch_ltc/lib/cmake/torch_ltc/torch_ltcConfig.cmake",
+        "torch_ltc/lib/cmake/torch_ltc/torch_ltcConfigVersion.cmake",
+    }
 
 
 def test_wheel_says_what_it_serves(wheel):

@@ -53,9 +53,10 @@ LTC_API void to(torch::nn::Module &module, c10::Device device,
                 const std::vector<torch::optim::Optimizer *> &optimizers = {},
                 const std::vector<at::Tensor *> &handles = {});
 
-/// Ends a step: makes one graph of all that is recorded for tensors that are
-/// alive, and queues it. Call it after optimizer.step(). Waits until the graph
-/// has run if `wait`. A lazy device without an index is this thread's current.
+/// Ends a step: makes one graph of all that this thread recorded for tensors
+/// that are alive, and queues it. Call it after optimizer.step(). Waits until
+/// the graph has run if `wait`. A lazy device without an index is this thread's
+/// current.
 LTC_API void mark_step(bool wait = false, c10::Device device = c10::kLazy);
 
 /// Ends a step and waits until all that is queued has run. Throws the first

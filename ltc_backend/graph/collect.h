@@ -56,7 +56,8 @@ enum class Collected { All, Numbers, AllButNumbers };
 /// these besides. Graphs would come of how threads took turns otherwise, and
 /// never again; and an op that fails would undo half a step of another thread.
 struct Recorded {
-  const void *thread = nullptr; ///< null for all
+  /// Null for all; what is no thread, for `wanted` alone.
+  const void *thread = nullptr;
   c10::ArrayRef<TensorDataPtr> wanted;
 };
 

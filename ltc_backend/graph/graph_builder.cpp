@@ -132,7 +132,8 @@ GraphBuilder::finish(const std::vector<at::Tensor> &tensors) {
   Collection collection;
   {
     std::lock_guard lock(list.mutex);
-    collection = collect(ordinal, list);
+    // Tensors of an earlier builder may live on with an error's traceback.
+    collection = collect(ordinal, list, Collected::All, {this, results});
     built.reset(new BuiltGraph(collection.key));
     built->device = home;
     for (size_t i = 0; i < collection.inputs.size(); ++i) {

@@ -24,6 +24,8 @@ from torch.utils import _pytree as pytree
 from torch_ltc import settings, startup
 
 _OURS = ("cpu", "lazy")
+# Of one graph, for inputs of other sizes; the engine keeps what was compiled.
+MAX_PROGRAMS = 64
 _FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
 
 
@@ -164,6 +166,8 @@ class _Compiled:
         with torch.no_grad(), scope(**self.options):
             key = tuple(map(_type, args))
             if key not in self.programs:
+                if len(self.programs) >= MAX_PROGRAMS:
+                    del self.programs[next(iter(self.programs))]
                 self.programs[key] = self._build(args)
             program = self.programs[key]
             outputs = program.run(args) if program else self._run_ops(args)

@@ -87,3 +87,18 @@ def test_what_does_not_fit_is_refused(inputs):
 def test_a_value_cannot_be_read_while_building(inputs):
     with pytest.raises(RuntimeError, match="types and no values"):
         build(lambda x: x * x.sum().item(), inputs[0])
+
+
+def test_what_an_earlier_builder_left_is_no_part_of_the_next(inputs):
+    c = startup.start()
+    first = c.GraphBuilder(0)
+    left = first.input(inputs[0]) * 3
+    ordinal = first.device.index
+    del first
+    second = c.GraphBuilder(0)
+    assert second.device.index == ordinal
+    graph = second.finish([second.input(inputs[0]) + 1])
+    (found,) = graph.run([inputs[0]])
+    assert torch.equal(found.cpu(), inputs[0] + 1)
+    assert "mul" not in graph.text()
+    del left

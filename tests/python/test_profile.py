@@ -327,7 +327,10 @@ PROBE = """
 """
 
 
-@pytest.mark.skipif(not shutil.which("chromium"), reason="no chromium")
+@pytest.mark.skipif(
+    not shutil.which("chromium"),
+    reason="opens the page in a browser: apt-get install chromium",
+)
 def test_the_page_works_in_a_browser_with_many_steps(tmp_path):
     with torch_ltc.profile(tmp_path) as found:
         train(40, read=lambda loss: loss.item())

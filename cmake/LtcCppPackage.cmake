@@ -12,7 +12,7 @@ function(ltc_configure_cpp_package folder libraries)
     COMPATIBILITY SameMinorVersion)
 endfunction()
 
-set(header "${PROJECT_SOURCE_DIR}/include/ltc/ltc.h")
+set(header "${PROJECT_SOURCE_DIR}/ltc_backend/cpp/ltc.h")
 set(installed "${PROJECT_BINARY_DIR}/cpp_package")
 ltc_configure_cpp_package("${installed}" lib/torch_ltc)
 install(FILES "${header}" DESTINATION include/ltc COMPONENT cpp)

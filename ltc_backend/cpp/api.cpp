@@ -8,7 +8,7 @@
 // metrics() is the runtime's own.
 //
 //===----------------------------------------------------------------------===//
-#include "ltc/ltc.h"
+#include "ltc_backend/cpp/ltc.h"
 
 #include "ltc/autopsy.h"
 #include "ltc/settings.h"

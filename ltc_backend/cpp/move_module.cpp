@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/cpp/optimizer_state.h"
 
-#include "ltc/ltc.h"
 #include "ltc_backend/backend.h"
+#include "ltc_backend/cpp/ltc.h"
 #include "ltc_backend/raise.h"
 
 #include <torch/csrc/autograd/variable.h>

@@ -60,8 +60,6 @@ def test_layer_includes_only_what_it_may(root, files, layer):
     for path in files:
         if layer_of(path) != layer or path.suffix not in {".h", ".cpp", ".c", ".def"}:
             continue
-        if path.as_posix() == FOR_LIBTORCH:
-            continue
         for name in includes(root, path):
             found = owner(root, path, name)
             jit = found == "llvm" and path.as_posix().startswith(JIT_LINKER)
@@ -81,26 +79,17 @@ def test_only_one_file_of_the_runtime_sees_llvm(root, files):
 
 
 PLAIN_C = ["plugin.h", "program.h"]
-FOR_LIBTORCH = "include/ltc/ltc.h"  # what C++ programs on libtorch include
 
 
 def test_public_headers_need_only_the_standard_library(root, files):
     wrong = []
     for path in files:
-        if path.as_posix() == FOR_LIBTORCH:
-            continue
         if path.parent.as_posix() == "include/ltc" and path.name not in PLAIN_C:
             for name in includes(root, path):
                 # C++ standard headers have no suffix and no folder.
                 if not re.fullmatch(r"ltc/\w+\.(h|def)|[a-z_]+", name):
                     wrong.append(f"{path} includes {name}")
     assert not wrong, "\n".join(wrong)
-
-
-def test_only_the_backend_sees_the_header_for_libtorch(root, files):
-    inside = [path for path in files if layer_of(path)]
-    users = [path for path in inside if "ltc/ltc.h" in includes(root, path)]
-    assert users and all(layer_of(path) == "ltc_backend" for path in users), users
 
 
 @pytest.mark.parametrize("name", PLAIN_C)

@@ -1,4 +1,4 @@
-//===- ltc.h - The lazy device for C++ programs on libtorch -----*- C++ -*-===//
+//===- cpp/ltc.h - The lazy device for C++ programs on libtorch -*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

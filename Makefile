@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # How far a build is, for how long it has run, and how long it may still.
 export NINJA_STATUS := [%f of %t, %w, %W left] $()
 
-.PHONY: help setup configure package build demo test test-long test-versions bench wheel install format clean
+.PHONY: help setup configure package build demo test test-long test-sanitized test-versions bench wheel install lint format clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
@@ -40,6 +40,9 @@ test: build ## run every test; with CI=true the slow ones too
 test-long: build ## run the tests that take many minutes each
 	@python -m pytest -q tests/python -m long
 
+test-sanitized: configure ## build and run what runs under sanitizers, and what runs without torch
+	@tests/sanitized_suites.sh $(PARTS)
+
 test-versions: package ## build for the newest PyTorch, too, and run a few tests with it
 	@tests/versions.sh $(BUILD) $(TORCH)
 
@@ -55,6 +58,9 @@ wheel: setup ## build dist/torch_ltc-*.whl for the installed PyTorch, or for TOR
 install: package ## copy what C++ programs need to PREFIX=...
 	@test -n "$(PREFIX)" || { echo "say where: make install PREFIX=~/torch_ltc"; exit 2; }
 	@cmake --install $(BUILD) --prefix "$(PREFIX)" --component cpp
+
+lint: package ## check all C++ with clang-tidy, or FILES="..."; takes long
+	@cmake/lint.sh $(BUILD) $(FILES)
 
 format: setup ## format C++ and Python, fix what linters can
 	@cmake/format.sh

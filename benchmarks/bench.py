@@ -87,9 +87,11 @@ def parse_options():
 def choose(options):
     """Return the names of workloads and contenders, or end with what exists."""
     from contenders import ABLATIONS, CONTENDERS, EVERY_CONTENDER
-    from workloads import LIMITS, WORKLOADS
+    from workloads import GROUPS, LIMITS, WORKLOADS
 
-    workloads = options.workloads or (WORKLOADS if options.all else LIMITS)
+    groups = {**GROUPS, **{name: [name] for name in WORKLOADS}}
+    named = [one for name in options.workloads for one in groups.get(name, [name])]
+    workloads = named or (WORKLOADS if options.all else LIMITS)
     contenders = options.contenders or (CONTENDERS if options.all else ["lazy"])
     if options.ablate:
         contenders = ["lazy", *ABLATIONS]

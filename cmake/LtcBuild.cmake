@@ -1,7 +1,8 @@
 # How every target of the project is compiled, linked and laid out.
 #
 #   ltc_add_library(name SOURCES ... [PUBLIC_LINK ...] [PRIVATE_LINK ...]
-#                   [STATIC] [EXPORTS symbol ...] [FOLDER folder] [OUTPUT_NAME file])
+#                   [STATIC] [EXPORTS symbol ...] [FOLDER folder] [OUTPUT_NAME file]
+#                   [SOVERSION version])
 #   ltc_add_tool(name SOURCES ... [LINK ...])
 #   ltc_precompile(target header ...)
 #   ltc_inline_across_files(target)
@@ -39,7 +40,8 @@ if(LTC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(ltc_options INTERFACE)
-target_compile_options(ltc_options INTERFACE -Wall -Wextra -Wno-unused-parameter)
+# std::stable_sort of libstdc++ 12 calls what clang knows for deprecated.
+target_compile_options(ltc_options INTERFACE -Wall -Wextra -Wno-unused-parameter -Wno-error=deprecated-declarations)
 target_include_directories(ltc_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   target_compile_options(ltc_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
@@ -75,13 +77,14 @@ function(ltc_place_library name folder output_name)
     LIBRARY_OUTPUT_DIRECTORY "${LTC_LIB_DIR}/${folder}"
     INSTALL_RPATH "$ORIGIN;$ORIGIN/..;$ORIGIN/../../../torch/lib")
   add_dependencies(python_package ${name})
-  install(TARGETS ${name} LIBRARY DESTINATION "torch_ltc/lib/${folder}" COMPONENT python)
+  # A wheel would hold a link as another copy.
+  install(TARGETS ${name} LIBRARY DESTINATION "torch_ltc/lib/${folder}" COMPONENT python NAMELINK_SKIP)
 endfunction()
 
 # Symbols of static archives (LLVM, MLIR, GoogleTest) never leave a library;
 # without EXPORTS a library shows what its headers mark LTC_API.
 function(ltc_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "FOLDER;OUTPUT_NAME" "SOURCES;PUBLIC_LINK;PRIVATE_LINK;EXPORTS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "FOLDER;OUTPUT_NAME;SOVERSION" "SOURCES;PUBLIC_LINK;PRIVATE_LINK;EXPORTS")
   if(arg_STATIC)
     add_library(${name} STATIC ${arg_SOURCES})
   else()
@@ -94,6 +97,9 @@ function(ltc_add_library name)
       set(arg_OUTPUT_NAME ${name})
     endif()
     ltc_place_library(${name} "${arg_FOLDER}" ${arg_OUTPUT_NAME})
+    if(arg_SOVERSION)
+      set_target_properties(${name} PROPERTIES SOVERSION "${arg_SOVERSION}")
+    endif()
     install(TARGETS ${name} LIBRARY DESTINATION "lib/torch_ltc/${arg_FOLDER}" COMPONENT cpp)
   endif()
   target_link_libraries(${name} PUBLIC ${arg_PUBLIC_LINK} PRIVATE ltc_options ${arg_PRIVATE_LINK})

@@ -1,5 +1,6 @@
-# What a C++ project finds by find_package(torch_ltc): the public header, the
-# libraries and a CMake package that says where they are. `make install` copies
+# What a C++ project finds by find_package(torch_ltc): the public headers, the
+# libraries, a CMake package and a file for pkg-config that say where they are;
+# and plugin.h and program.h, which are all that a device's driver needs. `make install` copies
 # it as component cpp; the wheel and <build>/python/torch_ltc hold it, too.
 
 include(CMakePackageConfigHelpers)
@@ -12,15 +13,27 @@ function(ltc_configure_cpp_package folder libraries)
     COMPATIBILITY SameMinorVersion)
 endfunction()
 
-set(header "${PROJECT_SOURCE_DIR}/ltc_backend/cpp/ltc.h")
+set(headers
+  "${PROJECT_SOURCE_DIR}/ltc_backend/cpp/ltc.h"
+  "${PROJECT_SOURCE_DIR}/include/ltc/plugin.h"
+  "${PROJECT_SOURCE_DIR}/include/ltc/program.h")
 set(installed "${PROJECT_BINARY_DIR}/cpp_package")
 ltc_configure_cpp_package("${installed}" lib/torch_ltc)
-install(FILES "${header}" DESTINATION include/ltc COMPONENT cpp)
+install(FILES ${headers} DESTINATION include/ltc COMPONENT cpp)
 install(DIRECTORY "${installed}/" DESTINATION lib/cmake/torch_ltc COMPONENT cpp)
+
+# For what is installed alone: a wheel's libraries have no names for a linker.
+list(GET LTC_TORCHES 0 first_torch)
+set(libraries lib/torch_ltc)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/torch_ltc.pc.in" "${PROJECT_BINARY_DIR}/torch_ltc.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/torch_ltc.pc" DESTINATION lib/pkgconfig COMPONENT cpp)
 
 set(staged_package "${LTC_LIB_DIR}/cmake/torch_ltc")
 ltc_configure_cpp_package("${staged_package}" lib)
 file(MAKE_DIRECTORY "${staged}/include/ltc")
-file(CREATE_LINK "${header}" "${staged}/include/ltc/ltc.h" SYMBOLIC)
-install(FILES "${header}" DESTINATION torch_ltc/include/ltc COMPONENT python)
+foreach(header IN LISTS headers)
+  cmake_path(GET header FILENAME name)
+  file(CREATE_LINK "${header}" "${staged}/include/ltc/${name}" SYMBOLIC)
+endforeach()
+install(FILES ${headers} DESTINATION torch_ltc/include/ltc COMPONENT python)
 install(DIRECTORY "${staged_package}/" DESTINATION torch_ltc/lib/cmake/torch_ltc COMPONENT python)

@@ -15,6 +15,10 @@ foreach(file IN LISTS files)
 endforeach()
 file(MAKE_DIRECTORY "${staged}" "${LTC_LIB_DIR}")
 file(CREATE_LINK ../../lib "${staged}/lib" SYMBOLIC)
+# The names of the settings, for what has to work without the libraries.
+set(table "${PROJECT_SOURCE_DIR}/include/ltc/settings.def")
+file(CREATE_LINK "${table}" "${staged}/settings.def" SYMBOLIC)
+install(FILES "${table}" DESTINATION torch_ltc COMPONENT python)
 
 # pyproject.toml has the same entry point for the wheel.
 set(info "${LTC_PYTHON_DIR}/torch_ltc-${PROJECT_VERSION}.dist-info")

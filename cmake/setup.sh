@@ -19,12 +19,13 @@ packages=(-r cmake/requirements.txt) named="Python packages (PyTorch is a few hu
 (($# < 4)) || packages=(-c cmake/requirements.txt "${@:4}") named=${*:4}
 
 # What each is for: compiler, linker, formatter; LLVM and MLIR with mlir-tblgen and
-# FileCheck; what LLVM's static libraries refer to; the C++ tests; fast rebuilds.
+# FileCheck; what LLVM's static libraries refer to; the C++ tests, and examples that
+# are tested; fast rebuilds.
 system_packages=(
   g++ clang-22 lld-22 clang-format-22
   llvm-22-dev libmlir-22-dev mlir-22-tools
   zlib1g-dev libzstd-dev libedit-dev
-  libgtest-dev
+  libgtest-dev libcpp-httplib-dev pkgconf
   ccache
 )
 

@@ -7,20 +7,14 @@
 #pragma once
 
 #include "ltc/engine.h"
-#include "ltc/source.h"
+#include "ltc_backend/current_source.h"
+#include "ltc_backend/graph/read.h"
+#include "ltc_backend/lazy_device.h"
+#include "ltc_backend/waiting.h"
 
 #include <ATen/core/Tensor.h>
 
 namespace ltc::backend {
-
-/// Number of devices of the chosen driver.
-LTC_API int64_t deviceCount();
-/// Raises unless `ordinal` is a device of this machine.
-LTC_API void checkOrdinal(int64_t ordinal);
-/// The device that `torch.device("lazy")` without an index means on this
-/// thread.
-LTC_API int64_t currentDevice();
-LTC_API void setCurrentDevice(int64_t ordinal);
 
 /// Turns everything that this thread recorded for live tensors of the device
 /// into one graph and queues it. Returns when it has been queued, or when it
@@ -42,9 +36,6 @@ LTC_API bool isIdle(int64_t device);
 /// Waits for the marker; Ctrl-C ends the wait. Release the GIL first.
 LTC_API void waitForEvent(Marker &marker);
 
-/// The tensor's value as a CPU tensor of its own memory; syncs if needed.
-LTC_API at::Tensor toCpu(const at::Tensor &tensor);
-
 /// Notes what the program knows of a dimension's sizes for the graphs that read
 /// this value of the tensor, which is computed first if it is pending. Raises
 /// if the tensor is not lazy or has no such dimension. Release the GIL first.
@@ -62,23 +53,5 @@ struct MemoryInfo {
 };
 LTC_API MemoryInfo memory(int64_t device);
 LTC_API void resetPeakMemory(int64_t device);
-
-/// Names the user's line that is running; called once for each recorded op, so
-/// it must be quick. 0: unknown.
-using FrameHook = SourceId (*)();
-LTC_API void setFrameHook(FrameHook hook);
-/// Called every 50 ms while a thread waits for the device; may throw to give
-/// up the wait (Ctrl-C).
-using InterruptHook = void (*)();
-LTC_API void setInterruptHook(InterruptHook hook);
-/// What a thread must not hold while it waits: the GIL, which kernels written
-/// in Python and other threads' errors need. `release` returns what `restore`
-/// takes, or null if the thread does not hold it.
-struct WaitHooks {
-  void *(*release)();
-  void (*restore)(void *released);
-};
-/// `hooks` stays for good.
-LTC_API void setWaitHooks(const WaitHooks &hooks);
 
 } // namespace ltc::backend

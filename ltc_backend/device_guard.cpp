@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/device_guard.h"
 
-#include "ltc_backend/backend.h"
+#include "ltc_backend/lazy_device.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 

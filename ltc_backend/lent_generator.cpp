@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "lent_generator.h"
+#include "ltc_backend/lent_generator.h"
 
-#include "graph/executor.h"
+#include "ltc_backend/waiting.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 
@@ -62,6 +62,14 @@ uint64_t drawFromProcess() {
   std::lock_guard lock(all.process.mutex());
   at::Generator &user = all.kept.empty() ? all.process : all.kept.front();
   return at::check_generator<at::CPUGeneratorImpl>(user)->random64();
+}
+
+uint64_t drawSeed(const std::optional<at::Generator> &given) {
+  if (!given || *given == at::detail::getDefaultCPUGenerator())
+    return drawFromProcess() >> 1;
+  at::Generator generator = *given;
+  std::lock_guard lock(generator.mutex());
+  return at::check_generator<at::CPUGeneratorImpl>(generator)->random64() >> 1;
 }
 
 } // namespace ltc::backend

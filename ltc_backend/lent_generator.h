@@ -43,5 +43,7 @@ private:
 /// The next 64 bits of the process's CPU generator, lent out or not. Any
 /// thread.
 uint64_t drawFromProcess();
+/// The seed of an op that is to draw from `generator`, or from the process's.
+uint64_t drawSeed(const std::optional<at::Generator> &generator);
 
 } // namespace ltc::backend

@@ -6,12 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/library.h"
 
-#include "ltc_backend/record/torch_private.h"
+#include "ltc_backend/torch_private.h"
 
 namespace ltc::backend {
-
-/// What PyTorch keeps to say where a kernel was registered.
-constexpr const char *kRegisteredBy = "torch_ltc";
 
 static void keepForEver(c10::RegistrationHandleRAII registration) {
   undoOf(registration) = nullptr;

@@ -17,6 +17,9 @@ inline torch::Library *makeLibrary(const char *name, c10::DispatchKey key) {
                             __LINE__);
 }
 
+/// What PyTorch keeps of those below, to say where a kernel was registered.
+constexpr const char *kRegisteredBy = "torch_ltc";
+
 /// Gives an op of ATen, `name` without namespace, a kernel that is never taken
 /// back, on the key of the library. What Library::impl() keeps beside a kernel
 /// (how to take it back, the schema that its C++ types say, where that was

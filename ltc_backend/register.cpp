@@ -6,18 +6,18 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/register.h"
 
-#include "ltc_backend/backend.h"
 #include "ltc_backend/library.h"
-#include "ltc_backend/raise.h"
 #include "ltc_backend/record/checks/checked_value.h"
 #include "ltc_backend/record/checks/linalg_check.h"
-#include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/direct_kernel.h"
 #include "ltc_backend/record/direct_transfer.h"
 #include "ltc_backend/record/dispatch_mode.h"
+#include "ltc_backend/record/host/collective.h"
 #include "ltc_backend/record/host/not_dense_kernels.h"
 #include "ltc_backend/record/inference_mode.h"
-#include "ltc_backend/record/lazy_tensor.h"
-#include "ltc_backend/record/ops/attention.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/record/meta_kernel.h"
+#include "ltc_backend/record/ops/attention_op.h"
 #include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/ops/batch_norm.h"
 #include "ltc_backend/record/ops/ctc_loss.h"
@@ -26,29 +26,28 @@
 #include "ltc_backend/record/ops/fake_quantize.h"
 #include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/ops/group_norm.h"
-#include "ltc_backend/record/ops/gru.h"
+#include "ltc_backend/record/ops/gru_op.h"
+#include "ltc_backend/record/ops/host_layer.h"
 #include "ltc_backend/record/ops/linalg_values.h"
 #include "ltc_backend/record/ops/linear_combination.h"
-#include "ltc_backend/record/ops/lstm.h"
+#include "ltc_backend/record/ops/lstm_op.h"
 #include "ltc_backend/record/ops/mixed_list.h"
-#include "ltc_backend/record/ops/optimizer_state.h"
 #include "ltc_backend/record/ops/packed_sequence.h"
-#include "ltc_backend/record/ops/rnn.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/questions.h"
-#include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/schema.h"
+#include "ltc_backend/record/ops/rnn_op.h"
+#include "ltc_backend/record/ops/zeros_like.h"
+#include "ltc_backend/record/predicates.h"
+#include "ltc_backend/record/record_kernel.h"
+#include "ltc_backend/record/stock_call.h"
 #include "ltc_backend/record/transfer.h"
 #include "ltc_backend/record/views/direct_view.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/views/show_in_place.h"
 #include "ltc_backend/record/views/storage_view.h"
 #include "ltc_backend/record/views/strided_view.h"
-#include "ltc_backend/record/wrapper.h"
-#include "ltc_backend/record/writes/bare_write.h"
-#include "ltc_backend/record/writes/in_place.h"
+#include "ltc_backend/record/writes/in_place_kernel.h"
 #include "ltc_backend/record/writes/out_twin.h"
 #include "ltc_backend/record/writes/write_kernel.h"
+#include "ltc_backend/tensors/schema.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 
@@ -92,21 +91,6 @@ static void registerRecorder(torch::Library &library,
   });
 }
 
-static void recordAnyOther(const c10::OperatorHandle &op,
-                           torch::jit::Stack *stack) {
-  const c10::FunctionSchema &schema = op.schema();
-  if (isCalledByHandler())
-    return callFunctionalised(op, stack);
-  if (schema.is_mutable() && schema.name().starts_with("aten::"))
-    return writeBare(op, *stack);
-  if (!hasAliases(schema))
-    return record(opInfo(op), *stack);
-  auto arguments = torch::jit::last(*stack, schema.arguments().size()).vec();
-  record(opInfo(op), *stack);
-  noteBareView(op, arguments,
-               torch::jit::last(*stack, schema.returns().size()));
-}
-
 namespace {
 struct Silence final : c10::WarningHandler {
   void process(const c10::Warning &) override {}
@@ -120,34 +104,66 @@ void keepKernel(const std::string &op, const std::string &overload) {
                            DispatchKey::Lazy));
 }
 
-void registerKernels(const std::function<void()> &dropFallback) {
-  torch::Library *aten = makeLibrary("aten", DispatchKey::Lazy);
-  torch::Library *functionalize =
-      makeLibrary("aten", DispatchKey::Functionalize);
-  // PyTorch warns about any second kernel for an op; ours hand on to the first,
-  // so there is nothing to tell the user.
-  Silence silence;
-  c10::WarningUtils::WarningHandlerGuard quiet(&silence);
-  registerTransfers(*aten);
-  registerQuestions(*aten);
-  registerLinalgCheck(*aten);
-  registerCtcLoss(*aten);
-  registerCheckedValues(*aten, *functionalize);
-  registerGroupNorm(*functionalize);
-  registerLinalgValues(*functionalize);
+/// Ops with kernels of their own, which come before those of all ops.
+static void registerOwnKernels(torch::Library &lazy,
+                               torch::Library &functionalize) {
+  registerTransfers(lazy);
+  registerPredicates(lazy);
+  registerLinalgCheck(lazy);
+  registerCtcLoss(lazy);
+  registerBatchNorm(lazy);
+  registerCheckedValues(lazy, functionalize);
+  registerGroupNorm(functionalize);
+  registerLinalgValues(functionalize);
   registerAttention();
+  registerHostLayers();
   registerLstm();
   registerGru();
   registerPackedSequence();
   registerRnn();
   registerDet();
   registerFakeQuantize();
-  aten->impl("native_batch_norm",
-             CppFunction::makeFromBoxedFunction<&batchNorm>());
+}
+
+/// What a call meets on the Functionalize key, from the last line up: an op's
+/// kernel stands before those that it had, and hands on to the next one what it
+/// has nothing to do for.
+static void registerSteps(torch::Library &functionalize) {
+  // At last PyTorch's kernel, which writes to tensors that stand for the
+  // user's, or a known call recorded in its place.
+  registerWrites(functionalize);
+  registerLinearCombination(functionalize);
+  registerInPlaceOps(functionalize);
+  registerFusedSteps(functionalize);
+  // Views: of strides, in the mode of what they show, taken without PyTorch's.
+  registerStridedViews(functionalize);
+  registerForInferenceMode(functionalize);
+  registerDirectViews(functionalize);
+  // What shows other memory from now on, with arguments that are up to date.
+  registerSetStorage(functionalize);
+  registerShowInPlace(functionalize);
+  // First of all, the bits of conjugates and negatives, and copies.
+  registerMathBits(functionalize);
+  registerDirectTransfers(functionalize);
+}
+
+void registerKernels(const std::function<void()> &dropFallback) {
+  torch::Library *lazy = makeLibrary("aten", DispatchKey::Lazy);
+  torch::Library *functionalize =
+      makeLibrary("aten", DispatchKey::Functionalize);
+  // PyTorch warns about any second kernel for an op; ours hand on to the first,
+  // so there is nothing to tell the user.
+  Silence silence;
+  c10::WarningUtils::WarningHandlerGuard quiet(&silence);
+  registerMetaKernels();
+  registerOwnKernels(*lazy, *functionalize);
+  registerForDispatchModes(*lazy);
+  // All that has a kernel on the Lazy key by now, and then all that is
+  // recorded.
   registerWrappers(*functionalize);
   registerDirectBatchNorm(*functionalize);
   registerNotDense();
-  registerRecorder(*aten, *functionalize);
+  registerRecorder(*lazy, *functionalize);
   registerOptimizerState(*functionalize);
   // A key has one fallback at a time. By now, no op that can be the first on
   // the device in another thread is without a kernel of its own.
@@ -158,20 +174,10 @@ void registerKernels(const std::function<void()> &dropFallback) {
   makeLibrary("_", DispatchKey::Lazy)
       ->fallback(CppFunction::makeFromBoxedFunction<&recordAnyOther>());
 
-  registerWrites(*functionalize);
-  registerLinearCombination(*functionalize);
-  registerInPlaceOps(*functionalize);
-  registerFusedSteps(*functionalize);
-  registerStridedViews(*functionalize);
-  registerForInferenceMode(*functionalize);
-  registerForDispatchModes();
-  registerDirectViews(*functionalize);
-  registerSetStorage(*functionalize);
-  registerShowInPlace(*functionalize);
+  registerSteps(*functionalize);
   registerAutocast();
   registerOutTwins();
-  registerMathBits(*functionalize);
-  registerDirectTransfers(*functionalize);
+  registerCollectives();
   watchCustomOps();
   forgetAtenOps();
 }

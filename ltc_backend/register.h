@@ -13,10 +13,6 @@
 
 namespace ltc::backend {
 
-/// Gives torch::lazy the backend and its executor. Call once. Fails if another
-/// backend is there already.
-Status registerBackend();
-
 /// Puts every kernel on the Lazy dispatch key. Call once. `dropFallback`, if
 /// any, takes away the fallback that the key has had so far.
 void registerKernels(const std::function<void()> &dropFallback);

@@ -12,9 +12,12 @@
 #include "ltc_backend/aten/kernel_provider.h"
 #include "ltc_backend/device_guard.h"
 #include "ltc_backend/graph/dry_run.h"
+#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/torch_layout.h"
 #include "ltc_backend/register.h"
+#include "ltc_backend/tensors/pending.h"
+#include "ltc_backend/torch_backend.h"
+#include "ltc_backend/torch_layout.h"
 
 #include <c10/util/env.h>
 
@@ -37,6 +40,10 @@ static Status start(const std::function<void()> &dropFallback) {
     installKernels();
     numberCurrentDevice();
     registerKernels(dropFallback);
+    setMetricsSource([] {
+      if (!isForked()) // others may have held the locks
+        addUpRecorded();
+    });
     return {};
   } catch (...) {
     return currentError(Stage::Record, "");
@@ -60,8 +67,10 @@ void shutdown() {
   warnIfFailed(
       finishCompiling(),
       "a graph of the dry run could not be compiled: ", Stage::Codegen);
-  auto devices = deviceCount();
-  if (counter("execute.launches").get() && devices)
+  auto devices = ltc::deviceCount();
+  bool hasRun =
+      counter("execute.launches").get() || counter("execute.interpreted").get();
+  if (hasRun && devices)
     for (uint32_t ordinal = 0; ordinal < *devices; ++ordinal)
       if (auto engine = engineFor(ordinal))
         warnIfFailed((*engine)->synchronize(),

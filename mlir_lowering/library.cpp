@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "mlir_lowering/handover/linalg.h"
 #include "mlir_lowering/stages.h"
 #include "mlir_lowering/target/target_backend.h"
 
@@ -15,6 +16,10 @@ public:
   compile(const ltc::Graph &graph,
           const ltc::CompileOptions &options) override {
     return ltc::compiler::compileGraph(graph, options);
+  }
+  ltc::Result<std::string> lower(const ltc::Graph &graph,
+                                 ltc::LoweredForm form) override {
+    return ltc::compiler::lowerGraph(graph, form);
   }
   std::string identity() const override {
     return ltc::compiler::compilerIdentity();

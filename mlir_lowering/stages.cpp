@@ -27,6 +27,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -54,8 +55,8 @@ void registerStages(DialectRegistry &registry) {
   registerLoweredDialects(registry);
   registry.insert<affine::AffineDialect, bufferization::BufferizationDialect,
                   cf::ControlFlowDialect, complex::ComplexDialect,
-                  LLVM::LLVMDialect, memref::MemRefDialect, scf::SCFDialect,
-                  vector::VectorDialect>();
+                  gpu::GPUDialect, LLVM::LLVMDialect, memref::MemRefDialect,
+                  scf::SCFDialect, vector::VectorDialect>();
   linalg::registerAllDialectInterfaceImplementations(registry);
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   affine::registerValueBoundsOpInterfaceExternalModels(registry);
@@ -236,7 +237,7 @@ Result<std::vector<std::string>> emitObjects(ModuleOp module,
       if (isWhole)
         betweenPhases();
     };
-    Result<std::string> object = options.backend->emitObject(
+    Result<std::string> object = options.backend->emitCode(
         parts[i], options.target, options.tuning.facts, optimized);
     if (!object)
       return object.takeError();
@@ -338,7 +339,8 @@ Result<Artifact> compileGraph(const Graph &graph,
   if (!objects)
     return objects.takeError();
   for (std::string &object : *objects)
-    artifact.blobs.push_back({"elf", std::move(object)});
+    artifact.blobs.push_back(
+        {resolved->backend->codeKind().str(), std::move(object)});
   if (dumper.wanted())
     dumper.write(Stage::Codegen, artifact.listing(), ".steps");
   return artifact;

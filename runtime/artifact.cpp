@@ -38,7 +38,8 @@ public:
       blobs.push_back({text(blob.kind), text(blob.bytes)});
     std::vector<ltc_kernel_code> kernels;
     for (const Artifact::Kernel &kernel : artifact.kernels)
-      kernels.push_back({text(kernel.name), text(kernel.kind), kernel.blob, 0});
+      kernels.push_back(
+          {text(kernel.name), text(kernel.kind), kernel.blob, kernel.threads});
     std::vector<ltc_library_call> calls;
     for (const Artifact::Call &call : artifact.calls)
       calls.push_back(
@@ -61,6 +62,7 @@ public:
     table(std::span(artifact.words));
     table(std::span(artifact.extents));
     table(std::span(artifact.steps));
+    table(std::span(artifact.nodes));
     table(std::span(texts));
     std::memcpy(bytes.data(), places.data(), sizeof(places));
     return std::move(bytes);
@@ -127,11 +129,24 @@ struct Header {
 };
 static_assert(sizeof(Header) == LTC_HEADER_BYTES);
 
-std::optional<Header> readHeader(std::string_view bytes) {
+Error refused(std::string_view why) {
+  return {ErrorCode::InvalidArgument,
+          Stage::Cache,
+          "these bytes are no artifact: " + std::string(why),
+          "",
+          {},
+          ""};
+}
+
+Result<Header> readHeader(std::string_view bytes) {
   Header header;
   if (bytes.size() < sizeof(header) || !bytes.starts_with(LTC_PROGRAM_MAGIC))
-    return std::nullopt;
+    return refused("the header is missing");
   std::memcpy(&header, bytes.data(), sizeof(header));
+  if (header.version != LTC_PROGRAM_VERSION)
+    return refused("format version " + std::to_string(header.version) +
+                   ", and this build reads " +
+                   std::to_string(LTC_PROGRAM_VERSION));
   return header;
 }
 
@@ -153,9 +168,9 @@ public:
       artifact.blobs.push_back(
           {text(view.blobs[i].kind), text(view.blobs[i].bytes)});
     for (uint32_t i = 0; i < view.kernel_count; ++i)
-      artifact.kernels.push_back({text(view.kernels[i].name),
-                                  text(view.kernels[i].kind),
-                                  view.kernels[i].blob});
+      artifact.kernels.push_back(
+          {text(view.kernels[i].name), text(view.kernels[i].kind),
+           view.kernels[i].blob, view.kernels[i].threads});
     for (uint32_t i = 0; i < view.call_count; ++i) {
       Result<Graph> graph = Graph::parse(text(view.calls[i].graph));
       if (!graph)
@@ -186,6 +201,7 @@ public:
     }
     artifact.arena.assign(view.arena, view.arena + view.arena_count);
     artifact.steps.assign(view.steps, view.steps + view.step_count);
+    artifact.nodes.assign(view.nodes, view.nodes + view.node_count);
     artifact.words.assign(view.words, view.words + view.word_count);
     artifact.extents.assign(view.extents, view.extents + view.extent_count);
     return artifact;
@@ -211,15 +227,6 @@ private:
 
   const ltc_program_view &view;
 };
-
-Error refused(std::string_view why) {
-  return {ErrorCode::InvalidArgument,
-          Stage::Cache,
-          "these bytes are no artifact of this version: " + std::string(why),
-          "",
-          {},
-          ""};
-}
 
 } // namespace
 
@@ -266,19 +273,17 @@ std::string Artifact::serialize() const {
          payload;
 }
 
-std::optional<size_t> Artifact::sizeBehind(std::string_view bytes) {
-  std::optional<Header> header = readHeader(bytes);
-  if (!header || header->version != LTC_PROGRAM_VERSION)
-    return std::nullopt;
+Result<size_t> Artifact::sizeBehind(std::string_view bytes) {
+  Result<Header> header = readHeader(bytes);
+  if (!header)
+    return header.error();
   return headerBytes + header->payloadBytes;
 }
 
 Result<Artifact> Artifact::deserialize(std::string_view bytes) {
-  std::optional<Header> header = readHeader(bytes);
+  Result<Header> header = readHeader(bytes);
   if (!header)
-    return refused("the header is missing");
-  if (header->version != LTC_PROGRAM_VERSION)
-    return refused("format version " + std::to_string(header->version));
+    return header.error();
   std::string_view payload = bytes.substr(headerBytes);
   if (header->payloadBytes != payload.size())
     return refused("the length is wrong");

@@ -20,10 +20,12 @@ std::string_view name(Stage stage) {
 }
 
 std::string_view name(ErrorCode code) {
-  constexpr std::array<std::string_view, 10> names = {
-      "invalid argument", "unsupported",       "out of range", "out of memory",
-      "compile failed",   "device failed",     "interrupted",  "internal error",
-      "linear algebra",   "unexpected compile"};
+  constexpr std::array<std::string_view, 13> names = {
+      "invalid argument",   "unsupported",     "out of range",
+      "out of memory",      "compile failed",  "device failed",
+      "interrupted",        "internal error",  "linear algebra",
+      "unexpected compile", "unexpected sync", "not finite",
+      "miscompiled"};
   return names[size_t(code)];
 }
 

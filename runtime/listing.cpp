@@ -87,11 +87,15 @@ private:
       return number(extent.length) +
              (extent.step == 1 ? "" : " by " + std::to_string(extent.step));
     });
-    std::string grain = step.grain == INT64_MAX
-                            ? "on one thread"
-                            : "grain " + std::to_string(step.grain);
+    std::string threads;
+    if (kernel.threads > 1)
+      threads = (grid.empty() ? " by " : "by ") +
+                std::to_string(kernel.threads) + " threads";
+    else if (!grid.empty())
+      threads = step.grain == INT64_MAX ? "on one thread"
+                                        : "grain " + std::to_string(step.grain);
     return "launch " + kernel.name + " " + kernel.kind +
-           (grid.empty() ? " once" : " (" + grid + ") " + grain) + ": " +
+           (grid.empty() ? " once" : " (" + grid + ") ") + threads + ": " +
            list(wordsOf(step), [&](const ltc_word &w) { return word(w); });
   }
 

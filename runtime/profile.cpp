@@ -8,8 +8,9 @@
 
 #include "cycles.h"
 
+#include <map>
 #include <mutex>
-#include <optional>
+#include <set>
 
 namespace ltc::profile {
 
@@ -29,6 +30,8 @@ struct Session {
   std::atomic<int64_t> start = 0;
   uint32_t threads = 0;
   size_t open = 0;
+  std::map<SourceId, Hash128> uploaded; ///< last by each line
+  std::set<Hash128> notNumbers;         ///< graphs that were told of
   Profile rows;
 
   template <typename Row> void add(std::vector<Row> &to, Row row) {
@@ -45,11 +48,6 @@ Session &session() {
   return *session;
 }
 
-int64_t now() {
-  return runtime::Cycles::now() -
-         session().start.load(std::memory_order_relaxed);
-}
-
 /// What a thread has done since its last step.
 struct Tally {
   uint32_t session = 0;
@@ -58,6 +56,7 @@ struct Tally {
   int64_t changed = 0; ///< when it went to `part`
   int64_t stepStart = 0;
   Parts parts{};
+  size_t steps = 0;       ///< that it has ended
   size_t graphs = 0;      ///< since the last step
   size_t openSyncs = 0;   ///< 0 or 1
   std::optional<Run> run; ///< of the next launch
@@ -104,6 +103,7 @@ void addStep(Tally &of, int64_t end, bool isWhole, Cause cause,
   of.stepStart = end;
   of.parts = {};
   of.graphs = 0;
+  ++of.steps;
 }
 
 /// The row of a run, by its number in the session. With the lock.
@@ -113,7 +113,16 @@ Run *findRun(uint64_t run) {
   return isOfSession ? &of.rows.runs[uint32_t(run) - 1] : nullptr;
 }
 
+/// Ops that became nodes are kept of the first steps and one of so many, or
+/// they would be most of a profile.
+constexpr size_t kFirstDetailed = 3, kDetailedOf = 16, kMostRecorded = 50'000;
+
 } // namespace
+
+int64_t now() {
+  return runtime::Cycles::now() -
+         session().start.load(std::memory_order_relaxed);
+}
 
 std::string_view name(Part part) {
   constexpr std::array<std::string_view, kParts> names = {
@@ -124,9 +133,9 @@ std::string_view name(Part part) {
 
 std::string_view name(Cause cause) {
   constexpr std::array<std::string_view, size_t(Cause::Other) + 1> names = {
-      "mark_step", "optimizer_step", "parameters", "item",
-      "read",      "print",          "fallback",   "cap",
-      "linalg",    "synchronize",    "event",      "other"};
+      "mark_step",   "optimizer_step", "parameters", "item",    "read",
+      "print",       "fallback",       "cap",        "each_op", "linalg",
+      "synchronize", "event",          "collective", "other"};
   return names[size_t(cause)];
 }
 
@@ -139,6 +148,9 @@ bool begin() {
     all.rows = Profile();
     all.threads = 0;
     all.open = 0;
+    all.uploaded.clear();
+    all.notNumbers.clear();
+    (void)takeGraphs(); // of runs that ended behind the last one
     all.start = runtime::Cycles::now();
     all.number.fetch_add(1, std::memory_order_release);
     on = true;
@@ -158,11 +170,14 @@ Profile end() {
   addStep(mine, time, /*isWhole=*/false, Cause::Other, 0);
   on = false;
   Session &all = session();
-  std::lock_guard lock(all.mutex);
+  std::unique_lock lock(all.mutex);
   // A thread that comes late begins a tally that nobody reads.
   all.number.fetch_add(1, std::memory_order_release);
   all.rows.duration = time;
-  return std::move(all.rows);
+  Profile rows = std::move(all.rows);
+  lock.unlock();
+  rows.kernels = takeGraphs();
+  return rows;
 }
 
 void Timed::enter(Part to) {
@@ -257,6 +272,78 @@ void endRun(uint64_t run) {
     row->ended = time;
     --session().open;
   }
+}
+
+std::optional<Hash128> keyOf(uint64_t run) {
+  std::lock_guard lock(session().mutex);
+  Run *row = findRun(run);
+  return row ? std::optional(row->key) : std::nullopt;
+}
+
+void noteMemory(uint64_t run, size_t allocated, size_t reserved, size_t arena) {
+  std::lock_guard lock(session().mutex);
+  if (Run *row = findRun(run)) {
+    row->allocated = allocated;
+    row->reserved = reserved;
+    row->arena = arena;
+  }
+}
+
+void noteInterpreted(uint64_t run) {
+  std::lock_guard lock(session().mutex);
+  if (Run *row = findRun(run))
+    row->isInterpreted = true;
+}
+
+bool isFirstNotANumber(uint64_t run) {
+  std::lock_guard lock(session().mutex);
+  Run *row = findRun(run);
+  return row && session().notNumbers.insert(row->key).second;
+}
+
+void addNotANumber(uint64_t run, std::string op, SourceId place) {
+  std::lock_guard lock(session().mutex);
+  if (Run *row = findRun(run))
+    session().rows.notNumbers.push_back(
+        {row->submitted, row->thread, std::move(op), place});
+}
+
+/// Of the first and the last bytes: a whole batch would take long.
+static Hash128 sampleOf(const void *data, size_t bytes) {
+  constexpr size_t kLooked = 4096;
+  std::string_view all(static_cast<const char *>(data), bytes);
+  Hasher hasher;
+  hasher.add(bytes).add(all.substr(0, kLooked));
+  return hasher.add(all.substr(bytes - std::min(bytes, kLooked))).finish();
+}
+
+void addTransfer(int64_t start, bool isUpload, const void *data, size_t bytes,
+                 SourceId place) {
+  Tally &mine = tally();
+  int64_t end = now();
+  Hash128 sample = isUpload && bytes ? sampleOf(data, bytes) : Hash128();
+  Session &to = session();
+  std::lock_guard lock(to.mutex);
+  bool isRepeated = false;
+  if (isUpload && bytes) {
+    auto [known, isNew] = to.uploaded.try_emplace(place, sample);
+    isRepeated = !isNew && known->second == sample;
+    known->second = sample;
+  }
+  to.add(to.rows.transfers,
+         Transfer{start, end, mine.thread, isUpload, bytes, place, isRepeated});
+}
+
+void addRecorded(std::string_view op, SourceId place) {
+  Tally &mine = tally();
+  if (mine.steps >= kFirstDetailed && mine.steps % kDetailedOf)
+    return;
+  int64_t end = now();
+  Session &to = session();
+  std::lock_guard lock(to.mutex);
+  if (to.rows.recorded.size() < kMostRecorded)
+    to.rows.recorded.push_back(
+        {mine.changed, end, mine.thread, std::string(op), place});
 }
 
 void addEvent(std::string_view name, int64_t time) {

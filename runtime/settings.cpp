@@ -159,6 +159,14 @@ Status checkValue(std::string_view name, std::string_view value) {
     return oneOf({"rw", "ro", "off"});
   if (name == "dynamic")
     return oneOf({"auto", "off"});
+  if (name == "detect_nan")
+    return oneOf({"off", "nan", "all"});
+  if (name == "tiers")
+    return oneOf({"auto", "off"});
+  if (name == "frontend")
+    return oneOf({"record", "dynamo"});
+  if (name == "lazy_use")
+    return oneOf({"silent", "notice", "warning", "error"});
   if (name == "linalg_errors")
     return oneOf({"now", "later"});
   return {};
@@ -185,7 +193,9 @@ Status assign(Settings &all, std::string_view name, std::string_view value) {
       return {};
     return invalid("'" + std::string(value) + "' " + whyRefused(row, value) +
                        " for setting " + std::string(name),
-                   "its initial value is '" + row.initial + "'");
+                   row.type == "bool"
+                       ? "it takes true or false"
+                       : "its initial value is '" + row.initial + "'");
   }
   return invalid("there is no setting '" + std::string(name) + "'",
                  "the nearest name is '" + std::string(nearestName(name)) +

@@ -16,7 +16,9 @@ export PYTHONPATH="$build/python${PYTHONPATH:+:$PYTHONPATH}"
 # A test that counts compiles must not find the last run's; those of the cache
 # have directories of their own.
 export LTC_CACHE=off
+export LTC_TIERS="${LTC_TIERS-off}"
 jobs=$(nproc)
+workers=$((jobs < 4 ? jobs : 4)) # most of the time goes into compiling and Python
 logs=$build/test-logs
 mkdir -p "$logs"
 summary=()
@@ -43,13 +45,12 @@ suite 'lit' '^ +(Passed|Failed|Unsupported|Expectedly Failed|Unresolved|Timed Ou
   lit -j "$jobs" "$build/tests/lit"
 suite 'conformance' "$ctest_summary" \
   ctest --test-dir "$build/tests/conformance" -j "$jobs" --output-on-failure --no-tests=error
-suite 'python' "$pytest_summary" python -m pytest -q tests/python
+suite 'python' "$pytest_summary" python -m pytest -q -n "$workers" tests/python
 suite 'repo' "$pytest_summary" python -m pytest -q tests/repo
 if [[ ${CI-} == true ]]; then
-  # Several processes of one thread each: most of the time goes into compiling
-  # and into Python. The ordinary suite runs its kernels on all cores.
+  # On one thread each; the ordinary suite runs its kernels on all cores.
   suite 'python slow' "$pytest_summary" env OMP_NUM_THREADS=1 \
-    python -m pytest -q -n "$((jobs < 4 ? jobs : 4))" tests/python -m slow
+    python -m pytest -q -n "$workers" tests/python -m slow
   suite 'repo slow' "$pytest_summary" python -m pytest -q tests/repo -m slow
   suite 'versions' "$pytest_summary|^versions:|cannot be had" tests/versions.sh "$build"
 fi

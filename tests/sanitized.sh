@@ -11,10 +11,11 @@ set -euo pipefail
 preset=$1
 shift
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-export LTC_CACHE=off
+export LTC_CACHE=off LTC_TIERS=off
 export PYTHONPATH="$root/build/$preset/python"
 # Tests ask for more memory than there is, and want to be told no.
 export ASAN_OPTIONS=allocator_may_return_null=1
+export LSAN_OPTIONS="suppressions=$root/tests/lsan.supp:print_suppressions=0"
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS="allocator_may_return_null=1:suppressions=$root/tests/tsan.supp"
 if [[ ${1##*/} == python* || ${1##*/} == pytest ]]; then

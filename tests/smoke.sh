@@ -21,8 +21,8 @@ version=$(sed -n "s/^__version__ = '\([0-9.]*\).*/\1/p" "$site/torch/version.py"
 LD_LIBRARY_PATH="$site/cuda_stubs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
 PYTHONPATH="$package$site" LTC_CACHE=off TEST_TORCH=$version \
   timeout "$limit" python -m pytest -q -p no:cacheprovider \
-    tests/python/test_versions.py tests/python/test_errors.py tests/python/test_op_facts.py \
-    tests/python/test_optimizers.py tests/python/test_serialization.py
+    tests/python/tools/test_versions.py tests/python/record/test_errors.py tests/python/values/test_op_facts.py \
+    tests/python/train/test_optimizers.py tests/python/tools/test_serialization.py
 status=$?
 ((status == 124)) && echo "smoke: PyTorch $version: not done after $limit s"
 exit "$status"

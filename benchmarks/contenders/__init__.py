@@ -17,6 +17,7 @@ and, called in its own process only,
     start()            once, before anything is built
     translate(workload)  the class that does the work; raises if it is not written
     compile(function)  the function as this contender wants it called
+    compile_step(function)  the same of a whole training step
     submit()           hand over what the host has done; need not wait
     finish()           wait until everything handed over has run
     outputs(result)    what a step returned, as tensors on cpu
@@ -24,16 +25,18 @@ and, called in its own process only,
 """
 
 from contenders.ablations import ABLATIONS
+from contenders.compiled import LtcCompile
 from contenders.eager import Eager, EagerFused
 from contenders.inductor import Inductor
 from contenders.jax import Jax
-from contenders.lazy import Lazy, LazyStatic
+from contenders.lazy import Freeze, Lazy, LazyStatic
 from contenders.ts import Ts
 from contenders.xla import Xla
 
 CONTENDERS = {
     contender.name: contender
-    for contender in (Eager, EagerFused, Inductor, Ts, Xla, Jax, Lazy)
+    for contender in (Eager, EagerFused, Inductor, Ts, Xla, Jax, LtcCompile, Lazy)
 }
 # --all leaves out what says something of lazy alone.
-EVERY_CONTENDER = CONTENDERS | {LazyStatic.name: LazyStatic} | ABLATIONS
+OF_LAZY = {contender.name: contender for contender in (Freeze, LazyStatic)}
+EVERY_CONTENDER = CONTENDERS | OF_LAZY | ABLATIONS

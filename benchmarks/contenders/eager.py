@@ -26,6 +26,9 @@ class Eager:
     def compile(self, function):
         return function
 
+    def compile_step(self, function):
+        return function
+
     def submit(self):
         pass
 

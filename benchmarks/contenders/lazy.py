@@ -5,6 +5,7 @@
 from typing import ClassVar
 
 import torch
+import torch_ltc
 
 from contenders.eager import Eager
 
@@ -38,3 +39,12 @@ class LazyStatic(Lazy):
 
     name = "lazy-static"
     environment: ClassVar[dict] = Lazy.environment | {"LTC_DYNAMIC": "off"}
+
+
+class Freeze(Lazy):
+    """The program on lazy, whose whole training steps are frozen."""
+
+    name = "ltc-freeze"
+
+    def compile_step(self, function):
+        return torch_ltc.freeze(function)

@@ -7,6 +7,7 @@ from workloads import (
     encoder,
     examples,
     gpt,
+    irregular,
     lstm,
     mlp,
     mobilenet,
@@ -30,8 +31,14 @@ FAMILIES = (
     lstm,
     optimizers,
     tiny,
+    irregular,
 )
 WORKLOADS = {work.name: work for family in FAMILIES for work in family.WORKLOADS}
+# The workloads of a file, by its name.
+GROUPS = {
+    family.__name__.rpartition(".")[2]: [work.name for work in family.WORKLOADS]
+    for family in FAMILIES
+}
 
 # What `make bench` runs unless told otherwise.
 LIMITS = [work.name for family in (examples, chains) for work in family.WORKLOADS]

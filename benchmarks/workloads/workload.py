@@ -22,6 +22,7 @@ class Workload:
     bound = 1e-5  # on the largest difference, relative to the largest value
     random = False  # draws random numbers
     trains = False  # has an optimizer
+    shaped_by_values = False  # has ops of which that holds: they split graphs
     ops = None  # how many, where the host's time for one op is what counts
     # Eager's op to a function of shapes, where PyTorch's counter knows none.
     flop_counts: ClassVar[dict] = {}
@@ -69,6 +70,7 @@ class Training(Workload):
         self.batches = itertools.cycle(moved)
         self.compiled_loss = contender.compile(self.run_forward)
         self.update = contender.compile(self.optimizer.step)
+        self.whole_step = contender.compile_step(self.train)
 
     def make_optimizer(self, parameters, **options):
         return torch.optim.AdamW(parameters, lr=1e-3, **options)
@@ -80,7 +82,10 @@ class Training(Workload):
             return self.loss(*batch)
 
     def step(self):
-        loss = self.compiled_loss(*next(self.batches))
+        return self.whole_step(*next(self.batches))
+
+    def train(self, *batch):
+        loss = self.compiled_loss(*batch)
         self.optimizer.zero_grad()
         loss.backward()
         loss = loss.detach()

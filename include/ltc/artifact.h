@@ -27,6 +27,7 @@ struct Artifact {
   struct Kernel {
     std::string name, kind;
     uint32_t blob = 0;
+    uint32_t threads = 1; ///< that share an iteration
     bool operator==(const Kernel &) const = default;
   };
   std::vector<Kernel> kernels;
@@ -77,6 +78,7 @@ struct Artifact {
   std::vector<ltc_step> steps;
   std::vector<ltc_word> words;
   std::vector<ltc_extent> extents;
+  std::vector<uint32_t> nodes; ///< numbers of those that steps compute
   /// Launches of kernels and library calls among the steps.
   LTC_API size_t launches() const;
   /// The steps and what they name, for people: one line each.
@@ -85,9 +87,9 @@ struct Artifact {
   static constexpr uint32_t kNoNode = LTC_NONE;
 
   LTC_API std::string serialize() const;
-  /// How long the bytes are that begin with this header; nothing if it is none
-  /// of this version. Looks at the first headerBytes.
-  LTC_API static std::optional<size_t> sizeBehind(std::string_view header);
+  /// How long the bytes are that begin with this header; an error if it is none
+  /// or of another format version. Looks at the first headerBytes.
+  LTC_API static Result<size_t> sizeBehind(std::string_view header);
   static constexpr size_t headerBytes = LTC_HEADER_BYTES;
   /// Refuses anything but exactly what serialize() made.
   LTC_API static Result<Artifact> deserialize(std::string_view bytes);

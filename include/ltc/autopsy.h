@@ -77,13 +77,13 @@ LTC_API std::vector<CompileRecord> compileRecords();
 /// Counts what the thread that entered it compiles, or has another compile in
 /// its stead, until it leaves. Left by its destructor, in any order with
 /// others.
-class LTC_API CompileGuard {
+class LTC_API CompileWatch {
 public:
   /// `loads`: a graph loaded from disk counts too.
-  CompileGuard(size_t allowed, bool loads);
-  ~CompileGuard() { leave(); }
-  CompileGuard(const CompileGuard &) = delete;
-  CompileGuard &operator=(const CompileGuard &) = delete;
+  CompileWatch(size_t allowed, bool loads);
+  ~CompileWatch() { leave(); }
+  CompileWatch(const CompileWatch &) = delete;
+  CompileWatch &operator=(const CompileWatch &) = delete;
 
   void enter();
   void leave();
@@ -93,6 +93,8 @@ public:
   struct Count;
   /// Those of a thread, the innermost last.
   using Entered = std::vector<std::shared_ptr<Count>>;
+  /// Whether this thread is inside of one.
+  static bool isEntered();
   /// Of this thread: to be given to one that compiles in its stead.
   static Entered entered();
   /// Makes this thread compile for these, and returns those it did before.

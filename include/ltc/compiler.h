@@ -37,12 +37,21 @@ struct CompileOptions {
   std::function<void()> betweenPhases;
 };
 
+/// How a graph is handed to a compiler that is not ours (docs/hand-over.md).
+enum class LoweredForm {
+  Text,     ///< linalg-level MLIR
+  Bytecode, ///< the same
+  Graph     ///< the graph's own text
+};
+
 class Compiler {
 public:
   virtual ~Compiler() = default;
   /// Compiles a verified graph. Any thread; calls may run at the same time.
   virtual Result<Artifact> compile(const Graph &graph,
                                    const CompileOptions &options) = 0;
+  /// A verified graph without symbols for another compiler; the same threads.
+  virtual Result<std::string> lower(const Graph &graph, LoweredForm form) = 0;
   /// Changes whenever the same graph could give other code; in the disk key.
   virtual std::string identity() const = 0;
   /// Fills in what the host's own machine is: triple, CPU, features.

@@ -93,6 +93,17 @@ struct MemoryStats {
   size_t allocated = 0, maxAllocated = 0, reserved = 0;
 };
 
+/// Graphs of one structure that run call by call. Times are expected, in
+/// seconds.
+struct DeferredGraphs {
+  size_t ops = 0;       ///< of the last one
+  SourceId endedBy = 0; ///< its Graph::endedBy
+  uint64_t runs = 0;    ///< since the start, or the last compile
+  double spent = 0;     ///< by those
+  double compile = 0;   ///< what a compile would take
+  double until = 0;     ///< what they must have spent before one
+};
+
 class Engine {
 public:
   virtual ~Engine() = default;
@@ -105,8 +116,24 @@ public:
   /// in sizes from one that was compiled is compiled for all sizes, if setting
   /// `dynamic` says so, and what is returned serves the given ones. A graph
   /// with symbols is bound to its hints.
-  virtual Result<ExecutablePtr>
-  compile(const Graph &graph, std::span<const DimMark> marks = {}) = 0;
+  /// With `mayDefer` null is returned, and a run counted, where there is no
+  /// program and a compile would not be worth its time yet: the caller then
+  /// runs the graph call by call.
+  virtual Result<ExecutablePtr> compile(const Graph &graph,
+                                        std::span<const DimMark> marks = {},
+                                        bool mayDefer = false) = 0;
+  /// Whether compile() has returned null for this key, and would again. Counts
+  /// a run then. A CompileGuard's thread compiles nothing that was deferred
+  /// before, and all else at once.
+  virtual bool defersAgain(Hash128 graphHash) = 0;
+  /// The caller runs a graph of this key without having asked compile().
+  virtual void noteDeferred(Hash128 graphHash) = 0;
+  /// What compile() has returned null for, and is not compiled since; those
+  /// that have spent most come first.
+  virtual std::vector<DeferredGraphs> deferred() const = 0;
+  /// Whether the device is the host itself: its kernels compute in this
+  /// device's memory, and give what programs give.
+  virtual bool isHost() const = 0;
   /// Queues one run. Buffers of donated inputs must have no other user; they
   /// are consumed; after a failure they can be used again, unless a library
   /// call failed that none is known to fail at, and had begun to overwrite
@@ -115,9 +142,21 @@ public:
   virtual Result<std::vector<BufferPtr>>
   launch(const ExecutablePtr &executable, std::vector<LaunchArgument> arguments,
          std::shared_ptr<const void> kept = nullptr) = 0;
+  /// The results of a run that failed on the host, one a type: as those of a
+  /// failed launch.
+  virtual std::vector<BufferPtr> fail(const std::vector<TensorType> &types,
+                                      Error error,
+                                      std::shared_ptr<const void> kept) = 0;
   /// Copies `data` (dense, row-major) before returning; null is for zeros.
   virtual Result<BufferPtr> upload(const TensorType &type,
                                    const void *data) = 0;
+  /// Memory that the host fills before anybody else sees it, at the buffer's
+  /// hostPointer(); null where the host has no address for it.
+  virtual Result<BufferPtr> allocate(const TensorType &type) = 0;
+  /// The host's own memory, dense and row-major, as a buffer that is ready. The
+  /// memory stays until nobody has the buffer, and all that was launched with
+  /// it is done. Unsupported where the device does not reach it: upload() it.
+  virtual Result<BufferPtr> import(const TensorType &type, void *data) = 0;
   /// Waits for the buffer, then copies it out.
   virtual Status download(const BufferPtr &buffer, void *data) = 0;
   /// Waits until everything queued has run. Delivers the first error that

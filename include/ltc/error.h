@@ -43,6 +43,9 @@ enum class ErrorCode : uint8_t {
   Internal,          ///< our own mistake
   LinearAlgebra,     ///< a matrix that has no inverse, no factors, ...
   UnexpectedCompile, ///< a CompileGuard is broken; no driver's
+  UnexpectedSync,    ///< a syncs::Guard allows none; no driver's
+  NotFinite,         ///< a NaN or Inf, which setting `detect_nan` finds
+  Miscompiled,       ///< other values than ATen's, which `verify` finds
 };
 LTC_API std::string_view name(ErrorCode code);
 

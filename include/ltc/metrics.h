@@ -31,5 +31,8 @@ LTC_API Counter &counter(std::string_view name);
 /// All counters that are not zero, and those of `alwaysListed()`.
 LTC_API std::map<std::string, int64_t> metrics();
 LTC_API void resetMetrics();
+/// Has these two first call what counts in a cheaper way until somebody looks,
+/// and then adds to a counter. Once.
+LTC_API void setMetricsSource(void (*addUp)());
 
 } // namespace ltc

@@ -5,22 +5,31 @@
 |*
 |*===----------------------------------------------------------------------===*|
 |*
-|* A device is a shared library that exports ltc_plugin_query. The CPU and null
-|* drivers of the project stand behind this same door. ABI major 0: members may
-|* still move; from major 1 on they are only appended, and struct_size tells
-|* both sides what the other one knows.
+|* A device is a shared library that exports ltc_plugin_query. All drivers of
+|* the project stand behind this same door. docs/adding-a-device.md introduces
+|* it, docs/abi-changelog.md says what each version brought.
+|*
+|* Versions: in a major version no struct changes but by members behind its
+|* last one, and no member changes its meaning. A struct that begins with
+|* struct_size is as long as whoever made it says; what lies behind that is
+|* absent, which means 0 or NULL. The others never change.
 |*
 |* Sizes of memory are in bytes, sizes and strides of tensors in elements.
 |* Errors: a function that returns ltc_error* returns NULL on success; otherwise
 |* it leaves its out parameters alone, and the device usable. The host reads an
-|* error with the plugin's error_* functions and frees it once.
+|* error and frees it once.
 |* Ownership: what a function returns through `**` is the plugin's, until the
 |* host gives it to the function named ..._free or ..._close, once and never as
-|* NULL. A device is closed when all of its buffers and programs are freed.
-|* Pointers to arguments are borrowed for the call, unless it is said otherwise.
-|* Threads: buffer_alloc, buffer_free, buffer_host_pointer, memory, target and
-|* the error_* functions may be called from any thread; everything else of one
-|* device from one thread at a time. After a fork() the child calls nothing.
+|* NULL. The host frees a buffer, host memory or a program when all that was
+|* queued with it is done, a fence when it is reached, a queue when all that was
+|* queued in it is done, and closes a device when it has freed all that the
+|* device gave. Pointers to arguments are borrowed for the call, unless it is
+|* said otherwise.
+|* Threads: error_*, buffer_alloc, buffer_free, buffer_host_pointer, host_*,
+|* memory, properties, statistics, fence_wait, fence_elapsed, fence_free,
+|* part_compile and part_free may be called from any thread at any time;
+|* everything else of one device from one thread at a time. After a fork() the
+|* child calls nothing.
 |*
 \*===----------------------------------------------------------------------===*/
 #ifndef LTC_PLUGIN_H
@@ -33,13 +42,16 @@
 extern "C" {
 #endif
 
-#define LTC_ABI_MAJOR 0
+#define LTC_ABI_MAJOR 1
+#define LTC_ABI_MINOR 1 /* counts what was appended */
 #define LTC_EXPORT __attribute__((visibility("default")))
 
 typedef struct ltc_error ltc_error;     /* plugin's own */
 typedef struct ltc_device ltc_device;   /* plugin's own */
 typedef struct ltc_buffer ltc_buffer;   /* plugin's own */
 typedef struct ltc_program ltc_program; /* plugin's own */
+typedef struct ltc_queue ltc_queue;     /* plugin's own */
+typedef struct ltc_fence ltc_fence;     /* plugin's own */
 typedef struct ltc_kernel ltc_kernel;   /* host's own */
 
 /* Borrowed bytes; not NUL-terminated. */
@@ -48,8 +60,8 @@ typedef struct ltc_bytes {
   size_t size;
 } ltc_bytes;
 
-/* ltc::ErrorCode (error.h, which says what each is for) plus one: 0 is success.
- */
+/* ltc::ErrorCode (error.h, which says what each is for) plus one, and one more:
+   0 is success. */
 typedef int32_t ltc_error_code;
 enum {
   LTC_OK,
@@ -61,8 +73,32 @@ enum {
   LTC_DEVICE_FAILED,
   LTC_INTERRUPTED,
   LTC_INTERNAL,
-  LTC_LINEAR_ALGEBRA
+  LTC_LINEAR_ALGEBRA,
+  LTC_SKIPPED /* a launch behind what failed; see program_run */
 };
+
+/* What an error says. The host sets struct_size; the plugin fills in what lies
+   within it. */
+typedef struct ltc_error_info {
+  size_t struct_size;
+  ltc_error_code code;
+  const char *message; /* NUL-terminated; until error_free */
+  /* Where: a number in the program's table of error sites, or behind those one
+     in that of library calls; -1 if unknown. */
+  int64_t site;
+} ltc_error_info;
+
+/* A named text: a property, or an option. NUL-terminated. */
+typedef struct ltc_property {
+  const char *name; /* [a-z][a-z0-9_]* */
+  const char *value;
+} ltc_property;
+
+/* A named count since the device was opened. */
+typedef struct ltc_statistic {
+  const char *name; /* [a-z][a-z0-9_]*, static storage */
+  int64_t value;
+} ltc_statistic;
 
 /* One operand of a library kernel: a tensor's memory, sizes and strides (`rank`
    of each), or a scalar's 64 bits in `bits`: a double, or an integer or bool
@@ -77,7 +113,7 @@ typedef struct ltc_view {
   uint64_t bits;
 } ltc_view;
 
-/* What the host lends a device for as long as it is open. */
+/* What the host lends every plugin. Lives as long as the process. */
 typedef struct ltc_host {
   size_t struct_size;
   /* Finds the library kernel for a call: the text ltc_library_call::graph.
@@ -106,11 +142,32 @@ typedef struct ltc_operand {
   const int64_t *sizes; /* `rank` of them */
   uint32_t rank;
   uint8_t dtype; /* as in ltc_view */
+  uint8_t flags; /* LTC_DONATED */
   uint64_t bits; /* the scalar, as in ltc_view */
 } ltc_operand;
 
+enum {
+  LTC_DONATED = 1 /* an input whose memory is that of a result */
+};
+
+/* One run of a program, or of some of its steps. */
+typedef struct ltc_launch {
+  size_t struct_size;
+  const ltc_operand *operands; /* borrowed until program_run returns */
+  size_t operand_count;
+  const int64_t *symbols; /* the values of the program's symbols; the same */
+  size_t symbol_count;
+  /* Has the bytes of all parts of the arena, or is NULL when that is 0. What
+     one part of a run leaves there, the next part finds. */
+  ltc_buffer *arena;
+  /* [first_step, end_step) of the program's steps are to be done, whose library
+     calls call_taken has said yes to; UINT32_MAX: to the last. */
+  uint32_t first_step, end_step;
+} ltc_launch;
+
 /* In bytes. */
 typedef struct ltc_memory {
+  size_t struct_size;   /* the host's, as in ltc_error_info */
   size_t allocated;     /* by buffers */
   size_t max_allocated; /* the most that was, since the device was opened or the
                            peak was reset */
@@ -120,41 +177,54 @@ typedef struct ltc_memory {
 typedef struct ltc_plugin {
   size_t struct_size;
   const char *name; /* static storage, [a-z][a-z0-9_]* */
-  /* No member below is NULL. */
 
-  ltc_error_code (*error_code)(const ltc_error *error);
-  const char *(*error_message)(const ltc_error *error); /* until error_free */
-  /* Where: a number in the program's table of error sites, or behind those one
-     in that of library calls; -1 if unknown. */
-  int64_t (*error_site)(const ltc_error *error);
+  /* No member is NULL from here to program_run. */
+
+  /* The two that end every failure: text and place, then its memory. */
+  void (*error_read)(const ltc_error *error, ltc_error_info *info);
   void (*error_free)(ltc_error *error);
 
+  /* How many devices there are; before any is open. */
   ltc_error *(*device_count)(uint32_t *count);
-  /* `host` outlives the device. `memory_limit` bounds `reserved`; 0: no limit.
-     An ordinal that is not below the count: LTC_INVALID_ARGUMENT. */
-  ltc_error *(*device_open)(uint32_t ordinal, const ltc_host *host,
-                            size_t memory_limit, ltc_device **device);
+  /* Options: memory_limit bounds `reserved`, in bytes as decimal digits; absent
+     is no limit. Others are the plugin's own, given by the user in
+     LTC_DEVICE_OPTIONS. One that the plugin does not know, a value that it
+     cannot read, or an ordinal that is not below the count:
+     LTC_INVALID_ARGUMENT. */
+  ltc_error *(*device_open)(uint32_t ordinal, const ltc_property *options,
+                            size_t option_count, ltc_device **device);
   void (*device_close)(ltc_device *device);
-  /* "kind:triple:cpu:features" (target.h); static or device lifetime. What the
-     compiler makes code for. */
-  const char *(*target)(ltc_device *device);
+  /* What it is; lives as long as the device. Must be there:
+       target   what the compiler makes code for, "kind:triple:cpu:features"
+                (target.h); "calls:::": no code, every step is a library call or
+                a copy. A device with a compiler of its own has the kind linalg,
+                bytecode or graph, which says how it is handed parts of a graph
+                (part_compile), and behind it what else its code depends on,
+                "linalg:chip:version:": programs are kept on disk, and found by
+                this text, unless the second or third part is empty.
+     May be:
+       calls    "all": the device does every library call itself; call_taken is
+                not asked
+       computes "nothing": every result is zeros, as of a device for tests
+       description, for people, and what else the plugin wants to show. */
+  const ltc_property *(*properties)(ltc_device *device, size_t *count);
 
-  /* Of any content, aligned to 64 bytes; `bytes` may be 0. What does not fit:
-     LTC_OUT_OF_MEMORY. */
+  /* Of any content; `bytes` may be 0. Where the host or a kernel sees the
+     address, it is a multiple of 64. What does not fit: LTC_OUT_OF_MEMORY. */
   ltc_error *(*buffer_alloc)(ltc_device *device, size_t bytes,
                              ltc_buffer **buffer);
   void (*buffer_free)(ltc_device *device, ltc_buffer *buffer);
-  /* Between the host's memory and [offset, offset + bytes) of a buffer, done
-     when they return. Outside of the buffer: LTC_INVALID_ARGUMENT. A write
-     whose data.data is NULL is of zeros, for which no memory need be made
+  /* Between the host's memory and [offset, offset + bytes) of a buffer. In a
+     queue: done in its order, with host memory that stays as it is until then.
+     `queue` is NULL: done when they return; nothing queued uses the buffer.
+     Outside of the buffer: LTC_INVALID_ARGUMENT, at once. A write whose
+     data.data is NULL is of zeros, for which no memory need be made
      resident. */
-  ltc_error *(*buffer_write)(ltc_device *device, ltc_buffer *buffer,
-                             size_t offset, ltc_bytes data);
-  ltc_error *(*buffer_read)(ltc_device *device, ltc_buffer *buffer,
-                            size_t offset, void *data, size_t bytes);
-  /* The memory itself where the host can reach it, until the buffer is freed,
-     else NULL. */
-  void *(*buffer_host_pointer)(ltc_device *device, ltc_buffer *buffer);
+  ltc_error *(*buffer_write)(ltc_device *device, ltc_queue *queue,
+                             ltc_buffer *buffer, size_t offset, ltc_bytes data);
+  ltc_error *(*buffer_read)(ltc_device *device, ltc_queue *queue,
+                            ltc_buffer *buffer, size_t offset, void *data,
+                            size_t bytes);
   /* With reset_peak, max_allocated begins anew at `allocated`. */
   void (*memory)(ltc_device *device, ltc_memory *out, int32_t reset_peak);
 
@@ -165,21 +235,102 @@ typedef struct ltc_plugin {
   ltc_error *(*program_load)(ltc_device *device, ltc_bytes artifact,
                              ltc_program **program);
   void (*program_free)(ltc_device *device, ltc_program *program);
-  /* Runs to completion before it returns. `symbols` are the values of the
-     program's symbols, on which sizes depend. `arena` has the bytes of all
-     parts of the arena, or is NULL when that is 0. Other operands than the
-     artifact has: LTC_INVALID_ARGUMENT, and nothing runs. After a failure at a
-     site nothing that the program does later has been written: donated operands
-     are as they were, but for calls that `spoil` them (program.h). */
-  ltc_error *(*program_run)(ltc_device *device, ltc_program *program,
-                            const ltc_operand *operands, size_t count,
-                            const int64_t *symbols, size_t symbol_count,
-                            ltc_buffer *arena);
+  /* Runs in the order of the queue, or, where that is NULL, to completion
+     before it returns. Other operands than the artifact has:
+     LTC_INVALID_ARGUMENT, and nothing runs. After a failure at a site
+     nothing that the program does later has been written: donated operands are
+     as they were, but for calls that `spoil` them (program.h). Behind a launch
+     or a copy that failed, its queue skips launches until queue_resume: they
+     write nothing, and fail with LTC_SKIPPED. Copies are never skipped. */
+  ltc_error *(*program_run)(ltc_device *device, ltc_queue *queue,
+                            ltc_program *program, const ltc_launch *launch);
+
+  /* Any member may be NULL, or absent, from here on. */
+
+  /* Library calls, each a text as in kernel_resolve: not 0 if the device does
+     this one itself, in program_run; asked at any time, and always answered
+     alike. The host does the others between two launches of parts of the
+     program, on copies of their operands. NULL: it does none. */
+  int32_t (*call_taken)(ltc_device *device, ltc_bytes call);
+
+  /* The memory itself where the host can reach it, until the buffer is freed,
+     else NULL. NULL: it never can. */
+  void *(*buffer_host_pointer)(ltc_device *device, ltc_buffer *buffer);
+
+  /* Queues: the six to fence_free are all there, or none is; then the host
+     passes no queue, and every call is done when it returns.
+
+     What is queued runs in order; two queues run side by side. A device may
+     have a bound on them: LTC_UNSUPPORTED; the first one is always to be
+     had. */
+  ltc_error *(*queue_create)(ltc_device *device, ltc_queue **queue);
+  void (*queue_free)(ltc_device *device, ltc_queue *queue);
+  /* Queued like a launch: what comes behind it is not skipped for what failed
+     before it. */
+  ltc_error *(*queue_resume)(ltc_device *device, ltc_queue *queue);
+  /* A fence is reached when all that was queued before it is done, failed or
+     skipped. */
+  ltc_error *(*fence_record)(ltc_device *device, ltc_queue *queue,
+                             ltc_fence **fence);
+  /* Waits for at most so many nanoseconds; 0 only asks, a negative number is no
+     limit. Once it is reached, *reached is 1, also where it returns an error:
+     the first one of what was queued since the fence recorded before it.
+     Reached fences answer the same each time. */
+  ltc_error *(*fence_wait)(ltc_device *device, ltc_fence *fence,
+                           int64_t nanoseconds, int32_t *reached);
+  void (*fence_free)(ltc_device *device, ltc_fence *fence);
+  /* What is queued from now on waits for a fence of another queue. NULL: the
+     host waits for it. */
+  ltc_error *(*queue_wait)(ltc_device *device, ltc_queue *queue,
+                           ltc_fence *fence);
+  /* Seconds from one reached fence to another, of one queue, by the device's
+     own clock. NULL: the host takes its clock when it sees them reached. */
+  ltc_error *(*fence_elapsed)(ltc_device *device, ltc_fence *start,
+                              ltc_fence *end, double *seconds);
+
+  /* Between two buffers of the device, or within one if the ranges do not
+     overlap, like buffer_write. NULL: the host reads and writes. */
+  ltc_error *(*buffer_copy)(ltc_device *device, ltc_queue *queue,
+                            ltc_buffer *to, size_t to_offset, ltc_buffer *from,
+                            size_t from_offset, size_t bytes);
+  /* Memory of the host's that the device copies from and to without a copy of
+     its own, aligned to 64 bytes. NULL both: the host uses its own. */
+  ltc_error *(*host_alloc)(ltc_device *device, size_t bytes, void **data);
+  void (*host_free)(ltc_device *device, void *data);
+  /* A buffer that is the host's own memory, which stays until the buffer is
+     freed. Memory that the device cannot reach: LTC_UNSUPPORTED. */
+  ltc_error *(*buffer_import)(ltc_device *device, void *data, size_t bytes,
+                              ltc_buffer **buffer);
+  /* Writes at most `capacity` of them; returns how many there are. */
+  size_t (*statistics)(ltc_device *device, ltc_statistic *out, size_t capacity);
+
+  /* Since 1.1: a compiler of the device's own. Both are there, or neither is;
+     they are for a target of the kind linalg, bytecode or graph.
+
+     Of such a device call_taken says which calls are in parts. A part is what
+     lies between two calls that are not, as the target's kind says
+     (docs/hand-over.md):
+       linalg    MLIR of upstream's dialects, as text in the generic form
+       bytecode  the same as MLIR's bytecode
+       graph     text as in call_taken, of many nodes
+     What part_compile gives is a blob of the program, of the kind "device",
+     with a kernel of the kind "part", whose words are those of a library call
+     (program.h). All calls that are left are the host's. LTC_UNSUPPORTED: the
+     part's calls are the host's, too. Any other error ends the compile. */
+  ltc_error *(*part_compile)(ltc_device *device, ltc_bytes part,
+                             ltc_bytes *code);
+  /* The memory of what part_compile gave. */
+  void (*part_free)(ltc_device *device, ltc_bytes code);
 } ltc_plugin;
 
-/* The one exported symbol. The table lives as long as the process; NULL if the
-   plugin cannot serve this ABI major. */
-LTC_EXPORT const ltc_plugin *ltc_plugin_query(uint32_t abi_major);
+/* A table may end behind any member from program_run on. */
+#define LTC_PLUGIN_REQUIRED_SIZE offsetof(ltc_plugin, call_taken)
+
+/* The one exported symbol. Opens no device and starts no thread. The table
+   lives as long as the process; NULL if the plugin cannot serve this ABI
+   major. */
+LTC_EXPORT const ltc_plugin *ltc_plugin_query(uint32_t abi_major,
+                                              const ltc_host *host);
 
 #ifdef __cplusplus
 }

@@ -13,11 +13,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc/hash.h"
-#include "ltc/source.h"
+#include "ltc/profile_graphs.h"
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <vector>
 
 namespace ltc::profile {
@@ -47,9 +47,11 @@ enum class Cause : uint8_t {
   Print,       ///< str(x), print(x)
   Fallback,    ///< an op on the host; the detail names it
   Cap,         ///< setting max_pending_ops
+  EachOp,      ///< setting sync
   LinalgCheck, ///< an op of linear algebra that may raise
   Synchronize,
   Event,
+  Collective, ///< a call of torch.distributed; the detail names it
   Other,
 };
 /// "mark_step", "optimizer_step", ...
@@ -85,6 +87,35 @@ struct Run {
   size_t ops, inputs, results;
   uint32_t thread; ///< that ended the graph
   int64_t submitted, begun, ended;
+  bool isInterpreted = false; ///< call by call, on the thread
+  /// Bytes of device memory when all that it needs was there; `arena` is that
+  /// of the queue.
+  size_t allocated = 0, reserved = 0, arena = 0;
+};
+/// A copy between host and device.
+struct Transfer {
+  int64_t start, end;
+  uint32_t thread;
+  bool isUpload;
+  size_t bytes;
+  SourceId place;
+  /// Whether the one before it at this place had the same bytes, as far as was
+  /// looked at.
+  bool isRepeated;
+};
+/// The first result of one element of a graph that is not a number.
+struct NotANumber {
+  int64_t submitted; ///< its run
+  uint32_t thread;   ///< that ended the graph
+  std::string op;
+  SourceId place;
+};
+/// An op that became a node, of some steps.
+struct Recorded {
+  int64_t start, end;
+  uint32_t thread;
+  std::string op;
+  SourceId place;
 };
 /// For a timeline.
 struct Event {
@@ -98,9 +129,15 @@ struct Profile {
   std::vector<Sync> syncs;
   std::vector<Run> runs;
   std::vector<Event> events;
+  std::vector<Transfer> transfers;
+  std::vector<NotANumber> notNumbers;
+  std::vector<Recorded> recorded;
+  GraphRows kernels;
   size_t dropped = 0; ///< rows beyond the most that are kept
 };
 
+/// Nanoseconds since the profile began.
+LTC_API int64_t now();
 /// Begins one; false if one is on.
 LTC_API bool begin();
 /// Number of runs that have been handed over and have not ended.
@@ -144,6 +181,20 @@ LTC_API void nameRun(Hash128 key, size_t ops, size_t inputs, size_t results);
 LTC_API uint64_t submitRun();
 LTC_API void beginRun(uint64_t run);
 LTC_API void endRun(uint64_t run);
+/// Its graph; nothing of a run of an earlier profile.
+LTC_API std::optional<Hash128> keyOf(uint64_t run);
+LTC_API void noteMemory(uint64_t run, size_t allocated, size_t reserved,
+                        size_t arena);
+/// Whether nobody has told of this graph's.
+LTC_API bool isFirstNotANumber(uint64_t run);
+LTC_API void addNotANumber(uint64_t run, std::string op, SourceId place);
+LTC_API void noteInterpreted(uint64_t run);
+
+/// A copy of `bytes` host bytes at `data` that began at `start` and ends now.
+LTC_API void addTransfer(int64_t start, bool isUpload, const void *data,
+                         size_t bytes, SourceId place);
+/// The thread has made an op a node.
+LTC_API void addRecorded(std::string_view op, SourceId place);
 
 /// A stage that took so many nanoseconds and ends now.
 LTC_API void addEvent(std::string_view name, int64_t time);

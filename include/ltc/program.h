@@ -34,7 +34,7 @@ extern "C" {
 #endif
 
 #define LTC_PROGRAM_MAGIC "LTCARTI\n"
-#define LTC_PROGRAM_VERSION 8
+#define LTC_PROGRAM_VERSION 9
 #define LTC_HEADER_BYTES 40
 #define LTC_NONE UINT32_MAX
 #define LTC_FIRST_FORMULA (-INT64_C(0x6c74630000000000))
@@ -66,18 +66,21 @@ typedef struct ltc_value_type {
 } ltc_value_type;
 
 /* Code of a declared kind: "elf" is a relocatable object, which calls none of
-   the others and of the outside what docs/program-format.md lists. */
+   the others and of the outside what docs/program-format.md lists; "ptx" is
+   text for an NVIDIA GPU. */
 typedef struct ltc_blob {
   ltc_text kind, bytes;
 } ltc_blob;
 
 /* A loop that can be run in pieces, on the CPU
      void kernel(int64_t begin, int64_t end, const int64_t *words)
-   for iterations [begin, end) of its grid, by the symbol `name` of a blob. */
+   for iterations [begin, end) of its grid, by the symbol `name` of a blob. On a
+   GPU an iteration is a block of `threads`, and the words are its parameter. */
 typedef struct ltc_kernel_code {
   ltc_text name;
-  ltc_text kind; /* pointwise, row_reduce, column_reduce, serial */
-  uint32_t blob, reserved;
+  ltc_text kind; /* pointwise, row_reduce, column_reduce, serial, part */
+  uint32_t blob;
+  uint32_t threads; /* that share an iteration: 1 on a CPU */
 } ltc_kernel_code;
 
 /* A library call: the text of a graph of one node (graph.h), whose inputs are
@@ -141,6 +144,9 @@ typedef struct ltc_step {
   /* Writes to donated memory: must not run once a step has failed. Others may,
      and nobody looks at what they do. */
   uint32_t writes_donated, reserved;
+  /* The nodes of the program's graph that it computes, or parts of them, among
+     `nodes`; one may stand in several steps, or in none. For people. */
+  uint32_t first_node, nodes;
 } ltc_step;
 
 typedef struct ltc_program_info {
@@ -169,14 +175,15 @@ typedef struct ltc_program_view {
   const ltc_word *words;
   const ltc_extent *extents;
   const ltc_step *steps;
+  const uint32_t *nodes; /* numbers of nodes, as in ltc_error_site */
   const char *texts;
   uint64_t text_bytes;
   uint32_t formula_count, term_count, factor_count, type_count, dim_count,
       arena_count, blob_count, kernel_count, call_count, site_count, word_count,
-      extent_count, step_count;
+      extent_count, step_count, node_count;
 } ltc_program_view;
 
-enum { LTC_SECTIONS = 15 };
+enum { LTC_SECTIONS = 16 };
 
 static inline int ltc_is_formula(int64_t number) {
   return number >= LTC_FIRST_FORMULA &&
@@ -283,7 +290,9 @@ static inline int ltc_has_step(const ltc_program_view *program, ltc_step step) {
                                              : 0;
   return step.target < targets && (step.kind != LTC_COPY || step.words == 3) &&
          ltc_has_range(step.first_word, step.words, program->word_count) &&
-         ltc_has_range(step.first_extent, step.extents, program->extent_count);
+         ltc_has_range(step.first_extent, step.extents,
+                       program->extent_count) &&
+         ltc_has_range(step.first_node, step.nodes, program->node_count);
 }
 
 /* Finds the tables in `bytes`, at an address that is a multiple of 8, which the
@@ -294,11 +303,14 @@ static inline const char *ltc_program_open(ltc_program_view *program,
                                            const void *bytes, size_t size) {
   static const char magic[] = LTC_PROGRAM_MAGIC;
   static const uint8_t record[LTC_SECTIONS] = {
-      sizeof(ltc_program_info), sizeof(ltc_formula),    sizeof(ltc_term),
-      sizeof(uint32_t),         sizeof(ltc_value_type), sizeof(int64_t),
-      sizeof(int64_t),          sizeof(ltc_blob),       sizeof(ltc_kernel_code),
-      sizeof(ltc_library_call), sizeof(ltc_error_site), sizeof(ltc_word),
-      sizeof(ltc_extent),       sizeof(ltc_step),       sizeof(char)};
+      sizeof(ltc_program_info), sizeof(ltc_formula),
+      sizeof(ltc_term),         sizeof(uint32_t),
+      sizeof(ltc_value_type),   sizeof(int64_t),
+      sizeof(int64_t),          sizeof(ltc_blob),
+      sizeof(ltc_kernel_code),  sizeof(ltc_library_call),
+      sizeof(ltc_error_site),   sizeof(ltc_word),
+      sizeof(ltc_extent),       sizeof(ltc_step),
+      sizeof(uint32_t),         sizeof(char)};
   uint64_t header[2], place[LTC_SECTIONS][2];
   const char *payload, *begin[LTC_SECTIONS];
   if (size < LTC_HEADER_BYTES || memcmp(bytes, magic, 8) != 0)
@@ -339,8 +351,9 @@ static inline const char *ltc_program_open(ltc_program_view *program,
   LTC_TABLE(11, words, ltc_word, word_count);
   LTC_TABLE(12, extents, ltc_extent, extent_count);
   LTC_TABLE(13, steps, ltc_step, step_count);
-  program->texts = begin[14];
-  program->text_bytes = place[14][1];
+  LTC_TABLE(14, nodes, uint32_t, node_count);
+  program->texts = begin[15];
+  program->text_bytes = place[15][1];
 #undef LTC_TABLE
 
   int ok = program->info->inputs <= program->type_count;

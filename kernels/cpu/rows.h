@@ -21,7 +21,9 @@ public:
 
   /// The same by plain loops, for a process without another library. False: not
   /// for these operands.
-  virtual bool runPlainly(Views operands, Views results) { return false; }
+  virtual bool runPlainly(Views /*operands*/, Views /*results*/) {
+    return false;
+  }
 };
 
 /// A kernel as the table has it.
@@ -51,5 +53,10 @@ std::unique_ptr<OwnKernel> bindAttentionBackward(const Graph &call);
 std::unique_ptr<OwnKernel> bindConcatenation(const Graph &call);
 std::unique_ptr<OwnKernel> bindRunningSums(const Graph &call);
 std::unique_ptr<OwnKernel> bindLayer(const Graph &call);
+std::unique_ptr<OwnKernel> bindUniform(const Graph &call);
+std::unique_ptr<OwnKernel> bindNormal(const Graph &call);
+std::unique_ptr<OwnKernel> bindExponential(const Graph &call);
+std::unique_ptr<OwnKernel> bindBernoulli(const Graph &call);
+std::unique_ptr<OwnKernel> bindDropout(const Graph &call);
 
 } // namespace ltc::kernels

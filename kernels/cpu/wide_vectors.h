@@ -35,7 +35,7 @@ using WideInMemory __attribute__((vector_size(64), aligned(4), may_alias)) =
 
 /// What is not finite leaves NaN in `check`, zeros at first.
 LTC_AVX512 inline void noteFinite(const WideVector &value, WideVector &check) {
-  check += value - value;
+  check += value * 0.0f;
 }
 
 /// Whether all were finite.
@@ -53,7 +53,7 @@ LTC_AVX512 inline bool areFinite(const float *values, int64_t count) {
     noteFinite(some, check);
   }
   for (; i < count; ++i)
-    check[0] += values[i] - values[i];
+    check[0] += values[i] * 0.0f;
   return areFinite(check);
 }
 

@@ -237,7 +237,7 @@ void AtenKernel::callFunctional(Views results) {
 
 /// Whether the call may write to memory that a failure has to leave alone.
 bool AtenKernel::failsHalfWay(Views operands, Views results) const {
-  return byIndex && operands[0].data == results[0].data &&
+  return byIndex && operands[0].data && operands[0].data == results[0].data &&
          mayBeOutOfRange(plan.name, stack);
 }
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "direct.h"
+#include "direct_call.h"
 #include "tensor_slot.h"
 
 namespace ltc::backend {

@@ -35,7 +35,7 @@ static IValue defaultOf(const c10::Argument &argument) {
     return c10::Device(at::kCPU);
   if (type->kind() == TypeKind::LayoutType)
     return int64_t(at::kStrided);
-  if (auto value = argument.default_value())
+  if (const auto &value = argument.default_value())
     return *value;
   return {};
 }

@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/cpp/optimizer_state.h"
 
-#include "ltc_backend/backend.h"
 #include "ltc_backend/cpp/ltc.h"
+#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
 
 #include <torch/csrc/autograd/variable.h>
 
-namespace ltc {
+namespace ltc::inline v0 {
 namespace {
 using at::Tensor;
 using backend::Registered;
@@ -95,4 +95,4 @@ void to(torch::nn::Module &module, c10::Device device,
       *handle = entry.moved;
 }
 
-} // namespace ltc
+} // namespace ltc::inline v0

@@ -7,7 +7,7 @@
 #include "ltc_backend/graph/collect.h"
 
 #include "ltc_backend/graph/number.h"
-#include "ltc_backend/record/op_info.h"
+#include "ltc_backend/tensors/bare_tensor.h"
 
 namespace ltc::backend {
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/tensors/pending.h"
 
 namespace ltc::backend {
 
@@ -45,8 +45,8 @@ struct Collection {
   std::vector<DimMark> marks() const;
 };
 
-/// The node as a graph holds it, with its operands numbered so.
-Node numbered(const OpNode &node, const ValueId *operands);
+/// The prototype with a call's operands in their places, numbered so.
+Node numbered(const Node &prototype, const ValueId *operands);
 
 /// What a collection takes. Numbers are tensors of one element that one exact
 /// op makes of such data, and that nothing pending uses (graph/number.h).

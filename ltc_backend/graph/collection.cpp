@@ -5,15 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/collect.h"
-#include "ltc_backend/record/op_info.h"
 
 namespace ltc::backend {
 
-/// The prototype's arguments with this node's operands in their places.
-static std::vector<Argument> fillArguments(const Node &prototype,
-                                           const ValueId *operand) {
-  std::vector<Argument> arguments = prototype.arguments;
-  for (Argument &argument : arguments) {
+Node numbered(const Node &prototype, const ValueId *operand) {
+  Node node = prototype;
+  for (Argument &argument : node.arguments) {
     if (auto *value = std::get_if<ValueId>(&argument.value))
       *value = *operand++;
     else if (auto *list = std::get_if<std::vector<ValueId>>(&argument.value))
@@ -21,13 +18,7 @@ static std::vector<Argument> fillArguments(const Node &prototype,
         if (value != kNoValue)
           value = *operand++;
   }
-  return arguments;
-}
-
-Node numbered(const OpNode &node, const ValueId *operands) {
-  const Node &prototype = node.call->prototype;
-  return {prototype.op, fillArguments(prototype, operands), prototype.results,
-          node.source};
+  return node;
 }
 
 Graph Collection::build(SourceId endedBy) const {
@@ -39,7 +30,8 @@ Graph Collection::build(SourceId endedBy) const {
   graph.outputs = outputs;
   const ValueId *operand = operands.data();
   for (const OpNode *node : nodes) {
-    graph.nodes.push_back(numbered(*node, operand));
+    graph.nodes.push_back(numbered(node->call->prototype, operand));
+    graph.nodes.back().source = node->source;
     operand += node->inputs.size();
   }
   return graph;

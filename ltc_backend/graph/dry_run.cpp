@@ -9,6 +9,7 @@
 #include "ltc/autopsy.h"
 #include "ltc/settings.h"
 #include "ltc/thread.h"
+#include "ltc_backend/lazy_device.h"
 
 #include <condition_variable>
 #include <deque>
@@ -24,7 +25,7 @@ public:
   void add(Engine &engine, Graph graph, std::vector<DimMark> marks) {
     std::lock_guard lock(mutex);
     waiting.push_back({&engine, std::move(graph), std::move(marks),
-                       CompileGuard::entered(), settings()});
+                       CompileWatch::entered(), settings()});
     ++unfinished;
     if (threads < std::max(1u, std::thread::hardware_concurrency()) &&
         threads < unfinished) {
@@ -47,7 +48,7 @@ private:
     Engine *engine;
     Graph graph;
     std::vector<DimMark> marks;
-    CompileGuard::Entered guards; ///< of the thread that recorded it
+    CompileWatch::Entered guards; ///< of the thread that recorded it
     Settings settings;            ///< as they were then
   };
 
@@ -58,12 +59,12 @@ private:
       Work next = std::move(waiting.front());
       waiting.pop_front();
       lock.unlock();
-      CompileGuard::exchange(std::move(next.guards));
+      CompileWatch::exchange(std::move(next.guards));
       Result<ExecutablePtr> compiled = [&] {
         SettingsOfThread scope(next.settings);
         return next.engine->compile(next.graph, next.marks);
       }();
-      CompileGuard::exchange({});
+      CompileWatch::exchange({});
       lock.lock();
       if (!compiled && failure)
         failure = compiled.takeError();

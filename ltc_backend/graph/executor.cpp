@@ -11,72 +11,27 @@
 #include "ltc/profile.h"
 #include "ltc/settings.h"
 #include "ltc/trace.h"
-#include "ltc_backend/backend.h"
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/failed_nodes.h"
-#include "ltc_backend/graph/graph_builder.h"
-#include "ltc_backend/graph/number.h"
+#include "ltc_backend/graph/first_sight.h"
+#include "ltc_backend/graph/host_eval.h"
+#include "ltc_backend/graph/interpreter.h"
+#include "ltc_backend/graph/profiled_run.h"
+#include "ltc_backend/graph/results.h"
+#include "ltc_backend/graph/saved_graph.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/graph/sync_cause.h"
+#include "ltc_backend/graph/verified_launch.h"
+#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/tensors/tape.h"
+#include "ltc_backend/waiting.h"
 
 #include <torch/csrc/lazy/core/metrics.h>
 
-#include <atomic>
-#include <deque>
-
 namespace ltc::backend {
-
-static std::atomic<InterruptHook> interruptHook{nullptr};
-
-void setInterruptHook(InterruptHook hook) { interruptHook = hook; }
-
-static std::atomic<const WaitHooks *> waitHooks{nullptr};
-
-void setWaitHooks(const WaitHooks &hooks) { waitHooks = &hooks; }
-
-Waiting::Waiting() {
-  if (const WaitHooks *hooks = waitHooks)
-    released = hooks->release();
-}
-
-Waiting::~Waiting() {
-  if (released)
-    waitHooks.load()->restore(released);
-}
-
-Engine &engine(int64_t device) {
-  return *valueOrRaise(engineFor(uint32_t(homeOf(device))));
-}
-
-template <typename Awaited> static void waitInterruptibly(Awaited &awaited) {
-  using namespace std::chrono_literals;
-  if (awaited.waitFor(0ms))
-    return;
-  profile::Timed timed(profile::Part::Wait);
-  Waiting waiting;
-  while (!awaited.waitFor(50ms))
-    if (InterruptHook hook = interruptHook.load())
-      hook();
-}
-
-void waitFor(Buffer &buffer) { waitInterruptibly(buffer); }
-void waitFor(Marker &marker) { waitInterruptibly(marker); }
-
-void SyncCause::begin(profile::Cause cause, std::string_view detail) {
-  isOutermost = profile::beginSync(cause, detail, currentSource());
-}
-
-std::mutex &syncMutex(int64_t device) {
-  static auto *guard = new std::mutex;
-  static auto *mutexes = new std::deque<std::mutex>;
-  std::lock_guard lock(*guard);
-  while (mutexes->size() <= size_t(device))
-    mutexes->emplace_back();
-  return (*mutexes)[device];
-}
 
 static std::vector<DimMark> marksOf(const Collection &collection) {
   std::lock_guard lock(pendingList(collection.device).mutex);
@@ -228,6 +183,19 @@ static bool settleNumbers(int64_t device, PendingList &list, Recorded whose) {
   return true;
 }
 
+/// Whether graphs that have no program may run without one.
+static bool hasTiers(Engine &engine) {
+  return settings().tiers != "off" && settings().dump.empty() &&
+         !settings().verify && engine.isHost();
+}
+
+/// Whether a setting asks for ops one by one, programs or not.
+static bool runsCallByCall(Engine &engine, const Collection &collection) {
+  const Settings &now = settings();
+  return (now.sync || now.detect_nan != "off") && engine.isHost() &&
+         hasKernels(collection);
+}
+
 static ExecutablePtr find(Engine &engine, const Collection &collection) {
   profile::Timed timed(profile::Part::Lookup);
   return engine.lookup(collection.key);
@@ -237,7 +205,7 @@ static ExecutablePtr find(Engine &engine, const Collection &collection) {
 /// and no longer part of it; or null, with the collection as it was.
 static ExecutablePtr findWithoutNumbers(Engine &engine, Collection &collection,
                                         PendingList &list, Recorded whose) {
-  if (!collection.hasNumbers)
+  if (!collection.hasNumbers || Tape::current())
     return nullptr;
   collectAnew(collection, list, Collected::AllButNumbers, whose);
   ExecutablePtr known = collection.empty() ? nullptr : find(engine, collection);
@@ -247,13 +215,19 @@ static ExecutablePtr findWithoutNumbers(Engine &engine, Collection &collection,
   return nullptr;
 }
 
+/// The executable of the collection, or null where it is to be interpreted.
 static Result<ExecutablePtr> findExecutable(Engine &engine,
                                             Collection &collection,
                                             PendingList &list, Recorded whose,
                                             SourceId place) {
+  if (runsCallByCall(engine, collection)) [[unlikely]]
+    return ExecutablePtr();
   ExecutablePtr known = find(engine, collection);
-  if (!known)
+  if (!known) {
+    if (hasTiers(engine) && engine.defersAgain(collection.key))
+      return ExecutablePtr();
     known = findWithoutNumbers(engine, collection, list, whose);
+  }
   if (known) {
     TORCH_LAZY_COUNTER("CachedCompile", 1);
     return known;
@@ -261,31 +235,120 @@ static Result<ExecutablePtr> findExecutable(Engine &engine,
   // Other threads may have dropped all there was before it was collected anew.
   if (collection.empty())
     return ExecutablePtr();
-  TORCH_LAZY_COUNTER("UncachedCompile", 1);
+  const bool mayDefer = hasTiers(engine) && canInterpret(collection);
+  if (mayDefer && !CompileWatch::isEntered() && isSmallAndNew(collection)) {
+    engine.noteDeferred(collection.key);
+    return ExecutablePtr();
+  }
   Span span(Stage::Graph);
   Graph graph = collection.build(place);
-  if (Status valid = graph.verify(); !valid)
-    return valid.takeError();
-  profile::Timed timed(profile::Part::Compile);
-  return engine.compile(graph, marksOf(collection));
+  syncs::Timed timed(profile::Part::Compile);
+  // A graph of other sizes, or one on disk, is new here but not compiled.
+  static Counter &compiles = counter("codegen.graphs");
+  const int64_t before = compiles.get();
+  auto made = engine.compile(graph, marksOf(collection), mayDefer);
+  if (compiles.get() != before)
+    TORCH_LAZY_COUNTER("UncachedCompile", 1);
+  else if (made && *made)
+    TORCH_LAZY_COUNTER("CachedCompile", 1);
+  return made;
+}
+
+/// Waits for the inputs. False if one has failed.
+static bool awaitInputs(const Collection &collection) {
+  for (const LaunchArgument &argument : collection.arguments)
+    if (argument.buffer) {
+      waitUninterrupted(*argument.buffer);
+      if (argument.buffer->failure())
+        return false;
+    }
+  return true;
+}
+
+/// The error of an input that never has a value, as one of a builder's graph:
+/// a launch looks itself.
+static Status checkMemory(const Collection &collection) {
+  for (const LaunchArgument &argument : collection.arguments)
+    if (argument.buffer && !argument.buffer->hostPointer())
+      if (Status status = argument.buffer->wait(); !status)
+        return status;
+  return {};
+}
+
+/// Interprets the collection, or what is left of it if inputs turn out to have
+/// failed.
+static Result<std::vector<BufferPtr>> interpretAll(Engine &engine,
+                                                   Collection &collection,
+                                                   PendingList &list,
+                                                   Recorded whose) {
+  static Counter &graphs = counter("execute.interpreted");
+  while (!awaitInputs(collection)) {
+    settleFailed(list, collection.device);
+    collectAnew(collection, list, Collected::All, whose);
+    if (collection.empty())
+      return std::vector<BufferPtr>();
+  }
+  if (Status status = checkMemory(collection); !status)
+    return status.takeError();
+  graphs.add();
+  profile::Timed timed(profile::Part::Execute);
+  InterpretedRun run(collection);
+  auto buffers = interpret(engine, collection);
+  if (buffers) {
+    run.check(*buffers);
+    return buffers;
+  }
+  std::vector<TensorType> types;
+  for (const ResultType *type : collection.outputTypes)
+    types.push_back(type->type);
+  return engine.fail(types, buffers.takeError(), collection.replaced);
 }
 
 static Result<std::vector<BufferPtr>>
-compileAndLaunch(Engine &engine, Collection &collection, PendingList &list,
-                 Recorded whose, SourceId place) {
+findAndLaunch(Engine &engine, Collection &collection, PendingList &list,
+              Recorded whose, SourceId place) {
   kernels::noteThreadCount();
   auto executable = findExecutable(engine, collection, list, whose, place);
   if (!executable)
     return executable.takeError();
   if (collection.empty())
     return std::vector<BufferPtr>();
+  if (!*executable)
+    return interpretAll(engine, collection, list, whose);
   kernels::releaseThreads();
+  if (settings().verify && verifies(collection.key)) [[unlikely]]
+    if (awaitInputs(collection) && checkMemory(collection))
+      return launchVerified(engine, *executable, collection, place);
   profile::Timed timed(profile::Part::Queue);
   if (profile::isOn()) [[unlikely]]
-    profile::nameRun(collection.key, collection.nodes.size(),
-                     collection.inputs.size(), collection.outputs.size());
+    nameRun(collection);
   return engine.launch(*executable, std::move(collection.arguments),
                        collection.replaced);
+}
+
+/// What a tape keeps of it, before it is launched.
+static Tape::Launch taped(const Collection &collection, SourceId place) {
+  Tape::Launch launch;
+  launch.device = collection.device;
+  launch.key = collection.key;
+  launch.graph = std::make_shared<const Graph>(collection.build(place));
+  for (const LaunchArgument &argument : collection.arguments) {
+    launch.inputs.emplace_back(argument.buffer);
+    launch.bits.push_back(uint64_t(argument.integer));
+  }
+  for (const Collection::Receiver &receiver : collection.receivers)
+    if (receiver.tensor)
+      launch.receivers.push_back({receiver.tensor, receiver.output});
+  for (const ResultType *type : collection.outputTypes)
+    launch.shapes.push_back(type->shape);
+  return launch;
+}
+
+/// Under the names of PyTorch's own executor.
+static void countForTorch(const Collection &collection) {
+  TORCH_LAZY_COUNTER("SyncedTensorsWithIR",
+                     int64_t(collection.receivers.size()));
+  TORCH_LAZY_VALUE_METRIC("TensorsGraphSize", double(collection.nodes.size()));
 }
 
 static void sync(int64_t device, bool wait, Recorded whose) {
@@ -295,6 +358,7 @@ static void sync(int64_t device, bool wait, Recorded whose) {
   profile::Timed timed(profile::Part::Graph);
   // Before any lock: it may take the GIL.
   const SourceId place = currentSource();
+  const Frames frames = framesToSave();
   Waiting waiting;
   std::vector<BufferPtr> buffers;
   std::optional<Error> failure;
@@ -306,23 +370,33 @@ static void sync(int64_t device, bool wait, Recorded whose) {
     {
       std::lock_guard lock(list.mutex);
       collection = collect(device, list, Collected::All, whose);
-      if (!collection.empty())
+      if (!collection.empty()) {
         list.hostReads.clear();
+        list.turn = {};
+      }
     }
     if (collection.empty())
       return noteWitnesses(list);
+    countForTorch(collection);
+    syncs::countGraph();
+    if (Tape *tape = Tape::current()) [[unlikely]]
+      tape->launches.push_back(taped(collection, place));
+    if (frames) [[unlikely]]
+      saveGraph(collection, *frames);
     if (dry) {
       if (!target.lookup(collection.key))
         compileInBackground(target, collection.build(place),
                             marksOf(collection));
       buffers = unrunBuffers(collection);
     } else if (auto launched =
-                   compileAndLaunch(target, collection, list, whose, place)) {
+                   findAndLaunch(target, collection, list, whose, place)) {
       buffers = std::move(*launched);
     } else {
       failure = launched.takeError();
       buffers = failedBuffers(collection, *failure);
     }
+    if (Tape *tape = Tape::current()) [[unlikely]]
+      tape->launches.back().results.assign(buffers.begin(), buffers.end());
     auto released = deliver(collection, list, buffers);
     noteWitnesses(list);
   }
@@ -332,7 +406,7 @@ static void sync(int64_t device, bool wait, Recorded whose) {
     for (const BufferPtr &buffer : buffers)
       waitForResult(device, *buffer);
   // After all that: the values are there, whatever the guard says.
-  raiseIfFailed(CompileGuard::check());
+  raiseIfFailed(CompileWatch::check());
 }
 
 void sync(int64_t device, bool wait, c10::ArrayRef<TensorDataPtr> wanted) {
@@ -344,6 +418,10 @@ void syncAll(int64_t device, bool wait) { sync(device, wait, Recorded{}); }
 void Executor::RegisterTensor(std::shared_ptr<torch::lazy::LazyTensor::Data>) {}
 
 void Executor::UnregisterTensor(torch::lazy::LazyTensor::Data *) {}
+
+void Executor::MarkStep(const torch::lazy::BackendDevice &) {
+  TORCH_LAZY_COUNTER("MarkStep", 1);
+}
 
 void Executor::SyncLiveTensorsGraph(const torch::lazy::BackendDevice *device,
                                     c10::ArrayRef<std::string>, bool wait) {

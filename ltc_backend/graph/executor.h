@@ -7,32 +7,12 @@
 #pragma once
 
 #include "ltc/engine.h"
-#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/tensors/pending.h"
 
 #include <mutex>
 #include <torch/csrc/lazy/core/lazy_graph_executor.h>
 
 namespace ltc::backend {
-
-/// The device's engine; raises if it cannot be opened.
-Engine &engine(int64_t device);
-
-/// Stands where a thread is about to wait for another one. PyTorch calls us
-/// with the GIL for a few things, such as x[i] with a tensor i.
-class Waiting {
-public:
-  Waiting();
-  ~Waiting();
-  Waiting(const Waiting &) = delete;
-
-private:
-  void *released = nullptr;
-};
-
-/// Wait until ready or reached, calling the interrupt hook now and then. Do not
-/// raise the buffer's own error.
-void waitFor(Buffer &buffer);
-void waitFor(Marker &marker);
 
 /// Collects, compiles if new, and queues what is pending on the device of what
 /// the calling thread recorded, of these tensors of the device, and of all that
@@ -41,19 +21,13 @@ void sync(int64_t device, bool wait, c10::ArrayRef<TensorDataPtr> wanted = {});
 /// The same of all that is pending, whoever recorded it.
 void syncAll(int64_t device, bool wait);
 
-/// One sync at a time a device: a second one must see what the first computed.
-/// Who reads the data that pending nodes start from holds it, too, until it has
-/// a share in them: a sync under way may have donated them. Taken before the
-/// pending list's lock.
-std::mutex &syncMutex(int64_t device);
-
 /// Stands in for PyTorch's executor: its entry points come to sync(), its
 /// registry of live tensors is ours (PendingList).
 class Executor final : public torch::lazy::LazyGraphExecutor {
 public:
   void RegisterTensor(std::shared_ptr<torch::lazy::LazyTensor::Data>) override;
   void UnregisterTensor(torch::lazy::LazyTensor::Data *) override;
-  void MarkStep(const torch::lazy::BackendDevice &) override {}
+  void MarkStep(const torch::lazy::BackendDevice &) override;
   void SyncLiveTensorsGraph(const torch::lazy::BackendDevice *device,
                             c10::ArrayRef<std::string> devices,
                             bool wait) override;

@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/failed_nodes.h"
 
-#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/op_info.h"
 
 #include <map>
 #include <set>

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/tensors/pending.h"
 
 namespace ltc::backend {
 

@@ -6,60 +6,22 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/graph_builder.h"
 
-#include "ltc_backend/backend.h"
 #include "ltc_backend/convert.h"
-#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/failed_nodes.h"
+#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/op_info.h"
-#include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/views/late_view.h"
-
-#include <array>
+#include "ltc_backend/tensors/deferred_view.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 namespace ltc::backend {
 
-namespace {
-/// Ordinals that no driver's device has. A c10::Device has a byte for it.
-constexpr int64_t kFirst = 64, kEnd = 128;
+GraphBuilder::GraphBuilder(int64_t device, bool inPlace)
+    : home((checkOrdinal(device), device)), ordinal(takeOrdinal(device)),
+      inPlace(inPlace) {}
 
-struct Ordinals {
-  std::mutex mutex;
-  std::array<std::atomic<int64_t>, kEnd - kFirst> homes;
-  Ordinals() { std::ranges::fill(homes, -1); }
-
-  int64_t take(int64_t home) {
-    std::lock_guard lock(mutex);
-    auto free = std::ranges::find_if(homes, [](auto &h) { return h < 0; });
-    if (free == homes.end())
-      raise({ErrorCode::Unsupported,
-             Stage::Record,
-             "64 graphs are being built already",
-             "",
-             {},
-             "finish some of them first"});
-    *free = home;
-    return kFirst + (free - homes.begin());
-  }
-};
-
-Ordinals &ordinals() {
-  static auto *all = new Ordinals;
-  return *all;
-}
-} // namespace
-
-int64_t homeOf(int64_t device) {
-  if (device < kFirst) [[likely]]
-    return device;
-  int64_t home = device < kEnd ? ordinals().homes[device - kFirst].load() : -1;
-  return home < 0 ? device : home;
-}
-
-GraphBuilder::GraphBuilder(int64_t device)
-    : home((checkOrdinal(device), device)), ordinal(ordinals().take(device)) {}
-
-GraphBuilder::~GraphBuilder() { ordinals().homes[ordinal - kFirst] = -1; }
+GraphBuilder::~GraphBuilder() { giveBackOrdinal(ordinal); }
 
 at::Tensor GraphBuilder::input(const at::Tensor &like) {
   std::optional<DType> dtype = toDType(like.scalar_type());
@@ -72,29 +34,42 @@ at::Tensor GraphBuilder::input(const at::Tensor &like) {
            "",
            {},
            "pass a strided tensor of a plain type"});
+  TensorType type{*dtype, like.sizes().vec()};
   auto data = std::make_shared<DeviceData>(
       ordinal, torch::lazy::Shape(like.scalar_type(), like.sizes()),
       unrunBuffer(
-          {*dtype, like.sizes().vec()},
-          {ErrorCode::Unsupported,
-           Stage::Record,
-           "a graph that is being built has types and no values",
-           "",
-           {},
-           "read no value between the builder's input() and finish()"}));
-  inputs.push_back(data);
-  return wrap(makeTensor(std::move(data), ordinal, {like.strides().vec(), 0}));
+          type, {ErrorCode::Unsupported,
+                 Stage::Record,
+                 "a graph that is being built has types and no values",
+                 "",
+                 {},
+                 "read no value between the builder's input() and finish()"}));
+  const DeviceData *identity = data.get();
+  at::Tensor placeholder =
+      wrap(makeTensor(data, ordinal, {like.strides().vec(), 0}));
+  inputs.push_back({placeholder, std::move(type), identity, std::move(data)});
+  return placeholder;
+}
+
+std::optional<size_t>
+GraphBuilder::inputOf(const std::shared_ptr<DeviceData> &data) const {
+  auto input = std::ranges::find(inputs, firstOf(data).get(), &Input::data);
+  if (input == inputs.end())
+    return std::nullopt;
+  return input - inputs.begin();
 }
 
 BuiltGraph::Source
 GraphBuilder::sourceOf(const std::shared_ptr<DeviceData> &data) const {
   BuiltGraph::Source source;
-  auto input = std::ranges::find(inputs, firstOf(data));
-  if (input == inputs.end()) {
-    source.kind = BuiltGraph::Source::Constant;
-    source.constant = data;
+  if (std::optional<size_t> input = inputOf(data)) {
+    source.input = *input;
   } else {
-    source.input = input - inputs.begin();
+    source.kind = BuiltGraph::Source::Constant;
+    source.constant =
+        data->device().ordinal() == home
+            ? data
+            : std::make_shared<DeviceData>(home, data->shape(), data->buffer);
   }
   return source;
 }
@@ -111,14 +86,17 @@ static std::vector<ValueId> seeds(const Collection &collection) {
   return found;
 }
 
-std::shared_ptr<const BuiltGraph>
-GraphBuilder::finish(const std::vector<at::Tensor> &tensors) {
-  const SourceId place = currentSource();
-  std::vector<TensorDataPtr> results;
-  for (const at::Tensor &tensor : tensors) {
-    settle(tensor);
-    results.push_back(tensorData(tensor));
-    if (deviceOf(*results.back()) != ordinal)
+GraphBuilder::Wanted
+GraphBuilder::wantedBy(const std::vector<at::Tensor> &outputs) const {
+  Wanted wanted;
+  auto add = [&](const at::Tensor &tensor) {
+    wanted.tensors.push_back(tensor);
+    wanted.datas.push_back(tensorData(tensor));
+  };
+  for (const at::Tensor &tensor : outputs) {
+    materialise(tensor);
+    add(tensor);
+    if (deviceOf(*wanted.datas.back()) != ordinal)
       raise({ErrorCode::InvalidArgument,
              Stage::Record,
              "a result is on " + tensor.device().str() +
@@ -127,13 +105,81 @@ GraphBuilder::finish(const std::vector<at::Tensor> &tensors) {
              {},
              "make the calls on the builder's device"});
   }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    materialise(inputs[i].placeholder);
+    std::shared_ptr<DeviceData> now =
+        deviceData(*tensorData(inputs[i].placeholder));
+    if (now && firstOf(now).get() == inputs[i].data)
+      continue;
+    wanted.written.push_back(i);
+    add(inputs[i].placeholder);
+  }
+  return wanted;
+}
+
+bool GraphBuilder::keepMisgiven(const Collection &collection,
+                                const Wanted &wanted) {
+  bool found = false;
+  const size_t outputs = wanted.tensors.size() - wanted.written.size();
+  for (uint32_t i = 0; i < collection.outputs.size(); ++i) {
+    if (!collection.outputs[i].donated)
+      continue;
+    const auto &data = collection.inputs[*collection.outputs[i].donated].data;
+    auto isOwnValue = [&](const Collection::Receiver &receiver) {
+      auto place = std::ranges::find(wanted.datas.begin() + long(outputs),
+                                     wanted.datas.end(), receiver.tensor);
+      return receiver.output == i && place != wanted.datas.end() &&
+             wanted.written[size_t(place - wanted.datas.begin()) - outputs] ==
+                 inputOf(data);
+    };
+    if (std::ranges::any_of(collection.receivers, isOwnValue))
+      continue;
+    inputs[*inputOf(data)].share = data;
+    found = true;
+  }
+  return found;
+}
+
+Collection GraphBuilder::collectFor(const Wanted &wanted, PendingList &list) {
+  if (inPlace)
+    for (size_t i : wanted.written)
+      inputs[i].share = nullptr;
+  // Tensors of an earlier builder may live on with an error's traceback.
+  Recorded whose{this, wanted.datas};
+  Collection collection = collect(ordinal, list, Collected::All, whose);
+  while (keepMisgiven(collection, wanted)) {
+    collection = Collection(); // its shares would keep the next from donating
+    collection = collect(ordinal, list, Collected::All, whose);
+  }
+  return collection;
+}
+
+BuiltGraph::Output GraphBuilder::outputOf(const Wanted &wanted, size_t number,
+                                          const Collection &collection) const {
+  const at::Tensor &tensor = wanted.tensors[number];
+  const TensorDataPtr &data = wanted.datas[number];
+  BuiltGraph::Output output{{}, {}, {}, layoutOf(tensor)};
+  output.shape = torch::lazy::Shape(tensor.scalar_type(), tensor.sizes());
+  auto receiver = std::ranges::find(collection.receivers, data,
+                                    &Collection::Receiver::tensor);
+  if (receiver != collection.receivers.end())
+    output.result = receiver->output;
+  else
+    output.source =
+        sourceOf(std::static_pointer_cast<DeviceData>(data->handle));
+  return output;
+}
+
+std::shared_ptr<const BuiltGraph>
+GraphBuilder::finish(const std::vector<at::Tensor> &outputs) {
+  const SourceId place = currentSource();
+  const Wanted wanted = wantedBy(outputs);
   PendingList &list = pendingList(ordinal);
   std::shared_ptr<BuiltGraph> built;
   Collection collection;
   {
     std::lock_guard lock(list.mutex);
-    // Tensors of an earlier builder may live on with an error's traceback.
-    collection = collect(ordinal, list, Collected::All, {this, results});
+    collection = collectFor(wanted, list);
     built.reset(new BuiltGraph(collection.key));
     built->device = home;
     for (size_t i = 0; i < collection.inputs.size(); ++i) {
@@ -146,24 +192,20 @@ GraphBuilder::finish(const std::vector<at::Tensor> &tensors) {
         source.scalar = collection.arguments[i];
       }
     }
-    for (size_t i = 0; i < results.size(); ++i) {
-      BuiltGraph::Output output{{}, {}, {}, layoutOf(tensors[i])};
-      auto receiver = std::ranges::find(collection.receivers, results[i],
-                                        &Collection::Receiver::tensor);
-      if (receiver != collection.receivers.end())
-        output.result = receiver->output;
-      else
-        output.source =
-            sourceOf(std::static_pointer_cast<DeviceData>(results[i]->handle));
-      output.shape =
-          torch::lazy::Shape(tensors[i].scalar_type(), tensors[i].sizes());
-      built->outputs.push_back(std::move(output));
+    for (size_t i = 0; i < wanted.tensors.size(); ++i) {
+      BuiltGraph::Output output = outputOf(wanted, i, collection);
+      if (i < outputs.size()) {
+        built->outputs.push_back(std::move(output));
+        continue;
+      }
+      built->writes.push_back(
+          {wanted.written[i - outputs.size()], std::move(output)});
     }
   }
   for (ValueId seed : seeds(collection))
     built->sources[seed].kind = BuiltGraph::Source::Seed;
-  for (const std::shared_ptr<DeviceData> &data : inputs)
-    built->inputTypes.push_back(data->buffer->type());
+  for (const Input &input : inputs)
+    built->inputTypes.push_back(input.type);
   if (collection.empty())
     return built;
   built->graph = collection.build(place);
@@ -171,79 +213,15 @@ GraphBuilder::finish(const std::vector<at::Tensor> &tensors) {
   built->executable = engine(home).lookup(built->key);
   if (!built->executable)
     built->executable = valueOrRaise(engine(home).compile(built->graph));
+  const Artifact &artifact = built->executable->artifact();
+  for (BuiltGraph::Write &write : built->writes) {
+    if (!write.value.result)
+      continue;
+    // A value that several inputs get lies in the memory of one.
+    std::optional<uint32_t> donated = artifact.donated[*write.value.result];
+    write.isInPlace = donated && built->sources[*donated].input == write.input;
+  }
   return built;
-}
-
-std::string BuiltGraph::text() const { return graph.str(); }
-
-/// What the input has, on the graph's device.
-std::shared_ptr<DeviceData> BuiltGraph::dataOf(const at::Tensor &input,
-                                               const TensorType &type) const {
-  std::optional<DType> dtype = toDType(input.scalar_type());
-  if (dtype != type.dtype || input.sizes().vec() != type.dims)
-    raise({ErrorCode::InvalidArgument,
-           Stage::Execute,
-           "the graph was built for " + type.str() + " and is given " +
-               std::string(c10::toString(input.scalar_type())) +
-               c10::str(input.sizes()),
-           "",
-           {},
-           "build another graph for other types"});
-  if (!isLazy(input))
-    return upload(input, device);
-  return readyData(input);
-}
-
-std::vector<at::Tensor>
-BuiltGraph::run(const std::vector<at::Tensor> &inputs) const {
-  if (inputs.size() != inputTypes.size())
-    raise({ErrorCode::InvalidArgument,
-           Stage::Execute,
-           "the graph has " + std::to_string(inputTypes.size()) +
-               " inputs and is given " + std::to_string(inputs.size()),
-           "",
-           {},
-           "pass one tensor for each input() of the builder"});
-  std::vector<std::shared_ptr<DeviceData>> datas(inputs.size());
-  std::unique_lock oneAtATime(syncMutex(device), std::defer_lock);
-  // A sync under way may donate what it was given.
-  for (bool isSame = false; !isSame;) {
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (!datas[i] || isLazy(inputs[i]))
-        datas[i] = dataOf(inputs[i], inputTypes[i]);
-    Waiting waiting;
-    oneAtATime.lock();
-    isSame = true;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      isSame &=
-          !isLazy(inputs[i]) || deviceData(*tensorData(inputs[i])) == datas[i];
-    if (!isSame)
-      oneAtATime.unlock();
-  }
-  auto dataFrom = [&](const Source &source) {
-    return source.kind == Source::Input ? datas[source.input] : source.constant;
-  };
-  std::vector<LaunchArgument> arguments;
-  for (const Source &source : sources) {
-    LaunchArgument &argument = arguments.emplace_back(source.scalar);
-    if (source.kind == Source::Seed)
-      argument.integer = int64_t(drawSeed({}));
-    else if (source.kind != Source::Scalar)
-      argument.buffer = dataFrom(source)->buffer;
-  }
-  std::vector<BufferPtr> buffers;
-  if (executable)
-    buffers =
-        valueOrRaise(engine(device).launch(executable, std::move(arguments)));
-  std::vector<at::Tensor> results;
-  for (const Output &output : outputs) {
-    BufferPtr buffer = output.result ? buffers[*output.result]
-                                     : dataFrom(output.source)->buffer;
-    auto data =
-        std::make_shared<DeviceData>(device, output.shape, std::move(buffer));
-    results.push_back(wrap(makeTensor(std::move(data), device, output.layout)));
-  }
-  return results;
 }
 
 } // namespace ltc::backend

@@ -14,12 +14,13 @@
 // line that reads again ends the graph, unless it reads the same a second time,
 // as a model does that looks at its mask for two kinds of attention, or numbers
 // that are older than its first read, as those are by which layers of one class
-// find their padding.
+// find their padding. Where nothing else is pending, a loop whose reads do not
+// grow may read as often as it likes.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/tensors/pending.h"
 
 namespace ltc::backend {
 
@@ -32,10 +33,6 @@ at::Tensor decideOnHost(const TensorDataPtr &data);
 /// Gives pending tensors of one device, the operands of an op that runs on the
 /// host anyway, their values without a graph. All of them or, returning false,
 /// none.
-bool settleOnHost(c10::ArrayRef<TensorDataPtr> operands);
-
-/// The value that few small ops lead to, or undefined. The caller holds the
-/// device's syncMutex and not the list's lock.
-at::Tensor computeOnHost(const Operand &value, PendingList &list);
+bool computeOnHost(c10::ArrayRef<TensorDataPtr> operands);
 
 } // namespace ltc::backend

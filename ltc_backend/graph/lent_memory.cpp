@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/lent_memory.h"
 
-#include "ltc_backend/graph/device_data.h"
-#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/graph/read.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/views/late_view.h"
-#include "ltc_backend/record/views/layout.h"
+#include "ltc_backend/tensors/deferred_view.h"
+#include "ltc_backend/tensors/device_data.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/layout.h"
+#include "ltc_backend/waiting.h"
 
 #include <ATen/ATen.h>
 
@@ -30,8 +31,8 @@ at::Tensor lendMemory(const at::Tensor &tensor) {
   int64_t offset = 0;
   if (isFunctionalLazy(tensor)) {
     auto lock = lockStorages();
-    settle(tensor);
-    if (at::Tensor base = settledBase(storageOf(tensor));
+    materialise(tensor);
+    if (at::Tensor base = materialisedBase(storageOf(tensor));
         liesAsInEager(tensor, base)) {
       owner = base;
       strides = tensor.strides();

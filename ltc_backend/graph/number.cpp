@@ -6,10 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/number.h"
 
-#include "ltc_backend/graph/executor.h"
-#include "ltc_backend/graph/host_read.h"
-#include "ltc_backend/record/op_info.h"
-
 #include <ATen/ATen.h>
 
 namespace ltc::backend {
@@ -28,24 +24,6 @@ bool isNumber(const OpNode &node) {
          std::ranges::all_of(node.inputs, isSingle) &&
          // With alpha, a sum has a third operand.
          node.call->op->facts.has(OpFact::CorrectlyRounded);
-}
-
-std::vector<BufferPtr> computeNumbers(const Collection &numbers,
-                                      PendingList &list) {
-  for (const Collection::Input &input : numbers.inputs)
-    if (input.data) {
-      waitFor(*input.data->buffer);
-      if (Status ran = input.data->buffer->wait(); !ran)
-        return {};
-    }
-  std::vector<BufferPtr> buffers(numbers.outputs.size());
-  for (const Collection::Receiver &receiver : numbers.receivers) {
-    at::Tensor value = computeOnHost({receiver.node, receiver.index}, list);
-    if (!value.defined())
-      return {};
-    buffers[receiver.output] = upload(value, numbers.device)->buffer;
-  }
-  return buffers;
 }
 
 } // namespace ltc::backend

@@ -14,17 +14,12 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/graph/collect.h"
+#include "ltc_backend/tensors/pending.h"
 
 namespace ltc::backend {
 
 /// Whether one op makes a single number of such data, the same bits wherever it
 /// is computed. Under the pending list's lock.
 bool isNumber(const OpNode &node);
-
-/// The values of collect(Numbers), one buffer an output; none if what they are
-/// computed from failed. Waits for that.
-std::vector<BufferPtr> computeNumbers(const Collection &numbers,
-                                      PendingList &list);
 
 } // namespace ltc::backend

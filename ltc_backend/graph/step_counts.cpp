@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/step_counts.h"
 
-#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/tape.h"
+#include "ltc_backend/waiting.h"
 
 #include <ATen/ATen.h>
 
@@ -37,6 +39,8 @@ static bool isOver(const PendingList::Step &step) {
 
 void noteStep(const at::Tensor &parameter, std::vector<at::Tensor> counts) {
   TensorDataPtr data = tensorData(parameter);
+  if (Tape *tape = Tape::current()) [[unlikely]]
+    tape->counted.push_back({data, counts});
   PendingList &list = pendingList(deviceOf(*data));
   std::vector<PendingList::Step> over; // let go of without the lock
   std::lock_guard lock(list.mutex);
@@ -90,12 +94,6 @@ void raiseUndone(int64_t device, const Error &error) {
   if (UndoHook hook = undoHook.load())
     hook();
   raise(error);
-}
-
-void waitForResult(int64_t device, Buffer &buffer) {
-  waitFor(buffer);
-  if (Status status = buffer.wait(); !status)
-    raiseUndone(device, status.error());
 }
 
 } // namespace ltc::backend

@@ -35,7 +35,4 @@ LTC_API void setUndoHook(UndoHook hook);
 /// before, and steps that failed are not counted any more.
 [[noreturn]] void raiseUndone(int64_t device, const Error &error);
 
-/// Waits for a result, looking at signals, and raises its error so.
-void waitForResult(int64_t device, Buffer &buffer);
-
 } // namespace ltc::backend

@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/call_reader.h"
 
-#include "ltc_backend/backend.h"
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_key.h"
-#include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/views/math_bits.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/ops/random.h"
+#include "ltc_backend/tensors/deferred_view.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
 
 namespace ltc::backend {
 using c10::IValue;
@@ -46,7 +47,8 @@ std::shared_ptr<const CallShape> CallReader::findShape() {
   Hash128 key = readValues();
   if (info.random && !havePassed(info, key, operands))
     return nullptr;
-  return info.findCall(key);
+  auto shape = info.findCall(key);
+  return shape && shape->fallback.empty() ? shape : nullptr;
 }
 
 void CallReader::uploadHostTensors() {
@@ -131,14 +133,14 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
     return;
   if (!tensor.defined())
     return void(addTag(hasher, KeyTag::None));
-  if (readLateView(tensor))
+  if (readDeferredView(tensor))
     return;
   c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
   if (torch::lazy::LTCTensorImpl *lazy = lazyImpl(tensor)) {
     if (impl != lazy) {
       auto *wrapper = static_cast<at::FunctionalTensorWrapper *>(impl);
       if (!wrapper->is_up_to_date()) {
-        settle(*wrapper);
+        materialise(*wrapper);
         lazy = lazyImpl(tensor);
       }
       wrappers += !impl->key_set().has_any(kMathBits);
@@ -160,7 +162,7 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
   operands.emplace_back();
 }
 
-bool CallReader::readLateView(const at::Tensor &tensor) {
+bool CallReader::readDeferredView(const at::Tensor &tensor) {
   c10::TensorImpl &impl = *tensor.unsafeGetTensorImpl();
   if (!impl.key_set().has(c10::DispatchKey::Functionalize))
     return false;

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "ltc/profile.h"
-#include "ltc_backend/backend.h"
-#include "ltc_backend/record/lazy_tensor.h"
-#include "ltc_backend/record/op_info.h"
+#include "ltc_backend/lazy_device.h"
+#include "ltc_backend/tensors/op_info.h"
+#include "ltc_backend/tensors/pending.h"
 
 #include <ATen/core/IListRef.h>
 #include <c10/core/SymIntArrayRef.h>
@@ -115,7 +115,7 @@ private:
   void readTensor(const c10::IValue &value, bool comesAlong = false);
   void readTensor(const at::Tensor &tensor, bool comesAlong = false);
   /// False, and nothing is done, for other tensors.
-  bool readLateView(const at::Tensor &tensor);
+  bool readDeferredView(const at::Tensor &tensor);
   void readLazy(torch::lazy::LTCTensorImpl &impl);
   void readLayout(const c10::TensorImpl &impl);
   void readValue(const Operand &value);

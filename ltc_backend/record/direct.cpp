@@ -6,11 +6,15 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/direct.h"
 
-#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/record/call_reader.h"
-#include "ltc_backend/record/ops/custom_op.h"
+#include "ltc_backend/record/new_ops.h"
+#include "ltc_backend/record/ops/random.h"
 #include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/writes/step_end.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 #include <ATen/FunctionalTensorWrapper.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -19,15 +23,15 @@ namespace ltc::backend {
 using c10::DispatchKey;
 
 /// Any TorchDispatchMode has the dispatcher include this key.
-static bool isWatchedByMode() {
+static bool isSeenByMode() {
   return c10::impl::tls_local_dispatch_key_set().included_.has(
       DispatchKey::Python);
 }
 
 bool isOrdinary(const OpInfo &info) {
   return info.fallbackReason.empty() && !info.facts.has(OpFact::Factors) &&
-         !(info.random && isRngEager()) && !isWatchedByMode() &&
-         !customOpsWait.load(std::memory_order_relaxed);
+         !(info.random && isRngEager()) && !isSeenByMode() &&
+         !adoptNewOps.load(std::memory_order_relaxed);
 }
 
 static bool isReadable(const CallReader &call) {
@@ -44,6 +48,7 @@ struct Recorded {
   /// are get those.
   explicit Recorded(CallReader &call, size_t updated = 0)
       : device(call.device) {
+    endStepBefore();
     SourceId source = currentSource();
     PendingList &list = pendingList(device);
     std::lock_guard lock(list.mutex);
@@ -108,10 +113,10 @@ bool recordDirectly(CallReader &call, torch::jit::Stack &stack) {
 }
 
 at::Tensor recordBare(CallReader &call) {
-  return isReadable(call) ? recordMaker(call) : at::Tensor();
+  return isReadable(call) ? recordFactory(call) : at::Tensor();
 }
 
-at::Tensor recordMaker(CallReader &call) {
+at::Tensor recordFactory(CallReader &call) {
   Recorded recorded(call);
   if (!recorded.node)
     return {};
@@ -119,12 +124,6 @@ at::Tensor recordMaker(CallReader &call) {
                              call.byteOffset);
   recorded.end();
   return result;
-}
-
-bool isAlone(const at::Tensor &tensor) {
-  auto *wrapper =
-      at::functionalization::impl::unsafeGetFunctionalWrapper(tensor);
-  return wrapper->isBaseTensor() && wrapper->unsafe_storage().use_count() == 1;
 }
 
 /// The data of a tensor that is alone, if nothing below functionalisation has
@@ -157,6 +156,7 @@ static bool keepsTypes(const CallShape &shape, const CallReader &call,
 
 static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call,
                    bool isOfTheirTypes = false) {
+  endStepBefore();
   SourceId source = currentSource();
   PendingList &list = pendingList(call.device);
   // To be destroyed without the lock.
@@ -184,7 +184,8 @@ static bool update(c10::ArrayRef<TensorData *> selves, CallReader &call,
 
 /// A view that another thread has taken since the tensor was found to be alone
 /// may have got the value of before.
-static void noteLateViews(const at::Tensor &written) {
+static void noteWritten(const at::Tensor &written) {
+  noteWriteOfStep(written);
   if (!isAlone(written)) [[unlikely]]
     noteWrite(written);
 }
@@ -194,7 +195,7 @@ static bool update(const at::Tensor &self, CallReader &call, bool isOfItsType) {
   if (!data || data->device.ordinal() != call.device ||
       !update({data}, call, isOfItsType))
     return false;
-  noteLateViews(self);
+  noteWritten(self);
   return true;
 }
 
@@ -222,7 +223,7 @@ bool updateDirectly(c10::ArrayRef<const at::Tensor *> selves,
     return false;
   for (const at::Tensor *self : selves)
     if (self)
-      noteLateViews(*self);
+      noteWritten(*self);
   return true;
 }
 
@@ -234,7 +235,7 @@ bool takeValue(const at::Tensor &self, const at::Tensor &result) {
   if (value->device != data->device)
     return false;
   assign(data->shared_from_this(), operandOf(value));
-  noteLateViews(self);
+  noteWritten(self);
   return true;
 }
 

@@ -28,26 +28,6 @@ namespace ltc::backend {
 /// TorchDispatchMode is to see.
 bool isOrdinary(const OpInfo &info);
 
-/// A functional wrapper that says it is on the device, of a fake tensor or
-/// another subclass of Python's: PyTorch's own kernels have to do with it.
-inline bool wrapsSubclass(const at::Tensor &functional) {
-  return static_cast<const at::FunctionalTensorWrapper *>(
-             functional.unsafeGetTensorImpl())
-      ->value()
-      .key_set()
-      .has(c10::DispatchKey::Python);
-}
-
-inline bool saysFunctionalLazy(const at::Tensor &tensor) {
-  constexpr c10::DispatchKeySet ours{c10::DispatchKey::Functionalize,
-                                     c10::DispatchKey::Lazy};
-  return tensor.key_set().has_all(ours);
-}
-
-inline bool isFunctionalLazy(const at::Tensor &tensor) {
-  return saysFunctionalLazy(tensor) && !wrapsSubclass(tensor);
-}
-
 /// Records a call of an op that returns as many tensors as `results`, and gives
 /// them, wrapped. False: that cannot be done directly, and nothing has been
 /// done. Further results, from the last on, become the values of what is in
@@ -60,10 +40,7 @@ bool recordDirectly(CallReader &call, torch::jit::Stack &stack);
 /// as above.
 at::Tensor recordBare(CallReader &call);
 /// The same of a call without tensors.
-at::Tensor recordMaker(CallReader &call);
-
-/// Whether the functional tensor is no view, and has none.
-bool isAlone(const at::Tensor &tensor);
+at::Tensor recordFactory(CallReader &call);
 
 /// Records a call and gives `self`, its first argument, the result's value.
 /// Only for a tensor that is alone. False: as above.
@@ -80,16 +57,5 @@ bool updateDirectly(c10::ArrayRef<const at::Tensor *> selves, CallReader &call);
 /// Gives `self` the value of a bare result of its sizes: what updateDirectly()
 /// would have done had the call been met before. False: as above.
 bool takeValue(const at::Tensor &self, const at::Tensor &result);
-
-/// Gives a recorded op that has no Functionalize kernel one that tries this,
-/// and one in front of autograd's (untracked.h) if that is asked for and the
-/// op's arguments are among the commonest. `library` is aten's on
-/// Functionalize, `name` the op's without the namespace.
-void registerDirectKernel(torch::Library &library, const char *name,
-                          const OpInfo &info, bool overAutograd);
-/// Gives a recorded op its kernel on the Lazy key, which tries this too if the
-/// op makes tensors of none. `library` is aten's on that key.
-void registerRecordKernel(torch::Library &library, const char *name,
-                          const OpInfo &info);
 
 } // namespace ltc::backend

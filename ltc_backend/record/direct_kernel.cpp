@@ -4,13 +4,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "ltc_backend/record/direct_kernel.h"
+
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/record/no_grad.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/stock_call.h"
 #include "ltc_backend/record/unboxed.h"
-#include "ltc_backend/record/untracked.h"
 #include "ltc_backend/record/views/math_bits.h"
-#include "ltc_backend/record/wrapper.h"
 
 namespace ltc::backend {
 using c10::DispatchKey;
@@ -22,10 +24,10 @@ static c10::KernelFunction partsOf(const c10::OperatorHandle &op) {
 
 namespace {
 /// On Functionalize, or on AutogradLazy in front of autograd's kernel.
-class DirectKernel final : public OverStock {
+class DirectKernel final : public KernelOverride {
 public:
   explicit DirectKernel(const OpInfo &info, bool overAutograd = false)
-      : OverStock(info.handle), info(info) {
+      : KernelOverride(info.handle), info(info) {
     if (overAutograd)
       autograd.emplace(info.handle);
   }
@@ -86,7 +88,7 @@ private:
   }
 
   const OpInfo &info;
-  std::optional<OverAutograd> autograd;
+  std::optional<AutogradOverride> autograd;
 };
 } // namespace
 
@@ -108,25 +110,6 @@ void registerDirectKernel(torch::Library &library, const char *name,
   };
   if (!visitCall(info.handle.schema(), register_))
     implementBoxed<DirectKernel>(library, name, info);
-}
-
-void registerRecordKernel(torch::Library &library, const char *name,
-                          const OpInfo &info) {
-  auto register_ = [&]<typename... Args>(Takes<Args...>) {
-    auto kernel = [&info](Parameter<Args>... arguments) {
-      if (isOrdinary(info) && !isCalledByHandler()) {
-        CallReader call(info, CallReader::Makes(), arguments...);
-        if (at::Tensor result = recordMaker(call); result.defined())
-          return isWrappedHere() ? makeNewWrapper(result) : result;
-      }
-      torch::jit::Stack stack{c10::IValue(arguments)...};
-      RecordKernel{info}(info.handle, {}, &stack);
-      return std::move(stack.back()).toTensor();
-    };
-    implement(library, name, kernel);
-  };
-  if (!visitMaker(info.handle.schema(), register_))
-    implementBoxed<RecordKernel>(library, name, info);
 }
 
 } // namespace ltc::backend

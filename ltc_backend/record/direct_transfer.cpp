@@ -7,11 +7,12 @@
 #include "ltc_backend/record/direct_transfer.h"
 
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/record/no_grad.h"
 #include "ltc_backend/record/transfer.h"
-#include "ltc_backend/record/untracked.h"
-#include "ltc_backend/record/views/math_bits.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
@@ -27,11 +28,6 @@ static const OpInfo &toCopyInfo() {
   return info;
 }
 
-/// Whether its value can be taken as it is inside.
-static bool isPlain(const Tensor &tensor) {
-  return isFunctionalLazy(tensor) && !hasMathBits(tensor);
-}
-
 /// As transfer.cpp records it.
 static CallReader readCast(const Tensor &self, at::ScalarType type) {
   return CallReader(toCopyInfo(), self, IValue(type), IValue(), IValue(),
@@ -39,7 +35,8 @@ static CallReader readCast(const Tensor &self, at::ScalarType type) {
 }
 
 static Tensor valueOf(const Tensor &self) {
-  return at::functionalization::impl::from_functional_tensor(settled(self));
+  return at::functionalization::impl::from_functional_tensor(
+      materialised(self));
 }
 
 /// Whether a new tensor of this one's sizes is beside it and row-major too.
@@ -103,11 +100,11 @@ static Tensor emptyLike(const Tensor &self, std::optional<at::ScalarType> dtype,
   CallReader call(zeros, CallReader::Makes(), self.sizes(),
                   IValue(dtype.value_or(self.scalar_type())), IValue(),
                   IValue(self.device()), IValue());
-  Tensor made = recordMaker(call);
+  Tensor made = recordFactory(call);
   return made.defined() ? makeNewWrapper(made) : made;
 }
 
-static bool wroteCopy(const Tensor &self, const Tensor &source) {
+bool wroteCopy(const Tensor &self, const Tensor &source) {
   if (!isPlain(self) || !isPlain(source) || !isOrdinary(toCopyInfo()))
     return false;
   if (self.is_same(source))
@@ -127,7 +124,7 @@ template <typename... Args>
 static void registerDirect(torch::Library &library, const char *name,
                            Tensor (*direct)(Args... arguments)) {
   c10::OperatorHandle op = atenOp(name);
-  auto stock = std::make_shared<OverStock>(op);
+  auto stock = std::make_shared<KernelOverride>(op);
   library.impl(name, torch::CppFunction([op, stock, direct](DispatchKeySet keys,
                                                             Args... arguments) {
                  if (Tensor result = direct(arguments...); result.defined())
@@ -135,28 +132,12 @@ static void registerDirect(torch::Library &library, const char *name,
                  return stock->stock.call<Tensor, Args...>(op, keys,
                                                            arguments...);
                }));
-  registerUntrackedOp<Args...>(name, op, direct);
-}
-
-static void registerCopy(torch::Library &library) {
-  c10::OperatorHandle op = atenOp("copy_");
-  auto stock = std::make_shared<OverStock>(op);
-  library.impl(
-      "copy_", torch::CppFunction([op, stock](DispatchKeySet keys, Tensor &self,
-                                              const Tensor &source,
-                                              bool nonBlocking) -> Tensor & {
-        if (wroteCopy(self, source))
-          return self;
-        return stock->stock.call<Tensor &, Tensor &, const Tensor &, bool>(
-            op, keys, self, source, nonBlocking);
-      }));
-  registerUntracked<Tensor &, Tensor &, const Tensor &, bool>("copy_", op);
+  registerNoGradOp<Args...>(name, op, direct);
 }
 
 void registerDirectTransfers(torch::Library &library) {
   registerDirect(library, "_to_copy", toCopy);
   registerDirect(library, "empty_like", emptyLike);
-  registerCopy(library);
 }
 
 } // namespace ltc::backend

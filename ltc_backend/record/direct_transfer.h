@@ -10,9 +10,12 @@
 
 namespace ltc::backend {
 
-/// In front of the kernels of _to_copy, copy_ and empty_like: on one device
-/// no detours are made (direct.h). `library` is aten's on the Functionalize
-/// key.
+/// Gives `self` the value of `source`, of the same device and sizes. False:
+/// only the long way can, and nothing has been done.
+bool wroteCopy(const at::Tensor &self, const at::Tensor &source);
+
+/// In front of the kernels of _to_copy and empty_like: on one device no detours
+/// are made (direct.h). `library` is aten's on the Functionalize key.
 void registerDirectTransfers(torch::Library &library);
 
 } // namespace ltc::backend

@@ -7,10 +7,8 @@
 #include "ltc_backend/record/dispatch_mode.h"
 
 #include "ltc_backend/library.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/schema.h"
-
-#include <set>
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/tensors/schema.h"
 
 namespace ltc::backend {
 using c10::DispatchKey;
@@ -50,9 +48,9 @@ static void goToHandler(const OperatorHandle &op, DispatchKeySet keys,
 
 namespace {
 /// On the Lazy key.
-struct FromHandler final : OverStock {
+struct FromHandler final : KernelOverride {
   explicit FromHandler(const OperatorHandle &op)
-      : OverStock(op, DispatchKey::Lazy) {}
+      : KernelOverride(op, DispatchKey::Lazy) {}
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     if (isCalledByHandler())
@@ -62,39 +60,21 @@ struct FromHandler final : OverStock {
 };
 } // namespace
 
-/// Kernels on the Lazy key that are not RecordKernel: those of transfer.cpp and
-/// its like, and PyTorch's own of views and writes, which look into a tensor's
-/// memory.
-static bool hasOtherKernel(const OperatorHandle &op, const std::string &name) {
-  static const auto *names = new std::set<std::string>{"empty.memory_format",
-                                                       "empty_strided",
-                                                       "_to_copy",
-                                                       "copy",
-                                                       "_local_scalar_dense",
-                                                       "lift",
-                                                       "lift_fresh",
-                                                       "clone",
-                                                       "_unsafe_view",
-                                                       "alias_copy",
-                                                       "detach_copy",
-                                                       "lift_fresh_copy",
-                                                       "equal",
-                                                       "allclose",
-                                                       "native_batch_norm"};
-  if (names->count(name))
-    return true;
+/// Whether the op's kernel on the Lazy key is PyTorch's own: one of views and
+/// writes, which looks into a tensor's memory.
+static bool looksIntoMemory(const OperatorHandle &op) {
   return op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) &&
          hasAliases(op.schema());
 }
 
-void registerForDispatchModes() {
+void registerForDispatchModes(torch::Library &lazy) {
   towardsHandler(); // before ours stands in front of it
   replaceFallback(DispatchKey::PythonTLSSnapshot,
                   c10::KernelFunction::makeFromBoxedFunction<&goToHandler>());
-  torch::Library *lazy = makeLibrary("aten", DispatchKey::Lazy);
   forEachAtenOp([&](const OperatorHandle &op, const char *name) {
-    if (isShown(op) && hasOtherKernel(op, name))
-      implementBoxed<FromHandler>(*lazy, name, op);
+    if (isShown(op) &&
+        (op.hasKernelForDispatchKey(DispatchKey::Lazy) || looksIntoMemory(op)))
+      implementBoxed<FromHandler>(lazy, name, op);
   });
 }
 

@@ -17,6 +17,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
 
 namespace ltc::backend {
 
@@ -34,8 +35,9 @@ inline bool isCalledByHandler() {
 void callFunctionalised(const c10::OperatorHandle &op,
                         torch::jit::Stack *stack);
 
-/// Leads calls to handlers past functionalisation, and back to it where the
-/// kernel on the Lazy key is not RecordKernel. When all those are registered.
-void registerForDispatchModes();
+/// Leads calls to handlers past functionalisation, and back to it where an op
+/// has a kernel on the Lazy key by now: RecordKernel does so itself.
+/// `lazy` is aten's on that key.
+void registerForDispatchModes(torch::Library &lazy);
 
 } // namespace ltc::backend

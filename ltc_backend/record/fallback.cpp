@@ -4,11 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc/settings.h"
+#include "ltc_backend/record/fallback.h"
+
+#include "ltc/syncs.h"
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/host/host_call.h"
-#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/tensors/map_tensors.h"
 
 namespace ltc::backend {
 using c10::IValue;
@@ -48,12 +51,13 @@ static std::string describe(const OpInfo &info,
          sourceOf(currentSource()), std::move(hint)});
 }
 
-/// Their schemas do not say that they write.
+/// One that has no kernel of ours (host/collective.cpp), or of tensors that are
+/// not dense. The schemas do not say that they write.
 static void refuseCollective(const OpInfo &info,
                              c10::ArrayRef<IValue> arguments) {
   if (info.name.starts_with("c10d::"))
     refuse(info, arguments,
-           "is a collective, and there are none of lazy tensors.",
+           "is a collective that is not carried for lazy tensors.",
            "call it on a CPU copy: x.cpu()");
 }
 
@@ -61,11 +65,15 @@ static void refuseCollective(const OpInfo &info,
 static void split(const OpInfo &info, torch::jit::Stack &stack,
                   const std::string &reason, std::string hint) {
   auto arguments = torch::jit::last(stack, info.arguments.size());
-  if (settings().fallback == "error")
+  if (syncs::refusesFallback()) {
+    bool byGuard = syncs::NoFallback::isEntered();
+    std::string by = byGuard ? "no_fallback()" : "LTC_FALLBACK=error";
     refuse(info, arguments,
-           reason + ", and LTC_FALLBACK=error forbids splitting the graph "
-                    "for it.",
-           "LTC_FALLBACK=cpu, or " + hint);
+           reason + ", and " + by + " forbids splitting the graph for it.",
+           (byGuard ? "move it out of the block, or use "
+                    : "LTC_FALLBACK=cpu, or ") +
+               hint);
+  }
   info.countFallback();
   callOnHost(info.handle, stack);
 }

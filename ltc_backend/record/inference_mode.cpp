@@ -7,13 +7,14 @@
 #include "ltc_backend/record/inference_mode.h"
 
 #include "ltc_backend/library.h"
-#include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/record/stock_call.h"
 #include "ltc_backend/record/unboxed.h"
 #include "ltc_backend/record/views/direct_view.h"
 #include "ltc_backend/record/views/math_bits.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 #include <c10/util/accumulate.h>
 
@@ -23,10 +24,10 @@ using c10::DispatchKeySet;
 using c10::OperatorHandle;
 
 namespace {
-class CompositeKernel final : public OverStock {
+class CompositeKernel final : public KernelOverride {
 public:
   explicit CompositeKernel(const OperatorHandle &op)
-      : OverStock(op), op(op), parts(kernelOf(op, DispatchKey::IPU)) {}
+      : KernelOverride(op), op(op), parts(kernelOf(op, DispatchKey::IPU)) {}
 
   void operator()(const OperatorHandle &, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -47,16 +48,16 @@ private:
   c10::KernelFunction parts;
 };
 
-struct InferenceViewKernel final : OverStock {
+struct InferenceViewKernel final : KernelOverride {
   explicit InferenceViewKernel(const OperatorHandle &op)
-      : OverStock(op), arguments(op.schema().arguments().size()),
+      : KernelOverride(op), arguments(op.schema().arguments().size()),
         goesByMode(op.schema().overload_name() == "dtype") {}
 
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     at::Tensor self = torch::jit::peek(*stack, 0, arguments).toTensor();
     // PyTorch's views do not sync what they are taken of.
-    settle(self);
+    materialise(self);
     callStock(stock, op, keys, *stack);
     if (!isFunctionalLazy(self))
       return;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/op_info.h"
+#include "ltc_backend/tensors/op_info.h"
 
 namespace ltc::backend {
 
@@ -15,13 +15,9 @@ namespace ltc::backend {
 using LoweringText = std::function<std::string(
     const OpInfo &info, c10::ArrayRef<c10::IValue> arguments)>;
 
-/// From now on, calls of `op` are recorded with that text, which the compiler
-/// puts in their place. Any thread.
-LTC_API void registerLowering(const c10::OperatorHandle &op, LoweringText text);
-
-/// The op has been defined anew, maybe with another schema; its lowering, if
-/// there is one, stays, as do kernels that other libraries gave it.
-void renewLowering(const c10::OperatorHandle &op);
+/// From now on, calls of the op are recorded with that text, if they are
+/// recorded at all (ops/custom_lowering.h). Any thread.
+void setLowering(const OpInfo &info, LoweringText text);
 
 /// The text for a call; nullopt for an op that has no lowering of its own.
 std::optional<std::string> loweringText(const OpInfo &info,

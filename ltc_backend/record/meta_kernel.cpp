@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/meta_kernel.h"
 
-#include "ltc_backend/record/op_info.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/torch_private.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/tensors/op_info.h"
+#include "ltc_backend/torch_private.h"
 
 #include <c10/core/DefaultDtype.h>
 
@@ -16,17 +16,70 @@ namespace ltc::backend {
 using c10::DispatchKey;
 using c10::IValue;
 
-/// PyTorch's in C++, if what the dispatcher would find is PyTorch's in Python.
-static const c10::KernelFunction *
-kernelBehindPython(const c10::OperatorHandle &op) {
+/// While true, this thread's calls find no kernel of PyTorch's in Python.
+static thread_local bool onlyCpp = false;
+
+static bool isPyTorchsInPython(const c10::impl::AnnotatedKernel &kernel) {
+  return kernel.debug.find("torch/_meta_registrations.py") != kernel.debug.npos;
+}
+
+/// What the dispatcher would find if PyTorch had none in Python: a kernel for
+/// meta tensors, or one made of other ops. Invalid if there is nothing then.
+static c10::KernelFunction kernelInCpp(const c10::OperatorHandle &op) {
   const KernelTable &table = kernelsOf(entryOf(op));
-  auto found = table.find(DispatchKey::Meta);
-  if (found == table.end() || found->second.size() != 2)
-    return nullptr;
-  const auto &python = found->second.front(), &behind = found->second.back();
-  bool isPyTorchs =
-      python.debug.find("torch/_meta_registrations.py") != std::string::npos;
-  return isPyTorchs && behind.kernel.isValid() ? &behind.kernel : nullptr;
+  for (DispatchKey key :
+       {DispatchKey::Meta, DispatchKey::CompositeExplicitAutogradNonFunctional,
+        DispatchKey::CompositeExplicitAutograd,
+        DispatchKey::CompositeImplicitAutograd})
+    if (auto found = table.find(key); found != table.end())
+      for (const c10::impl::AnnotatedKernel &each : found->second)
+        if (each.kernel.isValid() && !isPyTorchsInPython(each))
+          return each.kernel;
+  return {};
+}
+
+namespace {
+/// In front of a kernel in Python; also for what other kernels call.
+struct PastPython : KernelOverride {
+  explicit PastPython(const c10::OperatorHandle &op)
+      : KernelOverride(op, DispatchKey::Meta), inCpp(kernelInCpp(op)) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    if (!onlyCpp)
+      return stock.callBoxed(op, keys, stack);
+    TORCH_CHECK_NOT_IMPLEMENTED(inCpp.isValid(), op.operator_name(),
+                                " has no meta kernel in C++");
+    inCpp.callBoxed(op, keys, stack);
+  }
+
+  c10::KernelFunction inCpp;
+};
+
+/// While it lives, onlyCpp is true for ops of PyTorch's and of ours. The
+/// kernels of others may call whatever PyTorch has in Python.
+struct OnlyCpp {
+  explicit OnlyCpp(const std::string &op) {
+    onlyCpp = op.starts_with("aten::") || op.starts_with("torch_ltc::");
+  }
+  ~OnlyCpp() { onlyCpp = before; }
+  OnlyCpp(const OnlyCpp &) = delete;
+  OnlyCpp &operator=(const OnlyCpp &) = delete;
+
+private:
+  bool before = onlyCpp;
+};
+} // namespace
+
+void registerMetaKernels() {
+  torch::Library *meta = makeLibrary("aten", DispatchKey::Meta);
+  forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
+    const KernelTable &table = kernelsOf(entryOf(op));
+    auto found = table.find(DispatchKey::Meta);
+    if (found != table.end() && !found->second.empty() &&
+        isPyTorchsInPython(found->second.front()))
+      implementBoxed<PastPython>(*meta, name, op);
+  });
 }
 
 /// Of full(), which goes by the number where no dtype is given.
@@ -58,20 +111,13 @@ static bool asksForEmpty(const c10::OperatorHandle &op,
   return true;
 }
 
-bool isMetaInPython(const c10::OperatorHandle &op) {
+bool lacksMetaKernel(const c10::OperatorHandle &op) {
   const KernelTable &table = kernelsOf(entryOf(op));
   auto found = table.find(DispatchKey::Meta);
-  return found != table.end() && !found->second.empty() &&
-         found->second.front().debug.find(".py") != std::string::npos &&
-         !kernelBehindPython(op);
-}
-
-bool lacksMetaKernel(const c10::OperatorHandle &op) {
-  // Which has one in Python only.
-  static const auto *convolution =
-      new c10::OperatorHandle(atenOp("convolution"));
-  return !convolution->hasKernelForDispatchKey(DispatchKey::Meta) &&
-         !op.hasKernelForDispatchKey(DispatchKey::Meta);
+  return found == table.end() ||
+         std::ranges::all_of(found->second, [](const auto &kernel) {
+           return isPyTorchsInPython(kernel) || kernel.debug == kRegisteredBy;
+         });
 }
 
 void callMetaKernel(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
@@ -86,10 +132,8 @@ void callMetaKernel(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
     stack.emplace_back(0);
     asked = clampMin;
   }
-  if (const c10::KernelFunction *kernel = kernelBehindPython(*asked))
-    kernel->callBoxed(*asked, c10::DispatchKeySet(DispatchKey::Meta), &stack);
-  else
-    asked->callBoxed(&stack);
+  OnlyCpp only(op.operator_name().name);
+  asked->callBoxed(&stack);
 }
 
 } // namespace ltc::backend

@@ -11,25 +11,40 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/recorder.h"
 
+#include "ltc_backend/record/result_shapes.h"
+
 #include "ltc/settings.h"
-#include "ltc_backend/backend.h"
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/executor.h"
-#include "ltc_backend/graph/step_counts.h"
+#include "ltc_backend/graph/results.h"
 #include "ltc_backend/graph/sync_cause.h"
-#include "ltc_backend/raise.h"
+#include "ltc_backend/lazy_device.h"
+#include "ltc_backend/lent_generator.h"
 #include "ltc_backend/record/call_reader.h"
-#include "ltc_backend/record/checks/linalg_check.h"
 #include "ltc_backend/record/checks/number_limits.h"
-#include "ltc_backend/record/ops/custom_op.h"
-#include "ltc_backend/record/recycled.h"
+#include "ltc_backend/record/fallback.h"
+#include "ltc_backend/record/new_ops.h"
+#include "ltc_backend/record/ops/random.h"
+#include "ltc_backend/record/shape_rule.h"
+#include "ltc_backend/record/writes/step_end.h"
+#include "ltc_backend/tensors/freelist.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/tape.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 namespace ltc::backend {
 using c10::IValue;
 
-static Operand seedOperand(const std::optional<at::Generator> &generator) {
+/// A graph that is being built draws its seeds when it runs. Until then they
+/// are numbers that differ.
+static Operand seedOperand(const std::optional<at::Generator> &generator,
+                           int64_t device) {
+  static std::atomic<uint64_t> placeholder = 0;
   Operand seed;
   seed.scalarType = DType::I64;
-  seed.bits = drawSeed(generator);
+  seed.bits = homeOf(device) == device ? drawSeed(generator) : ++placeholder;
+  if (Tape *tape = Tape::current()) [[unlikely]]
+    tape->draws.push_back({seed.bits, generator});
   return seed;
 }
 
@@ -37,17 +52,19 @@ std::shared_ptr<OpNode> addNode(CallReader &call, PendingList &list,
                                 std::shared_ptr<const CallShape> shape,
                                 SourceId source) {
   if (shape->op->random)
-    call.operands.push_back(seedOperand(call.generator));
+    call.operands.push_back(seedOperand(call.generator, call.device));
   for (const NumberLimit &limit : shape->limits)
     checkNumber(limit, call.operands[limit.operand]);
   for (const c10::Warning &warning : shape->warnings)
     c10::warn(warning);
-  static Counter &recorded = counter("record.ops");
-  recorded.add();
-  auto node = std::allocate_shared<OpNode>(Recycled<OpNode>(), std::move(shape),
+  shape->op->countRecorded();
+  ++list.recorded;
+  auto node = std::allocate_shared<OpNode>(Freelist<OpNode>(), std::move(shape),
                                            std::move(call.operands), source,
                                            call.device);
   list.link(*node);
+  if (profile::isOn()) [[unlikely]]
+    profile::addRecorded(node->call->op->name, source);
   return node;
 }
 
@@ -90,13 +107,37 @@ void pushResults(torch::jit::Stack &stack, const OpNode &node, Results results,
   }
 }
 
+/// Of a loop's turns together: enough for a launch to be worth it, few enough
+/// for a short compile.
+constexpr size_t kMinTurnNodes = 1000;
+
 bool isFull(const PendingList &list) {
-  return list.nodes > size_t(settings().max_pending_ops);
+  if (list.turn.call && list.nodes >= kMinTurnNodes) [[unlikely]] {
+    const OpNode &last = *list.lastNode;
+    if (last.call == list.turn.call && last.source == list.turn.line)
+      return true;
+  }
+  const Settings &now = settings();
+  return list.nodes > size_t(now.max_pending_ops) || now.sync;
 }
 
 void endFullGraph(int64_t device) {
-  SyncCause cause(profile::Cause::Cap);
+  if (homeOf(device) != device)
+    return; // its builder ends it
+  const bool sync = settings().sync;
+  SyncCause cause(sync ? profile::Cause::EachOp : profile::Cause::Cap);
+  if (sync)
+    return syncAll(device, /*wait=*/true);
+  PendingList &list = pendingList(device);
+  PendingList::Turn turn;
+  {
+    std::lock_guard lock(list.mutex);
+    if (const OpNode *last = list.lastNode)
+      turn = {last->call, last->source};
+  }
   syncAll(device, /*wait=*/false);
+  std::lock_guard lock(list.mutex);
+  std::swap(list.turn, turn);
 }
 
 /// Raises what the graph of this value alone raised; what was recorded before
@@ -106,17 +147,21 @@ static void raiseNow(const TensorData &result) {
   waitForResult(deviceOf(result), *deviceData(result)->buffer);
 }
 
+static std::shared_ptr<const CallShape> callByValues(const OpInfo &info,
+                                                     std::string reason) {
+  auto call = std::make_shared<CallShape>();
+  call->op = &info;
+  call->fallback = std::move(reason);
+  return call;
+}
+
 void record(const OpInfo &info, torch::jit::Stack &stack) {
-  if (customOpsWait.load(std::memory_order_relaxed)) [[unlikely]]
-    adoptCustomOps();
+  if (auto *adopt = adoptNewOps.load(std::memory_order_relaxed)) [[unlikely]]
+    adopt();
   if (!info.fallbackReason.empty())
     return runFallback(info, stack, info.fallbackReason);
+  endStepBefore();
   auto arguments = torch::jit::last(stack, info.arguments.size());
-  if (info.random && drawEagerly(info, stack))
-    return;
-  if (checksErrors(info, arguments))
-    return recordChecked(info, stack);
-
   CallReader call(info, arguments);
   call.checkDevices();
   call.uploadHostTensors();
@@ -139,12 +184,20 @@ void record(const OpInfo &info, torch::jit::Stack &stack) {
   }
   if (!shape) {
     lock.unlock();
+    if (info.isForcedToHost())
+      return runFallback(info, stack, "is in LTC_FORCE_FALLBACK");
     std::string reason;
     shape = inferCall(info, arguments, reason);
+    if (!shape && reason == kShapeByValues)
+      shape = callByValues(info, reason);
     if (!shape)
       return runFallback(info, stack, reason);
     info.rememberCall(key, shape);
     lock.lock();
+  }
+  if (!shape->fallback.empty()) {
+    lock.unlock();
+    return runFallback(info, stack, shape->fallback);
   }
   std::shared_ptr<OpNode> node = addNode(call, list, std::move(shape), source);
   Results results;

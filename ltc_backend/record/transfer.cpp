@@ -11,15 +11,16 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/transfer.h"
 
-#include "ltc_backend/backend.h"
-#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/host_read.h"
+#include "ltc_backend/graph/read.h"
 #include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/creation.h"
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
@@ -29,6 +30,8 @@
 namespace ltc::backend {
 using at::Tensor;
 using c10::IValue;
+
+void setCreationHook(CreationHook hook) { detail::creationHook = hook; }
 
 static int64_t ordinalOf(std::optional<at::Device> device) {
   if (!device || !device->has_index())
@@ -44,7 +47,7 @@ static Tensor zerosBare(at::IntArrayRef size, at::ScalarType type,
   if (isOrdinary(zeros)) {
     CallReader call(zeros, CallReader::Makes(), size, IValue(type), IValue(),
                     IValue(there), IValue());
-    if (Tensor known = recordMaker(call); known.defined())
+    if (Tensor known = recordFactory(call); known.defined())
       return known;
   }
   return recordOne(zeros, {size.vec(), type, IValue(), there, IValue()});
@@ -76,6 +79,7 @@ static Tensor emptyBare(at::IntArrayRef size,
   TORCH_CHECK(!pinMemory.value_or(false),
               "Only dense CPU tensors can be pinned");
   at::detail::check_size_nonnegative(size);
+  tellCreation();
   // Uninitialised memory is zeros here: the node falls away when the tensor is
   // overwritten, and a read gives the same numbers in every run.
   Tensor zeros =
@@ -120,19 +124,13 @@ static Tensor castLazy(const Tensor &self, at::ScalarType dtype) {
       toCopy, {self, dtype, IValue(), IValue(), IValue(), false, IValue()});
 }
 
-Tensor lay(const Tensor &rowMajor, const Layout &layout) {
-  if (layout.strides.empty())
-    return rowMajor;
-  return at::empty_strided(rowMajor.sizes(), layout.strides, rowMajor.options())
-      .copy_(rowMajor);
-}
-
 static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
                      std::optional<at::Layout> layout,
                      std::optional<at::Device> device, std::optional<bool>,
                      bool nonBlocking, std::optional<at::MemoryFormat> format) {
   at::ScalarType type = dtype.value_or(self.scalar_type());
   if (!isLazy(self)) {
+    tellCreation();
     int64_t ordinal = ordinalOf(device);
     Tensor host = self.device().is_cpu() ? self : self.cpu();
     return wrap(
@@ -233,23 +231,6 @@ static Tensor aliasCopy(const Tensor &self) {
 static Tensor unsafeView(const Tensor &self, at::IntArrayRef size) {
   static const OpInfo &viewCopy = opInfo("aten::view_copy", "");
   return recordOne(viewCopy, {self, size.vec()});
-}
-
-std::shared_ptr<DeviceData> readyData(const at::Tensor &tensor) {
-  settle(tensor);
-  TensorDataPtr data = tensorData(tensor);
-  std::shared_ptr<DeviceData> ready = deviceData(*data);
-  // Another thread may write to it between a sync and the next look.
-  while (!ready) {
-    sync(deviceOf(*data), /*wait=*/false, data);
-    ready = deviceData(*data);
-  }
-  return ready;
-}
-
-at::Tensor toCpu(const at::Tensor &tensor) {
-  SyncCause cause(profile::Cause::Read);
-  return download(*readyData(tensor));
 }
 
 void registerTransfers(torch::Library &library) {

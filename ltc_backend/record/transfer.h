@@ -6,16 +6,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/views/layout.h"
-
 #include <torch/library.h>
 
 namespace ltc::backend {
 
 /// Adds the hand-written kernels to a library of the Lazy dispatch key.
-/// The CPU tensor with these strides in memory.
-at::Tensor lay(const at::Tensor &rowMajor, const Layout &layout);
-
 void registerTransfers(torch::Library &library);
 
 /// Whether new memory is filled, for torch.use_deterministic_algorithms().

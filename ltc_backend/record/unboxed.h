@@ -117,7 +117,7 @@ bool visitArguments(const c10::FunctionSchema &schema, Visit visit) {
 
 /// The same for ops that make a tensor of none.
 template <typename Visit>
-bool visitMaker(const c10::FunctionSchema &schema, Visit visit) {
+bool visitFactory(const c10::FunctionSchema &schema, Visit visit) {
   using S = at::Scalar;
   using Sizes = c10::SymIntArrayRef;
   using detail::Makes;

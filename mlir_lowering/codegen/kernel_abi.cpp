@@ -145,7 +145,9 @@ LogicalResult lowerKernel(func::FuncOp kernel) {
     b.setInsertionPointToStart(&body);
     if (failed(lowerSizes(kernel, loadWord(b, words, count, pointer))))
       return failure();
+    ++count;
   }
+  kernel->setAttr(attr::kWords, b.getI64IntegerAttr(count));
   // A stack slot in a loop would grow the stack and never live in registers.
   SmallVector<memref::AllocaOp> slots;
   kernel.walk([&](memref::AllocaOp slot) { slots.push_back(slot); });

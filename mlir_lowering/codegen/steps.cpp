@@ -8,6 +8,7 @@
 #include "mlir_lowering/codegen/places.h"
 #include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/node_location.h"
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/optimize/optimize.h"
@@ -35,7 +36,9 @@ public:
     for (auto kernel : module.getOps<func::FuncOp>())
       if (auto kind = kernel->getAttrOfType<StringAttr>(attr::kKind)) {
         numbers[kernel.getSymName()] = artifact.kernels.size();
-        artifact.kernels.push_back({kernel.getSymName().str(), kind.str(), 0});
+        auto threads = kernel->getAttrOfType<IntegerAttr>(attr::kThreads);
+        artifact.kernels.push_back({kernel.getSymName().str(), kind.str(), 0,
+                                    uint32_t(threads ? threads.getInt() : 1)});
       }
     for (int64_t bytes : sizesIn(main->getAttrOfType<ArrayAttr>(attr::kArena)))
       artifact.arena.push_back(places.number(bytes));
@@ -65,6 +68,9 @@ private:
     step.first_word = uint32_t(artifact.words.size());
     step.first_extent = uint32_t(artifact.extents.size());
     step.writes_donated = op->hasAttr(attr::kWritesDonated);
+    step.first_node = uint32_t(artifact.nodes.size());
+    llvm::append_range(artifact.nodes, nodesAt(op->getLoc()));
+    step.nodes = uint32_t(artifact.nodes.size()) - step.first_node;
     return step;
   }
 

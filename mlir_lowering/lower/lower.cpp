@@ -8,6 +8,7 @@
 
 #include "ltc/op_facts.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/node_location.h"
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/lower/accumulate.h"
 #include "mlir_lowering/lower/foreach.h"
@@ -107,36 +108,30 @@ static FailureOr<mlir::Value> fitResult(ImplicitLocOpBuilder &b, OpOp op,
   return mlir::Value(tensor::CastOp::create(b, wanted.type, value.ir()));
 }
 
-static FailureOr<SmallVector<mlir::Value>>
-lowerOp(ImplicitLocOpBuilder &b, OpOp op, const Optimizations &optimizations,
-        int64_t productWork) {
+FailureOr<SmallVector<mlir::Value>> lowerByRow(ImplicitLocOpBuilder &b, OpOp op,
+                                               const Products &products) {
   if (!userLowering(op).empty())
     return inlineUserLowering(b, op);
-  if (!optimizations.loops)
-    return lowerToCall(b, op);
   const OpTable &table = OpTable::get();
   OpCall call(op);
   Emit emit(b, call.site);
   Values values;
-  if (const Row *row = table.match(call)) {
+  if (const Row *row = table.match(call))
     values = row->lower(emit, call);
-    if (emit.isRefused())
-      return failure();
-  } else if (Value product = lowerProduct(emit, call, productWork)) {
+  else if (Value product = lowerProduct(emit, call, products))
     values = {product};
-  } else {
+  else
     for (const ForeachItem &item : splitForeach(call, table))
       llvm::append_range(values, item.row->lower(emit, item.call));
-    if (emit.isRefused())
-      return failure();
-    if (values.empty())
-      return lowerToCall(b, op);
-  }
+  SmallVector<mlir::Value> results;
+  if (emit.isRefused())
+    return failure();
+  if (values.empty())
+    return results;
   if (values.size() != call.resultCount())
     return op.emitError() << "the row of " << op.getCallee() << " gives "
                           << values.size() << " results, recorded were "
                           << call.resultCount();
-  SmallVector<mlir::Value> results;
   for (auto [value, wanted] : llvm::zip_equal(values, call.results)) {
     FailureOr<mlir::Value> result = fitResult(b, op, value, wanted);
     if (failed(result))
@@ -146,7 +141,18 @@ lowerOp(ImplicitLocOpBuilder &b, OpOp op, const Optimizations &optimizations,
   return results;
 }
 
-static void eraseDead(Operation *root) {
+static FailureOr<SmallVector<mlir::Value>>
+lowerOp(ImplicitLocOpBuilder &b, OpOp op, const Optimizations &optimizations,
+        const Products &products) {
+  if (!optimizations.loops && userLowering(op).empty())
+    return lowerToCall(b, op);
+  auto results = lowerByRow(b, op, products);
+  if (failed(results) || !results->empty())
+    return results;
+  return lowerToCall(b, op);
+}
+
+void eraseDead(Operation *root) {
   // Reversed, what is inside an op must come before it.
   SmallVector<Operation *> all;
   root->walk<WalkOrder::PreOrder>([&](Operation *op) { all.push_back(op); });
@@ -165,8 +171,9 @@ LogicalResult lowerOps(Operation *root, const Optimizations &optimizations,
   SmallVector<OpOp> ops;
   root->walk([&](OpOp op) { ops.push_back(op); });
   for (OpOp op : ops) {
-    ImplicitLocOpBuilder b(op.getLoc(), op);
-    auto results = lowerOp(b, op, optimizations, productWork);
+    std::optional<int64_t> node = op.getNode();
+    ImplicitLocOpBuilder b(node ? atNode(op.getLoc(), *node) : op.getLoc(), op);
+    auto results = lowerOp(b, op, optimizations, {productWork});
     if (failed(results))
       return failure();
     op->replaceAllUsesWith(*results);

@@ -8,9 +8,13 @@
 
 #include "ltc/optimizations.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Operation.h"
+#include "mlir_lowering/lower/product.h"
 
 namespace ltc::compiler {
+
+class OpOp;
 
 /// Replaces every ltc.op below `root`: by its row's linalg where a row accepts
 /// it, by ltc.call otherwise. Removes what nothing uses. Fails, with a
@@ -19,6 +23,14 @@ namespace ltc::compiler {
 mlir::LogicalResult lowerOps(mlir::Operation *root,
                              const Optimizations &optimizations = {},
                              int64_t productWork = 0);
+
+/// An op's results by its row, its user's lowering or as a product, built
+/// before it; none where there is no such. Fails as lowerOps() does.
+llvm::FailureOr<llvm::SmallVector<mlir::Value>>
+lowerByRow(mlir::ImplicitLocOpBuilder &b, OpOp op, const Products &products);
+
+/// Removes what nothing uses.
+void eraseDead(mlir::Operation *root);
 
 /// Registers lowerOps() as the pass `ltc-lower`.
 void registerLowerPass(const Optimizations &optimizations, int64_t productWork);

@@ -11,6 +11,9 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/lower/product.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
 namespace ltc::compiler {
 namespace {
 
@@ -48,31 +51,64 @@ Value multiply(Emit &e, Value left, Value right, DType dtype) {
                   })[0];
 }
 
+/// The same as one op of linalg's, which extends floats itself.
+Value multiplyNamed(Emit &e, Value left, Value right, ResultType to,
+                    DType dtype) {
+  mlir::ImplicitLocOpBuilder &b = e.builder();
+  if (!isFloat(to.dtype)) {
+    left = e.cast(left, dtype);
+    right = e.cast(right, dtype);
+  }
+  mlir::Value sum = e.empty(to.sizes, dtype).ir();
+  mlir::Type type = mlir::cast<mlir::RankedTensorType>(sum.getType());
+  mlir::Type element = mlir::getElementTypeOrSelf(type);
+  auto zero = mlir::arith::ConstantOp::create(b, b.getZeroAttr(element));
+  sum = mlir::linalg::FillOp::create(b, mlir::ValueRange(zero), sum).result();
+  auto make = [&]<typename Op>() {
+    return Op::create(b, mlir::TypeRange(type),
+                      mlir::ValueRange({left.ir(), right.ir()}),
+                      mlir::ValueRange(sum))
+        .getResult(0);
+  };
+  mlir::Value result;
+  if (left.rank() == 3)
+    result = make.operator()<mlir::linalg::BatchMatmulOp>();
+  else if (left.rank() == 1)
+    result = make.operator()<mlir::linalg::DotOp>();
+  else if (right.rank() == 1)
+    result = make.operator()<mlir::linalg::MatvecOp>();
+  else
+    result = make.operator()<mlir::linalg::MatmulOp>();
+  return Value(result, dtype);
+}
+
 bool isLiteral(Value value, double number) {
   return value.isLiteral() && value.asReal() == number;
 }
 
 } // namespace
 
-Value lowerProduct(Emit &e, const OpCall &op, int64_t mostPoints) {
+Value lowerProduct(Emit &e, const OpCall &op, const Products &products) {
   const Product *product = llvm::find_if(
       kProducts, [&](const Product &row) { return row.op == op.op; });
   // Of an open size, what is multiplied would need memory of unknown size.
-  if (mostPoints == 0 || product == std::end(kProducts) ||
+  if (products.mostPoints == 0 || product == std::end(kProducts) ||
       !hasArithmetic(op.result().dtype) || op.hasSymbolicSize())
     return {};
   Value left = op[product->left], right = op[product->right];
-  if (pointsOf(left, right) > mostPoints)
+  if (pointsOf(left, right) > products.mostPoints)
     return {};
-  DType dtype = sumDType(op.result().dtype);
-  Value result = multiply(e, left, right, dtype);
+  ResultType to = op.result();
+  DType dtype = sumDType(to.dtype);
+  Value result = products.areNamed ? multiplyNamed(e, left, right, to, dtype)
+                                   : multiply(e, left, right, dtype);
   if (Value alpha = op["alpha"]; alpha && !isLiteral(alpha, 1))
     result = e.mul(result, alpha);
   if (Value beta = op["beta"]; beta && !isLiteral(beta, 0)) {
     Value added = e.cast(op["self"], dtype);
     result = e.add(isLiteral(beta, 1) ? added : e.mul(added, beta), result);
   }
-  return e.narrow(result, op.result());
+  return e.narrow(result, to);
 }
 
 } // namespace ltc::compiler

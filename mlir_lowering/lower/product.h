@@ -1,4 +1,4 @@
-//===- product.h - Products as loops ----------------------------*- C++ -*-===//
+//===- product.h - Products as loops, or named ------------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,9 +10,14 @@
 
 namespace ltc::compiler {
 
-/// What a product of matrices or vectors gives, as a loop that adds up; absent
-/// if the op is none of at most `mostPoints` multiplications, of known sizes
-/// and a dtype with arithmetic.
-Value lowerProduct(Emit &e, const OpCall &op, int64_t mostPoints);
+/// What becomes of products.
+struct Products {
+  int64_t mostPoints = 0; ///< those of at most so many multiplications are ours
+  bool areNamed = false;  ///< as linalg.matmul and such, rather than as loops
+};
+
+/// What a product of matrices or vectors gives; absent if it is not ours, or
+/// not of known sizes and a dtype with arithmetic.
+Value lowerProduct(Emit &e, const OpCall &op, const Products &products);
 
 } // namespace ltc::compiler

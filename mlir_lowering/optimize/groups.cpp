@@ -123,7 +123,10 @@ static bool reads(Operation *op, tensor::InsertSliceOp insert) {
 
 namespace {
 
+// Both keep a kernel's compile time in bounds, and what repeats in a graph in
+// kernels that are equal.
 constexpr size_t kMostOps = 24;
+constexpr size_t kMostBodyOps = 320; // ops on elements, in all loops
 
 class Grouper {
 public:
@@ -360,9 +363,11 @@ private:
     int64_t bytes = rowBytes(consumer, tiles);
     int64_t work = iterations(consumer);
     size_t ops = group.ops.size();
+    size_t bodyOps = consumer.getBody()->getOperations().size();
     auto tally = [&](const Group &g) {
       for (Operation *member : g.ops)
         if (auto generic = dyn_cast<GenericOp>(member)) {
+          bodyOps += generic.getBody()->getOperations().size();
           bytes += rowBytes(generic, tiles);
           work += iterations(generic) * (1 + pointCost(generic));
         }
@@ -380,7 +385,7 @@ private:
                                                     : 1;
     if (group.kind != kind::kColumnReduce && bytes > facts.row_bytes)
       return std::nullopt;
-    if (count < enough || ops > kMostOps)
+    if (count < enough || ops > kMostOps || bodyOps > kMostBodyOps)
       return std::nullopt;
     return kept;
   }

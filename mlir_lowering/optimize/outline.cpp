@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/node_location.h"
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/groups.h"
@@ -395,7 +396,8 @@ private:
                                                       b.getI64Type(), begin));
     kernel = unique(kernel);
 
-    auto call = func::CallOp::create(b, last->getLoc(), kernel, operands);
+    auto call = func::CallOp::create(b, atNodesOf(last->getLoc(), group.ops),
+                                     kernel, operands);
     if (isDynamic)
       call->setAttr(LtcDialect::kSizes, b.getArrayAttr(outputSizes));
     for (auto [output, result] : llvm::zip_equal(outputs, call.getResults()))

@@ -54,9 +54,12 @@ public:
   virtual mlir::LogicalResult lower(mlir::ModuleOp part,
                                     const TargetFacts &facts) const = 0;
 
-  /// Makes the object code of a lowered module, of which private functions are
-  /// no part. `optimized` sees LLVM's module before it becomes code.
-  virtual Result<std::string> emitObject(
+  /// What kind of code it makes (docs/program-format.md).
+  virtual llvm::StringRef codeKind() const = 0;
+
+  /// Makes the code of a lowered module, of which private functions are no
+  /// part. `optimized` sees LLVM's module before it becomes code.
+  virtual Result<std::string> emitCode(
       mlir::ModuleOp part, const Target &target, const TargetFacts &facts,
       const std::function<void(const llvm::Module &)> &optimized) const = 0;
 };

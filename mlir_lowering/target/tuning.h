@@ -31,6 +31,10 @@ namespace attr {
 inline constexpr llvm::StringLiteral kKind = "ltc.kind";
 /// On a kernel: where its schedule is not that of its kind.
 inline constexpr llvm::StringLiteral kSchedule = "ltc.schedule";
+/// On a kernel: how many threads share an iteration of its loop; none: one.
+inline constexpr llvm::StringLiteral kThreads = "ltc.threads";
+/// On a kernel: how many words it takes.
+inline constexpr llvm::StringLiteral kWords = "ltc.words";
 } // namespace attr
 
 struct TargetFacts {

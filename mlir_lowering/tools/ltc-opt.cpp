@@ -13,17 +13,24 @@
 //           --print-schedules               the numbers that each kernel got
 //           --print-calls                   its library calls, as graphs
 //           --print-steps                   after codegen: what @main became
+//           --print-code                    after codegen: what the kernels did
 //           --mlir-print-debuginfo          with the user's lines
+//   ltc-opt graph.ltc --emit=linalg         what a vendor's compiler is handed
+//                                           (docs/hand-over.md); bytecode,
+//                                           graph
 //   ltc-opt --list-rows                     the ops that have a lowering
 //   ltc-opt module.mlir --ltc-fuse --cse    single passes, as with mlir-opt;
 //                                           --help lists them
 //
 //===----------------------------------------------------------------------===//
+#include "mlir_lowering/codegen/partition.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/handover/linalg.h"
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/lower/lower.h"
 #include "mlir_lowering/ops/op_table.h"
 #include "mlir_lowering/stages.h"
+#include "mlir_lowering/target/target_backend.h"
 
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -74,34 +81,80 @@ static int fail(const ltc::Error &error) {
   return 1;
 }
 
-static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
+static std::unique_ptr<llvm::MemoryBuffer> readFile(StringRef path) {
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!file) {
-    llvm::errs() << path << ": " << file.getError().message() << '\n';
-    return nullptr;
-  }
-  StringRef text = (*file)->getBuffer();
-  if (!isGraph(text))
-    return parseSourceString<ModuleOp>(text, &context);
+  if (file)
+    return std::move(*file);
+  llvm::errs() << path << ": " << file.getError().message() << '\n';
+  return nullptr;
+}
+
+/// A valid graph, or nothing when what is wrong has been said.
+static std::optional<ltc::Graph> readGraph(StringRef text) {
   auto graph = ltc::Graph::parse(std::string_view(text));
   ltc::Status valid = graph ? graph->verify() : graph.takeError();
-  if (!valid) {
-    fail(valid.error());
+  if (valid)
+    return std::move(*graph);
+  fail(valid.error());
+  return std::nullopt;
+}
+
+static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
+  auto file = readFile(path);
+  if (!file)
     return nullptr;
+  StringRef text = file->getBuffer();
+  if (!isGraph(text))
+    return parseSourceString<ModuleOp>(text, &context);
+  auto graph = readGraph(text);
+  return graph ? importGraph(*graph, context) : nullptr;
+}
+
+/// Prints what another compiler is handed.
+static int emitFor(StringRef path, StringRef name) {
+  auto form = llvm::StringSwitch<std::optional<ltc::LoweredForm>>(name)
+                  .Case("linalg", ltc::LoweredForm::Text)
+                  .Case("bytecode", ltc::LoweredForm::Bytecode)
+                  .Case("graph", ltc::LoweredForm::Graph)
+                  .Default(std::nullopt);
+  if (!form) {
+    llvm::errs() << "--emit= takes linalg, bytecode or graph, not '" << name
+                 << "'\n";
+    return 1;
   }
-  return importGraph(*graph, context);
+  auto file = readFile(path);
+  auto graph = file ? readGraph(file->getBuffer()) : std::nullopt;
+  if (!graph)
+    return 1;
+  auto lowered = lowerGraph(*graph, *form);
+  if (!lowered)
+    return fail(lowered.error());
+  llvm::outs() << *lowered;
+  return 0;
 }
 
 struct Options {
-  StringRef path = "-", last;
+  StringRef path = "-", last, emit;
   ltc::CompileOptions compile; ///< the target is this machine unless told
   bool printCalls = false, printSchedules = false, printSteps = false,
-       printLocations = false;
+       printCode = false, printLocations = false;
 };
 
 static int listRows() {
   for (const std::string &name : OpTable::get().names())
     llvm::outs() << name << '\n';
+  return 0;
+}
+
+static int printCode(ModuleOp module, const ResolvedOptions &options) {
+  for (ModuleOp part : partsOf(module)) {
+    auto code =
+        options.backend->emitCode(part, options.target, options.tuning.facts,
+                                  [](const llvm::Module &) {});
+    if (!code)
+      return fail(code.error());
+    llvm::outs() << *code;
+  }
   return 0;
 }
 
@@ -140,6 +193,8 @@ static int runStagesOf(const Options &options,
     module->walk([](CallOp call) { llvm::outs() << exportCall(call).str(); });
   else if (options.printSteps)
     llvm::outs() << artifact.listing();
+  else if (options.printCode)
+    return printCode(*module, resolved);
   else
     module->print(llvm::outs(),
                   OpPrintingFlags().enableDebugInfo(options.printLocations));
@@ -154,6 +209,8 @@ static ltc::Status readOptions(SmallVectorImpl<char *> &arguments,
   llvm::erase_if(arguments, [&](StringRef argument) {
     if (argument.consume_front("--stop-after="))
       options.last = argument;
+    else if (argument.consume_front("--emit="))
+      options.emit = argument;
     else if (argument.consume_front("--target="))
       compile.target.kind = argument;
     else if (argument.consume_front("--cpu="))
@@ -177,6 +234,8 @@ static ltc::Status readOptions(SmallVectorImpl<char *> &arguments,
       options.printSchedules = true;
     else if (argument == "--print-steps")
       options.printSteps = true;
+    else if (argument == "--print-code")
+      options.printCode = true;
     else
       return false;
     return true;
@@ -199,6 +258,8 @@ int main(int argc, char **argv) {
     else if (!argument.starts_with("-"))
       options.path = argument;
   }
+  if (!options.emit.empty())
+    return emitFor(options.path, options.emit);
   auto resolved = resolve(options.compile);
   if (!resolved)
     return fail(resolved.error());

@@ -9,9 +9,14 @@
 // the module is imported: initialize() does it.
 //
 //===----------------------------------------------------------------------===//
-#include "autopsy.h"
-#include "cache.h"
-#include "profile.h"
+#include "define_autopsy.h"
+#include "define_cache.h"
+#include "define_freeze.h"
+#include "define_graphs.h"
+#include "define_profile.h"
+#include "define_syncs.h"
+#include "define_traces.h"
+#include "define_trials.h"
 #include "python_errors.h"
 #include "source_frame.h"
 
@@ -19,19 +24,19 @@
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
-#include "ltc_backend/graph/graph_builder.h"
 #include "ltc_backend/graph/lent_memory.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/lazy_tensor.h"
-#include "ltc_backend/record/lowering.h"
 #include "ltc_backend/record/ops/autocast.h"
+#include "ltc_backend/record/ops/custom_lowering.h"
 #include "ltc_backend/record/ops/custom_op.h"
 #include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/views/storage_view.h"
+#include "ltc_backend/record/writes/freed_storage.h"
 #include "ltc_backend/record/writes/lost_gradient.h"
 #include "ltc_backend/register.h"
 #include "ltc_backend/startup.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
 
 #include <ATen/dlpack.h>
 #include <torch/csrc/Exceptions.h>
@@ -135,6 +140,7 @@ bool isLent(const py::object &capsule) {
 
 void defineMemory(py::module_ &m) {
   m.def("storage_values", torch::wrap_pybind_function(backend::storageValues));
+  m.def("resize_storage", torch::wrap_pybind_function(backend::resizeStorage));
   m.def("lend_memory", torch::wrap_pybind_function(backend::lendMemory));
   m.def("mark_lent", torch::wrap_pybind_function(markLent));
   m.def("is_lent", torch::wrap_pybind_function(isLent));
@@ -198,24 +204,6 @@ void registerLowering(const std::string &name, const std::string &overload,
   });
 }
 
-void defineGraphs(py::module_ &m) {
-  using backend::BuiltGraph, backend::GraphBuilder;
-  py::class_<BuiltGraph, std::shared_ptr<BuiltGraph>>(m, "BuiltGraph")
-      .def("run", torch::wrap_pybind_function_no_gil(&BuiltGraph::run))
-      .def("text", torch::wrap_pybind_function(&BuiltGraph::text))
-      .def_property_readonly(
-          "key", [](const BuiltGraph &graph) { return graph.key.str(); });
-  py::class_<GraphBuilder>(m, "GraphBuilder")
-      .def(py::init(torch::wrap_pybind_function([](int64_t device) {
-        return std::make_unique<GraphBuilder>(device);
-      })))
-      .def_property_readonly(
-          "device",
-          [](const GraphBuilder &builder) { return builder.device(); })
-      .def("input", torch::wrap_pybind_function(&GraphBuilder::input))
-      .def("finish", torch::wrap_pybind_function_no_gil(&GraphBuilder::finish));
-}
-
 void defineProcess(py::module_ &m) {
   m.def("initialize", torch::wrap_pybind_function(initialize));
   m.def("keep_kernel", torch::wrap_pybind_function(backend::keepKernel));
@@ -230,6 +218,7 @@ void defineProcess(py::module_ &m) {
   m.def("are_alike", torch::wrap_pybind_function(backend::areAlike));
   m.def("count_step", torch::wrap_pybind_function(backend::countStep));
   m.def("set_undo_hook", torch::wrap_pybind_function(installUndoHook));
+  m.def("set_creation_hook", torch::wrap_pybind_function(installCreationHook));
   m.def("records_alone", torch::wrap_pybind_function(backend::recordsAlone));
   m.def("drop_lost_gradient",
         torch::wrap_pybind_function(backend::dropLostGradient));
@@ -247,10 +236,14 @@ void defineProcess(py::module_ &m) {
 PYBIND11_MODULE(_C, m) {
   ltc::python::defineDevice(m);
   ltc::python::defineGraphs(m);
+  ltc::python::defineFreeze(m);
   ltc::python::defineMemory(m);
   ltc::python::defineMarker(m);
   ltc::python::defineProcess(m);
   ltc::python::defineCache(m);
   ltc::python::defineAutopsy(m);
   ltc::python::defineProfile(m);
+  ltc::python::defineSyncs(m);
+  ltc::python::defineTraces(m);
+  ltc::python::defineTrials(m);
 }

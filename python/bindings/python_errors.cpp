@@ -9,8 +9,11 @@
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/creation.h"
 
 #include <torch/csrc/Exceptions.h>
+
+#include <atomic>
 
 namespace py = pybind11;
 
@@ -63,6 +66,22 @@ void undoInPython() {
   }
 }
 
+/// Replaced ones are never released: another thread may be calling one.
+std::atomic<PyObject *> creationListener{nullptr};
+
+void tellPython() {
+  if (!runsPython())
+    return;
+  py::gil_scoped_acquire gil;
+  try {
+    py::reinterpret_borrow<py::function>(creationListener.load())();
+    return;
+  } catch (py::error_already_set &failure) {
+    failure.restore();
+  }
+  throwPending();
+}
+
 void throwIfInterrupted() {
   if (!runsPython())
     return;
@@ -86,6 +105,12 @@ void restoreGil(void *thread) {
 void installUndoHook(py::function undoStep) {
   undo = undoStep.release().ptr();
   backend::setUndoHook(undoInPython);
+}
+
+void installCreationHook(std::optional<py::function> tell) {
+  if (tell)
+    creationListener = tell->release().ptr();
+  backend::setCreationHook(tell ? tellPython : nullptr);
 }
 
 void installErrorHooks(py::function makeError) {

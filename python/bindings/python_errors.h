@@ -8,6 +8,8 @@
 
 #include <torch/csrc/utils/pybind.h>
 
+#include <optional>
+
 namespace ltc::python {
 
 /// From now on errors of the backend are raised as what `makeError(code, stage,
@@ -18,5 +20,9 @@ void installErrorHooks(pybind11::function makeError);
 /// From now on `undo()` is called, on a thread that runs Python, before the
 /// error of a failed graph is raised there. Needs the GIL.
 void installUndoHook(pybind11::function undo);
+
+/// From now on `tell()` is called where a program makes a lazy tensor, on a
+/// thread that runs Python; what it raises is raised there. None: nothing is.
+void installCreationHook(std::optional<pybind11::function> tell);
 
 } // namespace ltc::python

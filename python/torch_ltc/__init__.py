@@ -13,7 +13,14 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
 
     torch_ltc.register_lowering   code for a custom op, which fuses
     torch_ltc.precompile          ``with precompile():`` compiles and runs nothing
+    torch_ltc.syncs               all syncs so far, by cause and line
+    torch_ltc.no_sync             raises at a sync; `sync_budget(n)` behind n of them
+    torch_ltc.no_fallback         raises where an op would leave its graph
+    torch_ltc.detect_nan          raises at the first op that makes a NaN or Inf
+    torch_ltc.verify              compares each new graph with ATen's kernels
+    torch_ltc.freeze              repeats a step without running its Python
     torch_ltc.profile             where the time of a step goes, and why each sync
+    torch_ltc.frontend            record device='lazy', or send it through Dynamo
     torch_ltc.explain             why each graph was compiled
     torch_ltc.compile_guard       raises when more are; and `no_compile`
     torch_ltc.mark_dynamic        a dimension will vary: compile for all sizes
@@ -37,22 +44,36 @@ _ERRORS = (
     "CompileError",
     "DeviceError",
     "Error",
+    "FreezeError",
+    "FreezeWarning",
     "IndexOutOfRangeError",
     "InternalError",
     "InvalidArgumentError",
+    "LazyUseError",
+    "MiscompiledError",
+    "NotFiniteError",
     "OutOfMemoryError",
     "UnexpectedCompileError",
+    "UnexpectedSyncError",
     "UnsupportedOpError",
 )
 _FUNCTIONS = {
     "compile_guard": "autopsy",
+    "detect_nan": "nan_check",
     "explain": "autopsy",
+    "freeze": "freezing",
+    "frontend": "frontends",
     "mark_dynamic": "dynamic",
     "mark_static": "dynamic",
     "no_compile": "autopsy",
+    "no_fallback": "ledger",
+    "no_sync": "ledger",
     "precompile": "cache",
     "profile": "profiler",
     "register_lowering": "lowering",
+    "sync_budget": "ledger",
+    "syncs": "ledger",
+    "verify": "verifier",
 }
 __all__ = [*_MODULES, *_ERRORS, *_FUNCTIONS]
 

@@ -6,11 +6,13 @@ import argparse
 import os
 import sys
 
-from torch_ltc import cache_command, profile_command
+from torch_ltc import cache_command, doctor, fpcmp, profile_command
 from torch_ltc.migrate import command as migrate_command
 
 _COMMANDS = {
     "cache": (cache_command, "the compiled graphs on disk"),
+    "doctor": (doctor, "what is wrong with this installation, and what to do"),
+    "fpcmp": (fpcmp, "how far the tensors of two files are apart"),
     "migrate": (migrate_command, "from the lazy device to torch.compile"),
     "profile": (profile_command, "run a script, and say where its time goes"),
 }
@@ -32,7 +34,8 @@ def main():
         print(os.path.dirname(os.path.abspath(__file__)))
         return 0
     if arguments.command is None:
-        parser.error(f"say what to do: {', '.join(_COMMANDS)}, or --cmake-prefix-path")
+        parser.print_help()
+        return 0
     return _COMMANDS[arguments.command][0].run(arguments)
 
 

@@ -44,11 +44,12 @@ def activate():
 
 
 def _leave_marks():
-    from torch_ltc import device, patches, serialization
+    from torch_ltc import device, distributed, patches, serialization
 
     startup.leave_fallback(then=_patch_python)
     torch._register_device_module("lazy", device)
     serialization.register_location()
+    distributed.register()
     patches.apply(patches.AT_IMPORT)
     patches.apply_when_imported()
     startup.leave_factories()
@@ -77,18 +78,40 @@ def _refuse_not_dense():
     try:
         ctypes.CDLL(os.path.join(libraries.FOLDER, "libltc_not_dense.so"))
     except OSError as error:
-        return f"{error}; {libraries.REINSTALL}"
+        return f"{libraries.in_words(error)}; {libraries.REINSTALL}"
+
+
+def _later(name):
+    """Return a function that imports its module when it is called."""
+    module, function = name.split(":")
+
+    def call(*args):
+        return getattr(importlib.import_module(f"torch_ltc.{module}"), function)(*args)
+
+    return call
 
 
 def _patch_python(c):
     """Do at the start what is done to Python, once ``torch_ltc._C`` has started."""
-    from torch_ltc import optimizer, patches, processes, profiler, undo
+    from torch_ltc import (
+        deprecation,
+        frontends,
+        optimizer,
+        patches,
+        processes,
+        profiler,
+        undo,
+    )
 
     # Old scripts, and PyTorch's own test helpers, do not import it.
     importlib.import_module("torch._lazy")
     c.set_undo_hook(undo.drop_lost_gradients)
     patches.apply(patches.AT_START)
     processes.register()
+    values = {name: value for name, _, value, _, _ in c.settings()}
+    deprecation.apply(values["lazy_use"], c)
+    frontends.apply(values["frontend"])
     # Last: a start that was interrupted before comes here again.
     optimizer.register()
+    c.install_verifier(_later("verifier:check"), _later("verifier:compile_failed"))
     profiler.begin_by_setting(c)

@@ -10,11 +10,9 @@ A graph that is not in memory is compared with the nearest that came before; the
 first difference is its cause. A graph found in memory costs nothing here.
 """
 
-import contextlib
-import inspect
-import threading
 from typing import NamedTuple
 
+from torch_ltc.guards import Guard
 from torch_ltc.startup import start
 
 CAUSES = (
@@ -68,8 +66,37 @@ class Compile(NamedTuple):
         return self.text
 
 
+class Interpreted(NamedTuple):
+    """Graphs of one structure that run call by call; ``str()`` is for people.
+
+    Times are what the ops are expected to take, in seconds. Once `spent` reaches
+    `until`, the next such graph is compiled (docs/tiers.md).
+    """
+
+    ops: int
+    needed_by: Place
+    runs: int  # since the start, or the last compile
+    spent: float
+    until: float
+
+    def __str__(self):
+        share = 100 * self.spent / self.until if self.until else 100
+        return (
+            f"{self.ops} op{'s' * (self.ops != 1)}, {self.runs} "
+            f"run{'s' * (self.runs != 1)} call by call, at {self.needed_by}: "
+            f"{share:.0f} % of the time after which a compile is worth it"
+        )
+
+
 class Report(list):
-    """Compiles, oldest first: a list for programs, a text for people."""
+    """Compiles, oldest first: a list for programs, a text for people.
+
+    `interpreted` lists what is not compiled (yet), as `Interpreted`; what has
+    taken most comes first.
+    """
+
+    interpreted = ()
+    shown = 10  # of those in the text
 
     @property
     def causes(self):
@@ -86,12 +113,26 @@ class Report(list):
             head += f" ({', '.join(counts)})"
         if loaded:
             head += f", {loaded} loaded from disk"
-        return "\n".join([head, *map(str, self)])
+        lines = [head, *map(str, self)]
+        if self.interpreted:
+            count = len(self.interpreted)
+            lines.append(
+                f"{count} graph{'s' * (count != 1)} not compiled: no structure has "
+                "come often enough for a compile to be worth its time (docs/tiers.md)"
+            )
+            lines += map(str, self.interpreted[: self.shown])
+        return "\n".join(lines)
 
 
 def explain():
     """Return a `Report` of the last thousand graphs that were not in memory."""
-    return _report(start().compile_records())
+    ltc = start()
+    report = _report(ltc.compile_records())
+    report.interpreted = [
+        Interpreted(ops, Place(*place), *rest)
+        for ops, place, *rest in ltc.interpreted_graphs()
+    ]
+    return report
 
 
 def _report(rows):
@@ -101,7 +142,7 @@ def _report(rows):
     )
 
 
-class compile_guard(contextlib.ContextDecorator):
+class compile_guard(Guard):
     """Raise when a block or a function compiles more than `max_graphs` graphs.
 
         @torch_ltc.compile_guard(max_graphs=2)
@@ -123,40 +164,17 @@ class compile_guard(contextlib.ContextDecorator):
     def __init__(self, max_graphs, *, loads=False):
         if max_graphs < 0:
             raise ValueError(f"max_graphs is {max_graphs}, and must not be negative")
+        super().__init__()
         self._limits = max_graphs, loads
-        self._entered = threading.local()
 
-    def _recreate_cm(self):
-        return type(self)(self._limits[0], loads=self._limits[1])
+    def _make(self):
+        return start().CompileGuard(*self._limits)
 
-    def __call__(self, function):
-        """Guard each call of the function."""
-        if (
-            inspect.iscoroutinefunction(function)
-            or inspect.isgeneratorfunction(function)
-            or inspect.isasyncgenfunction(function)
-        ):
-            raise TypeError(
-                f"{function.__qualname__} returns before it runs, so that a guard "
-                "around its call guards nothing; use one inside, with a with block"
-            )
-        return super().__call__(function)
-
-    def __enter__(self):
-        guard = start().CompileGuard(*self._limits)
-        guard.enter()
-        if not hasattr(self._entered, "guards"):
-            self._entered.guards = []
-        self._entered.guards.append(guard)
+    def _entering(self, guard):
         return _Counted(guard)
 
-    def __exit__(self, *exception):
-        guard = self._entered.guards.pop()
-        try:
-            if exception[0] is None:
-                start().finish_compiling()
-        finally:
-            guard.leave()
+    def _leaving(self):
+        start().finish_compiling()
 
 
 class _Counted:

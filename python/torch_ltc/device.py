@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from torch_ltc import startup
+from torch_ltc import deprecation, frontends, startup
 from torch_ltc.memory import (
     empty_cache,
     max_memory_allocated,
@@ -200,9 +200,15 @@ def mark_step(wait=False, device=None):
     """End a step: queue all that this thread recorded so far as one graph.
 
     Returns at once unless ``wait``; an error of the step is raised where its
-    values are read, or by `synchronize`.
+    values are read, or by `synchronize`. Where the setting ``frontend`` is dynamo,
+    nothing is ended, with a warning.
     """
-    _start().mark_step(ordinal_of(device), wait)
+    c = _start()
+    deprecation.note_end()
+    if frontends.ends_steps():
+        c.mark_step(ordinal_of(device), wait)
+    elif wait:
+        c.synchronize(ordinal_of(device))
 
 
 def synchronize(device=None):

@@ -7,26 +7,27 @@ the lazy device would record for it (`ltc_backend/graph/graph_builder.h`), once 
 each set of sizes, and is in the same cache.
 """
 
-import contextlib
-import functools
-import re
-import sys
-import types
-import warnings
-
 import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.aot_autograd import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
-from torch.utils import _pytree as pytree
+from torch.utils.checkpoint import CheckpointPolicy
 
-from torch_ltc import settings, startup
+from torch_ltc import host_calls, settings, startup
+from torch_ltc.fx_calls import OURS, is_drawn, outputs_of, run, warn_at
 
-_OURS = ("cpu", "lazy")
+# torch.compile() imports this. Started later, the device would patch functions of
+# PyTorch's while Dynamo traces them.
+startup.start()
+
 # Of one graph, for inputs of other sizes; the engine keeps what was compiled.
 MAX_PROGRAMS = 64
-_FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
+_MODES = (
+    "default",
+    "reduce-overhead",
+    "max-autotune",
+    "max-autotune-no-cudagraphs",
+)
 
 
 def ltc(gm, example_inputs, *, options=None, mode=None):
@@ -37,9 +38,12 @@ def ltc(gm, example_inputs, *, options=None, mode=None):
     graph whose tensors are on other devices.
     """
     scope = dict(options or {})
+    if mode not in (None, *_MODES):
+        raise ValueError(f"backend='ltc' has no mode {mode!r}; it takes {_MODES}")
 
     def compiler(gm, _, kept_from=None):
-        return make_boxed_func(_Compiled(gm, scope, kept_from))
+        compiled = _Compiled(gm, kept_from)
+        return _Scoped(compiled, scope) if scope else compiled
 
     def forward_compiler(gm, inputs):
         return compiler(gm, inputs, _returned_by_forward())
@@ -49,8 +53,21 @@ def ltc(gm, example_inputs, *, options=None, mode=None):
             fw_compiler=forward_compiler,
             bw_compiler=compiler,
             inference_compiler=compiler,
-            partition_fn=min_cut_rematerialization_partition,
+            partition_fn=_partition,
+            keep_inference_input_mutations=True,
         )(gm, example_inputs)
+
+
+def _partition(joint, *args, **options):
+    """Cut a training graph in two; what is drawn is saved, and not drawn again.
+
+    Activation checkpointing would draw it again in backward, from a generator's
+    state that no program here reads.
+    """
+    for node in joint.graph.nodes:
+        if "recompute" in node.meta and is_drawn(node):
+            node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
+    return min_cut_rematerialization_partition(joint, *args, **options)
 
 
 def _returned_by_forward():
@@ -60,60 +77,87 @@ def _returned_by_forward():
     return metadata and metadata.num_forward_returns + len(metadata.tokens)
 
 
-def _call(function, args, kwargs):
-    return function(*args, **kwargs)
+class _Scoped:
+    """What was compiled with settings of its own, which hold in its calls too."""
+
+    def __init__(self, compiled, options):
+        self._boxed_call = True  # of the instance: it is copied to wrappers
+        self.compiled = compiled
+        self.options = options
+
+    def __call__(self, args):
+        with settings.scope(**self.options):
+            return self.compiled(args)
 
 
-@functools.lru_cache(maxsize=4096)
-def _call_from(file, line, name):
-    """Return a function that calls another one from that line of the user's.
+class _Compiled:
+    """A graph of AOTAutograd's, with a program for each set of sizes."""
 
-    What is recorded has the line of the innermost frame that is not a library's.
-    """
-    place = {"co_filename": file, "co_firstlineno": int(line) - 1, "co_name": name}
-    if sys.version_info >= (3, 11):
-        place["co_qualname"] = name
-    code = _call.__code__.replace(**place)
-    return types.FunctionType(code, globals())
+    def __init__(self, gm, kept_from):
+        self._boxed_call = True
+        self.gm = gm
+        self.kept_from = kept_from
+        self.ordinal = _ordinal(gm)
+        self.calls = []  # on CPU tensors, the latest first
+        self.programs = {}  # on lazy ones, and of what has no program
+        self.on_cpu = [_device_of(node) == "cpu" for node in outputs_of(gm)]
 
+    def __call__(self, args):
+        for call in self.calls:
+            results = call(args)
+            if results is not None:
+                return results
+        with torch.no_grad():
+            return self._run(args)
 
-class _OnDevice(fx.Interpreter):
-    """Makes the graph's calls on one lazy device."""
+    def _run(self, args):
+        key = tuple(map(_type, args))
+        if key not in self.programs:
+            if host_calls.takes(self.gm, args, self.ordinal):
+                call = self._build(host_calls.build, args, self.kept_from)
+                results = call and call(args)
+                if results is not None:
+                    self.calls = [call, *self.calls][:MAX_PROGRAMS]
+                    return results
+                program = None
+            else:
+                program = self._build(_Program, args)
+            if len(self.programs) >= MAX_PROGRAMS:
+                del self.programs[next(iter(self.programs))]
+            self.programs[key] = program
+        program = self.programs[key]
+        outputs = program.run(args) if program else self._run_ops(args)
+        return [
+            value.cpu() if there and isinstance(value, torch.Tensor) else value
+            for value, there in zip(outputs, self.on_cpu, strict=True)
+        ]
 
-    def __init__(self, gm, device):
-        super().__init__(gm)
-        self.device = device
+    def _build(self, make, args, *more):
+        if settings.rng == "eager" and any(map(is_drawn, self.gm.graph.nodes)):
+            return None
+        try:
+            return make(self.gm, args, self.ordinal, *more)
+        except RuntimeError as error:
+            why = str(error).splitlines()[0]
+            warn_at(
+                error,
+                "torch_ltc runs a graph of torch.compile op by op on the lazy "
+                f"device: {why}",
+            )
+            return None
 
-    def fetch_args_kwargs_from_env(self, node):
-        def move(value):
-            if isinstance(value, torch.device) and value.type in _OURS:
-                return self.device
-            return value
-
-        return pytree.tree_map(move, super().fetch_args_kwargs_from_env(node))
-
-    def call_function(self, target, args, kwargs):
-        if target is torch.ops.higher_order.cond:
-            condition, then, otherwise, operands = args
-            return self.run_graph(then if condition.item() else otherwise, operands)
-        if target is torch.ops.higher_order.while_loop:
-            goes_on, body, carried, rest = args
-            while self.run_graph(goes_on, (*carried, *rest)).item():
-                carried = self.run_graph(body, (*carried, *rest))
-            return carried
-        return self.call(target, args, kwargs)
-
-    def run_node(self, node):
-        places = _FRAME.findall(node.meta.get("stack_trace") or "")
-        self.call = _call_from(*places[-1]) if places else _call
-        return super().run_node(node)
-
-    def run_graph(self, gm, operands):
-        return _OnDevice(gm, self.device).run(*operands)
-
-    def fetch_attr(self, target):
-        value = super().fetch_attr(target)
-        return value.to(self.device) if isinstance(value, torch.Tensor) else value
+    def _run_ops(self, args):
+        device = torch.device("lazy", self.ordinal)
+        moved = [
+            arg.to(device) if isinstance(arg, torch.Tensor) else arg for arg in args
+        ]
+        versions = [getattr(value, "_version", None) for value in moved]
+        outputs, _ = run(self.gm, device, moved)
+        for arg, value, version in zip(args, moved, versions, strict=True):
+            if value is not arg and value._version != version:
+                arg.copy_(value)
+        places = {id(value): arg for value, arg in zip(moved, args, strict=True)}
+        return [places.get(id(value), value) for value in outputs]
 
 
 class _Program:
@@ -125,7 +169,7 @@ class _Program:
             builder.input(arg) if isinstance(arg, torch.Tensor) else arg for arg in args
         ]
         places = {id(value): i for i, value in enumerate(stand_ins)}
-        outputs = _OnDevice(gm, builder.device).run(*stand_ins)
+        outputs, _ = run(gm, builder.device, stand_ins)
         results = []
         self.outputs = []  # (list that it is in, position)
         self.numbers = []
@@ -146,59 +190,6 @@ class _Program:
         return [found[kind][i] for kind, i in self.outputs]
 
 
-class _Compiled:
-    """A graph of AOTAutograd's, with a program for each set of sizes."""
-
-    def __init__(self, gm, options, kept_from):
-        self.gm = gm
-        self.options = options
-        self.ordinal = _ordinal(gm)
-        self.programs = {}
-        (output,) = gm.graph.find_nodes(op="output")
-        # What is only saved for backward stays on the device.
-        self.on_cpu = [
-            _device_of(node) == "cpu" and (kept_from is None or i < kept_from)
-            for i, node in enumerate(output.args[0])
-        ]
-
-    def __call__(self, *args):
-        scope = settings.scope if self.options else contextlib.nullcontext
-        with torch.no_grad(), scope(**self.options):
-            key = tuple(map(_type, args))
-            if key not in self.programs:
-                if len(self.programs) >= MAX_PROGRAMS:
-                    del self.programs[next(iter(self.programs))]
-                self.programs[key] = self._build(args)
-            program = self.programs[key]
-            outputs = program.run(args) if program else self._run_ops(args)
-            return [
-                value.cpu() if there and isinstance(value, torch.Tensor) else value
-                for value, there in zip(outputs, self.on_cpu, strict=True)
-            ]
-
-    def _build(self, args):
-        if settings.rng == "eager" and _draws(self.gm):
-            return None
-        try:
-            return _Program(self.gm, args, self.ordinal)
-        except RuntimeError as error:
-            warnings.warn(
-                "torch_ltc runs a graph of torch.compile op by op on the lazy "
-                f"device: {str(error).splitlines()[0]}",
-                stacklevel=2,
-            )
-            return None
-
-    def _run_ops(self, args):
-        device = torch.device("lazy", self.ordinal)
-        moved = [
-            arg.to(device) if isinstance(arg, torch.Tensor) else arg for arg in args
-        ]
-        outputs = _OnDevice(self.gm, device).run(*moved)
-        places = {id(value): arg for value, arg in zip(moved, args, strict=True)}
-        return [places.get(id(value), value) for value in outputs]
-
-
 def _type(arg):
     if isinstance(arg, torch.Tensor):
         return arg.dtype, tuple(arg.shape), arg.stride()
@@ -217,7 +208,7 @@ def _ordinal(gm):
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor):
             continue
-        if value.device.type not in _OURS:
+        if value.device.type not in OURS:
             raise ValueError(
                 f"backend='ltc' compiles for CPU and lazy tensors, and {node.name} is "
                 f"on {value.device}; move the model and its inputs, or use another "
@@ -226,10 +217,3 @@ def _ordinal(gm):
         if value.device.type == "lazy":
             ordinal = value.device.index or 0
     return ordinal
-
-
-def _draws(gm):
-    return any(
-        torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
-        for node in gm.graph.nodes
-    )

@@ -63,6 +63,41 @@ class UnexpectedCompileError(Error):
     """
 
 
+class UnexpectedSyncError(Error):
+    """A line would have synced where `torch_ltc.sync_budget` allows it no more.
+
+    It has not: nothing is lost, and the line works outside of the block.
+    """
+
+
+class NotFiniteError(Error, FloatingPointError):
+    """An op made a NaN or an Inf, which `torch_ltc.detect_nan` looks for."""
+
+
+class MiscompiledError(Error):
+    """A compiled graph has other values than ATen's kernels (`torch_ltc.verify`).
+
+    What the graph was to update has its value from before. The message names the
+    op or the ops at fault, and the directory of a reproducer.
+    """
+
+
+class FreezeError(Error):
+    """A step cannot be repeated without its Python (`torch_ltc.freeze`)."""
+
+
+class FreezeWarning(UserWarning):
+    """The same of a step that goes on unfrozen."""
+
+
+class LazyUseError(Error):
+    """A line uses the lazy device, and the setting ``lazy_use`` is ``error``."""
+
+
+class LazyUseWarning(FutureWarning):
+    """The same where the setting is ``warning``."""
+
+
 class InternalError(Error):
     """A mistake of torch_ltc itself; please report it."""
 
@@ -78,12 +113,33 @@ _CLASSES = {
     "internal error": InternalError,
     "linear algebra": LinAlgError,
     "unexpected compile": UnexpectedCompileError,
+    "unexpected sync": UnexpectedSyncError,
+    "not finite": NotFiniteError,
+    "miscompiled": MiscompiledError,
 }
+
+
+def lazy_use(message, place, hint):
+    """Return the `LazyUseError` of a line: ``(file, line, function)``."""
+    file, line, function = place
+    text = f"{message}\n  at {file}:{line} in {function}\n  {hint}"
+    return _fill(LazyUseError(text), "lazy use", "record", "", place, message, hint)
+
+
+def not_frozen(message, place, hint):
+    """Return the `FreezeError` of a line: ``(file, line, function)``."""
+    file, line, function = place
+    where = f"\n  at {file}:{line} in {function}" if file else ""
+    text = f"{message}{where}\n  {hint}"
+    return _fill(FreezeError(text), "not frozen", "record", "", place, message, hint)
 
 
 def make(code, stage, op, source, message, hint, text):
     """Return the exception for an ``ltc::Error``; called by ``torch_ltc._C``."""
-    error = _CLASSES[code](text)
+    return _fill(_CLASSES[code](text), code, stage, op, source, message, hint)
+
+
+def _fill(error, code, stage, op, source, message, hint):
     error.code, error.stage, error.op = code, stage, op
     error.file, error.line, error.function = source
     error.message, error.hint = message, hint

@@ -11,17 +11,19 @@ import warnings
 
 import torch
 
-from torch_ltc import startup
+from torch_ltc import deprecation, frontends, startup
 
 
-def starting(stock):
-    """Wrap a function that needs the backend to be there."""
+def mark_step(stock):
+    """Wrap ``torch._C._lazy._mark_step``, which needs the backend to be there."""
 
-    def function(*args, **kwargs):
+    def _mark_step(*args, **kwargs):
         startup.start()
-        return stock(*args, **kwargs)
+        deprecation.note_end()
+        if frontends.ends_steps():
+            stock(*args, **kwargs)
 
-    return function
+    return _mark_step
 
 
 def _ordinals(devices):
@@ -64,3 +66,88 @@ def no_torchscript(stock):
         )
 
     return _init
+
+
+def get_tensor_id(_):
+    """Stand in for ``torch._C._lazy._get_tensor_id``, and remember whose it is."""
+    return lambda tensor: startup.start().tensor_id(tensor)
+
+
+def get_tensors_text(_):
+    """Stand in for ``torch._C._lazy._get_tensors_text``, which knows bare tensors."""
+    return lambda tensors: startup.start().node_text(list(tensors), False)
+
+
+def get_tensors_dot(_):
+    """Stand in for ``torch._C._lazy._get_tensors_dot``."""
+    return lambda tensors: startup.start().node_text(list(tensors), True)
+
+
+def get_tensors_backend(_):
+    """Stand in for ``torch._C._lazy._get_tensors_backend``: the graph's text."""
+    return lambda tensors: startup.start().TracedGraph(list(tensors)).text()
+
+
+# By hash, what `run_cached_graph` may be asked for; the oldest go first.
+_traced = {}
+_MOST_TRACED = 256
+
+
+def get_graph_hash(_):
+    """Stand in for ``torch._C._lazy._get_graph_hash``."""
+
+    def _get_graph_hash(tensors):
+        traced = startup.start().TracedGraph(list(tensors))
+        _traced.pop(traced.key, None)
+        _traced[traced.key] = traced.graph(), traced.results()
+        if len(_traced) > _MOST_TRACED:
+            del _traced[next(iter(_traced))]
+        return traced.key
+
+    return _get_graph_hash
+
+
+def get_device_data(_):
+    """Stand in for ``torch._C._lazy_ts_backend._get_tensors_ts_device_data_node``."""
+    return lambda tensors: startup.start().TracedGraph(list(tensors)).inputs()
+
+
+def run_cached_graph(_):
+    """Stand in for ``torch._C._lazy_ts_backend._run_cached_graph``."""
+
+    def _run_cached_graph(hash_str, graph_inputs):
+        if hash_str not in _traced:
+            raise RuntimeError(
+                f"no graph has the hash {hash_str!r}; get_graph_hash(tensors) makes "
+                f"one, and the last {_MOST_TRACED} are kept"
+            )
+        graph, results = _traced[hash_str]
+        inputs = list(graph_inputs)
+        outputs = []
+        if graph.nodes():
+            outputs = graph.compiled(
+                [_bits(value) for value in inputs[: len(graph.inputs())]],
+                startup.start().current_device(),
+            )
+        # One for each tensor that differs, in order.
+        return [(outputs + inputs)[place] for place in dict.fromkeys(results)]
+
+    return _run_cached_graph
+
+
+def _bits(value):
+    """Return an input as a `TrialGraph` takes it."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().cpu().contiguous()
+    dtype = torch.float64 if isinstance(value, float) else torch.int64
+    return torch.tensor(value, dtype=dtype).view(torch.int64)
+
+
+def set_force_fallback(stock):
+    """Wrap ``torch._C._lazy._set_force_fallback``: calls are known by their ops."""
+
+    def _set_force_fallback(newval):
+        stock(newval)
+        startup.start().forget_calls()
+
+    return _set_force_fallback

@@ -12,6 +12,7 @@ import contextlib
 import glob
 import importlib.machinery
 import os
+import re
 import struct
 
 import torch
@@ -38,9 +39,7 @@ def obstacle():
     if versions and VERSION not in versions:
         return (
             f"this build serves PyTorch {', '.join(versions)} and this is "
-            f"{torch.__version__}; pip install 'torch=={versions[-1]}.*', or in the "
-            "sources of torch_ltc build for this one: "
-            "`pip install --no-build-isolation .`"
+            f"{torch.__version__}; {remedy_for_version()}"
         )
     modules = [f"_C{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
     libraries = (
@@ -59,6 +58,28 @@ def obstacle():
             folder, name = os.path.split(path)
             return f"{name} in {folder} is cut short; {REINSTALL}"
     return None
+
+
+def remedy_for_version():
+    """Return what to do where no library serves the PyTorch that runs."""
+    newest = served()[-1] if served() else VERSION
+    return (
+        f"pip install 'torch=={newest}.*', or in the sources of torch_ltc build for "
+        "this one: `pip install --no-build-isolation .`"
+    )
+
+
+def in_words(error):
+    """Return what the loader says; a symbol's name tells a user nothing."""
+    text = str(error)
+    if "undefined symbol" not in text and "version `" not in text:
+        return text
+    library = re.search(r"([^/\s:]+\.so[.\d]*): ", text)
+    name = library[1] if library else "a library"
+    return (
+        f"{name} was built against other libraries than are here: PyTorch "
+        f"{torch.__version__} of another build, or another C++ library"
+    )
 
 
 def _is_cut_short(path):

@@ -109,7 +109,9 @@ def _end_step(optimizer, args, kwargs):
     c = startup.start()
     for ordinal, counts in steps.items():
         if counts:
-            c.note_step(counts[0][0], [count for _, count in counts])
+            # The values of a distributed parameter are those of its part here.
+            first = getattr(counts[0][0], "_local_tensor", counts[0][0])
+            c.note_step(first, [count for _, count in counts])
         c.auto_step(ordinal, True)
 
 

@@ -30,6 +30,13 @@ AT_IMPORT = (
         "unties shared ones and leaves an optimizer with the old",
     ),
     Patch(
+        "torch.nn.Module",
+        "compile",
+        "module_compile:compiling",
+        "Dynamo skips the code of PyTorch's own modules, so that a Sequential's "
+        "compile() compiles nothing",
+    ),
+    Patch(
         "torch._C",
         "_is_autocast_available",
         "autocast:available",
@@ -80,10 +87,26 @@ AT_IMPORT += (
     Patch("torch._utils", "_rebuild_tensor_v3", "serialization:moving", _LOADING),
     Patch("torch._utils", "_rebuild_qtensor", "serialization:moving", _LOADING),
     Patch("torch.serialization", "_legacy_load", "serialization:finishing", _LOADING),
-    Patch("torch._C._lazy", "_mark_step", "lazy_core:starting", _CORE),
+    Patch("torch._C._lazy", "_mark_step", "lazy_core:mark_step", _CORE),
     Patch("torch._C._lazy", "_wait_device_ops", "lazy_core:wait_device_ops", _CORE),
     Patch("torch._C._lazy", "_sync_multi", "lazy_core:sync_multi", _CORE),
     Patch("torch._C._lazy_ts_backend", "_init", "lazy_core:no_torchscript", _CORE),
+)
+
+_LOOKING = "torch._lazy's C functions walk an executor's own nodes, and ours are others"
+
+AT_IMPORT += tuple(
+    Patch(f"torch._C.{module}", name, f"lazy_core:{wrapper}", _LOOKING)
+    for module, name, wrapper in (
+        ("_lazy", "_get_tensor_id", "get_tensor_id"),
+        ("_lazy", "_get_tensors_text", "get_tensors_text"),
+        ("_lazy", "_get_tensors_dot", "get_tensors_dot"),
+        ("_lazy", "_get_tensors_backend", "get_tensors_backend"),
+        ("_lazy", "_get_graph_hash", "get_graph_hash"),
+        ("_lazy", "_set_force_fallback", "set_force_fallback"),
+        ("_lazy_ts_backend", "_get_tensors_ts_device_data_node", "get_device_data"),
+        ("_lazy_ts_backend", "_run_cached_graph", "run_cached_graph"),
+    )
 )
 
 # Needed by lazy tensors only.
@@ -197,6 +220,16 @@ _FUSED = "the devices of fused steps are a list"
 _ONE_OP = "a step of lists is a dozen ops, a fused one is one"
 _CAPTURABLE = "the devices that may count steps in tensors of theirs are a list"
 
+AT_START += (
+    Patch(
+        "torch._C",
+        "_dispatch_has_kernel_for_dispatch_key",
+        "custom_ops:not_ours",
+        "torch.compile makes functional what a custom op writes only if the op has "
+        "no kernel for that, and the lazy device's is none for other devices",
+    ),
+)
+
 AT_START += tuple(
     Patch(f"torch.optim.{module}", name, f"optimizer:{wrapper}", why)
     for name, wrapper, why, modules in (
@@ -246,6 +279,49 @@ AT_IMPORT += tuple(
         ("nested_tensor", "nested:making"),
         ("as_nested_tensor", "nested:gathering"),
     )
+)
+
+if torch.distributed.is_available():
+    AT_IMPORT += (
+        Patch(
+            "torch.distributed.distributed_c10d.BackendConfig",
+            "__init__",
+            "distributed:naming_backends",
+            "without a name, and by the name of Gloo, the devices that get a backend "
+            "are a list",
+        ),
+    )
+
+_MIXED = "a foreach op takes no list of distributed and other tensors"
+
+AT_START += tuple(
+    Patch(
+        f"torch.optim.{module}",
+        "_default_to_fused_or_foreach",
+        "distributed:one_kind_only",
+        _MIXED,
+    )
+    for module in (
+        "adadelta",
+        "adagrad",
+        "adam",
+        "adamax",
+        "asgd",
+        "nadam",
+        "radam",
+        "rmsprop",
+        "rprop",
+        "sgd",
+    )
+)
+
+AT_START += (
+    Patch(
+        "torch.nn.SyncBatchNorm",
+        "forward",
+        "sync_batch_norm:forward",
+        "it is made of kernels that a list of devices has",
+    ),
 )
 
 AT_IMPORT += memory_patches.AT_IMPORT

@@ -7,10 +7,13 @@ Times are nanoseconds since the profile began.
 
 import bisect
 import dataclasses
+import functools
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from torch_ltc import profile_kernels
 from torch_ltc.autopsy import Compile, Place
+from torch_ltc.profile_kernels import Details
 
 # What the program did outside the backend: Python, PyTorch's dispatcher, autograd.
 OUTSIDE = "outside"
@@ -83,6 +86,10 @@ class Run:
     submitted: int
     begun: int
     ended: int
+    interpreted: bool = False  # call by call, on that thread
+    allocated: int = 0  # bytes on the device when it had all that it needs
+    reserved: int = 0  # and taken from the system
+    arena: int = 0  # of the allocated ones, scratch memory of the queue
 
     @property
     def time(self):
@@ -100,6 +107,8 @@ class Graph:
     results: int
     launches: int = 0
     running: int = 0  # of all its launches
+    interpreted: int = 0  # of its launches, call by call
+    details: Details = field(default_factory=Details)
     compiles: list[Compile] = field(default_factory=list)  # why, oldest first
 
 
@@ -124,6 +133,35 @@ class Data:
     runs: list[Run]
     events: list[Event]
     graphs: list[Graph]
+    transfers: list[profile_kernels.Transfers] = field(default_factory=list)
+    not_numbers: list[profile_kernels.NotANumber] = field(default_factory=list)
+    memory: list[profile_kernels.Memory] = field(default_factory=list)
+    recorded: list[profile_kernels.Recorded] = field(default_factory=list)
+    spans: list[profile_kernels.KernelSpan] = field(default_factory=list)
+
+    @property
+    def kernels(self):
+        """Return the `Kernel`s of all graphs, those that took longest first."""
+        found = [each for graph in self.graphs for each in graph.details.kernels]
+        return sorted(found, key=lambda kernel: -kernel.total)
+
+    @property
+    def peak(self):
+        """Return the `Memory` when most was held, or None."""
+        return max(self.memory, key=lambda row: row.total, default=None)
+
+    def step_of(self, thread, time):
+        """Return the step of a thread that something at this time belongs to."""
+        steps = self._steps_by_thread.get(thread, [])
+        index = bisect.bisect_left(steps, time, key=lambda step: step.end)
+        return steps[index] if index < len(steps) else None
+
+    @functools.cached_property
+    def _steps_by_thread(self):
+        steps = defaultdict(list)
+        for step in self.steps:
+            steps[step.thread].append(step)
+        return steps
 
     @property
     def ledger(self):
@@ -154,6 +192,9 @@ class Data:
             "ledger": [_plain(row) for row in self.ledger],
             "graphs": [_graph(graph) for graph in self.graphs],
             "runs": [_plain(run) for run in self.runs],
+            "transfers": [_plain(row) for row in self.transfers],
+            "not_numbers": [_plain(row) for row in self.not_numbers],
+            "memory": [_plain(row) for row in self.memory],
         }
 
 
@@ -161,6 +202,8 @@ def _plain(row, **more):
     fields = {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}
     if "place" in fields:
         fields["place"] = fields["place"]._asdict()
+    if "places" in fields:
+        fields["places"] = [place._asdict() for place in fields["places"]]
     return fields | more
 
 
@@ -171,12 +214,28 @@ def _graph(graph):
         | {"needed_by": each.needed_by._asdict()}
         for each in graph.compiles
     ]
-    return _plain(graph, compiles=compiles)
+    details = graph.details
+    row = _plain(graph, compiles=compiles)
+    del row["details"]
+    return row | {
+        "text": details.text,
+        "listing": details.listing,
+        "place": details.place._asdict(),
+        "arena": details.arena,
+        "kernels": [
+            _plain(kernel, total=kernel.total, label=kernel.label)
+            for kernel in details.kernels
+        ],
+        "outputs": [_plain(result) for result in details.results],
+        "peak_step": details.peak_step,
+        "at_peak": [_plain(value) for value in details.at_peak],
+    }
 
 
-def read(parts, rows, compiles):
-    """Make a `Data` of what ``_C.profile_end()`` returns."""
-    duration, dropped, steps, syncs, runs, events = rows
+def read(parts, rows, compiles, owners=()):
+    """Make a `Data` of what ``_C.profile_end()`` returns, and `Owners`."""
+    duration, dropped, steps, syncs, runs, events, *rest = rows
+    transfers, not_numbers, recorded, details, spans = rest
     runs = [Run(*row) for row in runs]
     data = Data(
         duration,
@@ -188,7 +247,12 @@ def read(parts, rows, compiles):
         ],
         runs,
         [Event(*row) for row in events],
-        _graphs(runs, compiles),
+        _graphs(runs, compiles, {row[0]: row for row in details}),
+        profile_kernels.transfers(transfers),
+        [profile_kernels.NotANumber(*row[:3], Place(*row[3])) for row in not_numbers],
+        profile_kernels.memory(runs, list(owners)),
+        [profile_kernels.Recorded(*row[:4], Place(*row[4])) for row in recorded],
+        [profile_kernels.KernelSpan(*row) for row in spans],
     )
     _count_runs(data)
     return data
@@ -207,15 +271,10 @@ def _step(number, row, parts):
 
 def _count_runs(data):
     """Give each run to the step of its thread in which it was launched."""
-    steps = defaultdict(list)
-    for step in data.steps:
-        steps[step.thread].append(step)
     for run in data.runs:
-        of_thread = steps[run.thread]
-        index = bisect.bisect_left(of_thread, run.submitted, key=lambda step: step.end)
-        if index == len(of_thread):
+        step = data.step_of(run.thread, run.submitted)
+        if step is None:
             continue
-        step = of_thread[index]
         step.launches += 1
         step.ops += run.ops
         step.running += run.time
@@ -223,7 +282,7 @@ def _count_runs(data):
             step.queued += run.begun - run.submitted
 
 
-def _graphs(runs, compiles):
+def _graphs(runs, compiles, details):
     graphs = {}
     for run in runs:
         row = graphs.setdefault(
@@ -231,6 +290,12 @@ def _graphs(runs, compiles):
         )
         row.launches += 1
         row.running += run.time
+        row.interpreted += run.interpreted
+    for key, row in details.items():
+        if key in graphs:
+            graphs[key].details = profile_kernels.read_details(
+                row, graphs[key].launches
+            )
     for each in compiles:
         if each.key in graphs:
             graphs[each.key].compiles.append(each)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from torch_ltc import profile_text, profile_trace
+from torch_ltc import profile_advice, profile_machine, profile_text, profile_trace
 
 FORMAT = "torch_ltc.profile"
 VERSION = 1
@@ -21,6 +21,7 @@ _PAGE = Path(__file__).with_name("profile_page.html")
 _MARK = "/*PROFILE*/"
 # A page that holds more opens slowly; the other two files hold all.
 _MOST_STEPS = 20_000
+_MOST_SAMPLES = 2_000  # of memory: a picture is 900 points wide
 
 
 def check(directory):
@@ -50,18 +51,22 @@ def as_dict(data):
             "command": list(sys.orig_argv),
             "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         },
+        "machine": vars(profile_machine.limits()),
         **data.as_dict(),
     }
 
 
 def _page(data, found):
-    names = ("format", "version", "made_by", "dropped", "duration", "ledger", "graphs")
-    shown = {name: found[name] for name in names}
+    names = ("runs", "syncs", "steps", "memory")
+    shown = {name: value for name, value in found.items() if name not in names}
+    thin = max(1, len(found["memory"]) // _MOST_SAMPLES)
+    shown["memory"] = found["memory"][::thin]
+    shown["peak"] = data.peak and {**vars(data.peak), "total": data.peak.total}
     steps = found["steps"]
     shown["steps"] = steps[:_MOST_STEPS]
     shown["left_out"] = len(steps) - len(shown["steps"])
     shown["summary"] = profile_text.summary(data)
-    shown["advice"] = profile_text.advice(data)
+    shown["advice"] = [vars(row) for row in profile_advice.advice(data)]
     # "</script>" in a file's name must not end the script.
     text = json.dumps(shown).replace("<", "\\u003c")
     return _PAGE.read_text(encoding="utf-8").replace(_MARK, text)

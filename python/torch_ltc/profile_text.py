@@ -4,12 +4,14 @@
 
 import statistics
 
+from torch_ltc import profile_machine
+
 _MOST_ROWS = 12
 
 
 def summary(data):
     """Return the text."""
-    blocks = [_head(data), _parts(data), _syncs(data), _graphs(data)]
+    blocks = [_head(data), _parts(data), _syncs(data), _graphs(data), _kernels(data)]
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -17,18 +19,18 @@ def _head(data):
     whole = [step for step in data.steps if step.whole]
     if not whole:
         return (
-            f"no step ended in {_ms(data.duration)} ms: steps end at mark_step() and "
+            f"no step ended in {ms(data.duration)} ms: steps end at mark_step() and "
             "after optimizer.step()"
         )
     settled = data.settled
     median = statistics.median(step.time for step in settled)
-    head = f"{_count(len(whole), 'step')}, {_ms(median)} ms each (median"
+    head = f"{count(len(whole), 'step')}, {ms(median)} ms each (median"
     head += f" of the {len(settled)} that compiled nothing)"
     if len(settled) == len(whole):
         head = head.replace(f" of the {len(settled)} that compiled nothing", "")
     compiling = sum(step.parts["compile"] for step in data.steps)
     if compiling:
-        head += f"; {_ms(compiling)} ms went into compiling"
+        head += f"; {ms(compiling)} ms went into compiling"
     if data.dropped:
         head += f"; {data.dropped} rows were too many to keep"
     return head
@@ -43,11 +45,11 @@ def _parts(data):
     times = {name: sum(step.parts[name] for step in steps) for name in names}
     rows = [("ms a step", "share", "part")]
     for name, time in sorted(times.items(), key=lambda item: -item[1]):
-        rows.append((_ms(time / len(steps)), f"{100 * time / total:.0f} %", name))
+        rows.append((ms(time / len(steps)), f"{100 * time / total:.0f} %", name))
     running = sum(step.running for step in steps)
     rows.append(
         (
-            _ms(running / len(steps)),
+            ms(running / len(steps)),
             f"{100 * running / total:.0f} %",
             "(the device runs)",
         )
@@ -56,19 +58,27 @@ def _parts(data):
 
 
 def _syncs(data):
+    return ledger_table(data.ledger)
+
+
+def ledger_table(ledger):
+    """Return the first rows of a ledger as a table, or "" if it has none."""
     rows = [("syncs", "ms each", "waited", "cause", "line")]
-    for row in data.ledger[:_MOST_ROWS]:
+    for row in ledger[:_MOST_ROWS]:
         cause = f"{row.cause} {row.detail}".strip()
-        each = _ms(row.time / row.count), _ms(row.wait / row.count)
+        each = ms(row.time / row.count), ms(row.wait / row.count)
         rows.append((str(row.count), *each, cause, str(row.place)))
-    return _table(rows) if len(rows) > 1 else ""
+    if len(rows) == 1:
+        return ""
+    more = len(ledger) - _MOST_ROWS
+    return _table(rows) + (f"\nand {more} more" if more > 0 else "")
 
 
 def _graphs(data):
     rows = [("runs", "ms each", "ops", "graph", "compiled because of")]
     for graph in data.graphs[:_MOST_ROWS]:
         causes = [each.what or each.cause for each in graph.compiles]
-        each = _ms(graph.running / graph.launches)
+        each = ms(graph.running / graph.launches)
         rows.append(
             (
                 str(graph.launches),
@@ -79,6 +89,29 @@ def _graphs(data):
             )
         )
     return _table(rows) if len(rows) > 1 else ""
+
+
+def _kernels(data):
+    found = [kernel for kernel in data.kernels if kernel.timed]
+    if not found:
+        return ""
+    machine = profile_machine.known()
+    rows = [("us each", "runs", "GFLOP/s", "GB/s", "of the limit", "kernel", "line")]
+    for kernel in found[:_MOST_ROWS]:
+        share = f"{100 * machine.share(kernel):.0f} %" if machine else "?"
+        rows.append(
+            (
+                f"{kernel.time / 1e3:.3g}",
+                str(kernel.launches),
+                f"{kernel.flops / max(kernel.time, 1):.3g}",
+                f"{kernel.bytes / max(kernel.time, 1):.3g}",
+                share,
+                kernel.label,
+                str(kernel.place),
+            )
+        )
+    more = len(found) - _MOST_ROWS
+    return _table(rows) + (f"\nand {more} more kernels" if more > 0 else "")
 
 
 def _table(rows):
@@ -95,56 +128,11 @@ def _table(rows):
     return "\n".join(lines)
 
 
-def _ms(time):
+def ms(time):
+    """Return nanoseconds as milliseconds."""
     return f"{time / 1e6:.3g}" if time < 1e8 else f"{time / 1e6:.0f}"
 
 
-def _count(number, noun):
+def count(number, noun):
+    """Return a number with its noun."""
     return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def advice(data):
-    """Return sentences that say what to do first, the most costly first."""
-    steps = data.settled
-    total = sum(step.time for step in steps)
-    if not total or not steps[0].whole:
-        return []
-    found = [*_advice_on_syncs(data), *_advice_on_parts(steps, total)]
-    compiled = sum(bool(step.parts["compile"]) for step in data.steps)
-    if compiled > 3 and 3 * compiled > len(data.steps):
-        time = sum(step.parts["compile"] for step in data.steps)
-        text = f"{compiled} of {_count(len(data.steps), 'step')} compiled a graph, "
-        text += f"{_ms(time)} ms in all: see why in the table of graphs"
-        found.append((time, text))
-    return [text for _, text in sorted(found, key=lambda row: -row[0])]
-
-
-_REMEDIES = {
-    "item": "read it every 50 steps",
-    "read": "read it every 50 steps",
-    "print": "print it every 50 steps",
-    "fallback": "no graph can hold the op: move it out of the loop, or replace it",
-    "linalg": "LTC_LINALG_ERRORS=later raises when the graph runs instead",
-    "synchronize": "leave it out: values are waited for when they are read",
-}
-
-
-def _advice_on_syncs(data):
-    whole = [step for step in data.steps if step.whole]
-    span = sum(step.time for step in whole)
-    for row in data.ledger:
-        is_often = 2 * row.count >= len(whole)
-        if row.cause in _REMEDIES and is_often and 20 * row.time > span:
-            cause = f"{row.cause} {row.detail}".strip()
-            each = _ms(row.time / len(whole))
-            text = f"{cause} at {row.place} takes {each} ms a step"
-            yield row.time, f"{text}: {_REMEDIES[row.cause]}"
-
-
-def _advice_on_parts(steps, total):
-    running = sum(step.running for step in steps)
-    host = sum(step.parts["record"] + step.parts["outside"] for step in steps)
-    if host > running and 2 * host > total:
-        text = f"{100 * host / total:.0f} % of a step is Python and recording, and the "
-        text += f"device is busy for {100 * running / total:.0f} %: the loop is "
-        yield host, text + "host-bound; larger batches cost little"

@@ -19,8 +19,19 @@ import time
 import warnings
 
 from torch_ltc import autopsy, profile_data, profile_files, profile_text
+from torch_ltc.profile_owners import OwnerWatch
 from torch_ltc.startup import start
 
+_PARTS = (
+    "steps",
+    "syncs",
+    "ledger",
+    "runs",
+    "graphs",
+    "kernels",
+    "transfers",
+    "memory",
+)
 # What was queued may still run when a profile ends.
 _LONGEST_WAIT_S = 60
 
@@ -28,15 +39,17 @@ _LONGEST_WAIT_S = 60
 class profile(contextlib.ContextDecorator):
     """Profile a block or a function; write files at its end if there is a directory.
 
-    Afterwards it has ``steps``, ``syncs``, ``ledger``, ``runs`` and ``graphs``, lists
-    of plain dataclasses (`torch_ltc.profile_data`), and ``str()`` is a summary. One
-    profile is on at a time: a second one inside it warns, and stays empty.
+    Afterwards it has ``steps``, ``syncs``, ``ledger``, ``runs``, ``graphs``,
+    ``kernels``, ``transfers`` and ``memory``, lists of plain dataclasses
+    (`torch_ltc.profile_data`, `torch_ltc.profile_kernels`), and ``str()`` is a summary.
+    One profile is on at a time: a second one inside it warns, and stays empty.
     """
 
     def __init__(self, directory=None):
         self.directory = directory and os.fspath(directory)
         self.data = profile_data.Data(0, 0, [], [], [], [], [])
         self._is_on = False
+        self._owners = None
         self._process = os.getpid()
 
     def _recreate_cm(self):
@@ -54,6 +67,9 @@ class profile(contextlib.ContextDecorator):
             warnings.warn(
                 "a profile is on already, and this one records nothing", stacklevel=3
             )
+        else:
+            self._owners = OwnerWatch(c.profile_now)
+            self._owners.begin()
         return self
 
     def __exit__(self, *exception):
@@ -65,8 +81,11 @@ class profile(contextlib.ContextDecorator):
         try:
             _await_runs(c)
         finally:
+            owners = self._owners.end()
             rows = c.profile_end()
-        self.data = profile_data.read(c.profile_parts(), rows, autopsy.explain())
+        self.data = profile_data.read(
+            c.profile_parts(), rows, autopsy.explain(), owners
+        )
         if self.directory:
             self._write()
 
@@ -77,7 +96,7 @@ class profile(contextlib.ContextDecorator):
             warnings.warn(f"the profile cannot be written: {error}", stacklevel=3)
 
     def __getattr__(self, name):
-        if name in ("steps", "syncs", "ledger", "runs", "graphs"):
+        if name in _PARTS:
             return getattr(self.data, name)
         raise AttributeError(f"a profile has no attribute '{name}'")
 

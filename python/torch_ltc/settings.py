@@ -15,6 +15,7 @@ import sys
 import types
 from typing import NamedTuple
 
+from torch_ltc import deprecation, drivers, frontends
 from torch_ltc.startup import start
 
 _READ = {"bool": "true".__eq__, "int": int, "str": str}
@@ -52,6 +53,13 @@ def scope(**values):
 
 def _set(name, value):
     start().set_setting(name, str(value))
+    if name == "device":
+        folders = next(row.value for row in table() if row.name == "plugin_path")
+        drivers.set_device(start(), str(value), folders)
+    elif name == "frontend":
+        frontends.apply(value)
+    elif name == "lazy_use":
+        deprecation.apply(value)
 
 
 class _Settings(types.ModuleType):

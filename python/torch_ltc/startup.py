@@ -148,10 +148,13 @@ def _load():
         c = importlib.import_module("torch_ltc._C")
     except ImportError as error:
         raise ImportError(
-            f"its libraries cannot be loaded: {error}; {libraries.REINSTALL}"
+            f"its libraries cannot be loaded: {libraries.in_words(error)}; "
+            f"{libraries.REINSTALL}"
         ) from error
-    from torch_ltc import errors
+    from torch_ltc import drivers, errors
 
+    values = {name: value for name, _, value, _, _ in c.settings()}
+    drivers.set_device(c, values["device"], values["plugin_path"])
     folders = [os.path.dirname(torch.__file__), *sys.modules["torch_ltc"].__path__]
     # Either is None where an earlier start was interrupted.
     if _first_factories is not None:

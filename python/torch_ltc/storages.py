@@ -162,13 +162,16 @@ def writing(stock):
 
 
 def resizing(stock):
-    """Wrap ``torch.UntypedStorage.resize_``."""
+    """Wrap ``torch.UntypedStorage.resize_``: to nothing, and back, it goes."""
 
     def resize_(self, size):
         if not is_lazy(self.device):
             return stock(self, size)
+        if startup.start().resize_storage(shown_as(self, torch.uint8), size):
+            return self
         raise RuntimeError(
-            "a lazy tensor's storage is as long as its values and is not resized; "
+            "a lazy tensor's storage is as long as its values, or freed by "
+            "resize_(0), and is not resized otherwise; "
             "resize the tensor, x.resize_(...), or give it another, x.set_(...)"
         )
 

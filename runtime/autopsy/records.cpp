@@ -161,7 +161,7 @@ void runtime::publish(CompileRecord record) {
     counter("cache.cause." + std::string(name(record.difference.cause))).add();
   if (logs(LogLevel::Info, Stage::Cache))
     log(LogLevel::Info, Stage::Cache, record.line());
-  CompileGuard::notify(record);
+  CompileWatch::notify(record);
   Records &kept = records();
   std::lock_guard lock(kept.mutex);
   kept.all.push_back(std::move(record));

@@ -145,10 +145,11 @@ FileResult readEntry(const std::string &directory, const std::string &path,
   if (got < 0)
     return failed("read");
   bytes.resize(size_t(got));
-  std::optional<size_t> size = Artifact::sizeBehind(bytes);
-  if (!size || *size != size_t(status.st_size))
-    return {FileResult::Bad,
-            size ? "its length is wrong" : "it has no header of this version"};
+  Result<size_t> size = Artifact::sizeBehind(bytes);
+  if (!size)
+    return {FileResult::Bad, size.error().message};
+  if (*size != size_t(status.st_size))
+    return {FileResult::Bad, "its length is wrong"};
   bytes.resize(*size);
   got = readAll(file, bytes, Artifact::headerBytes);
   if (got < 0)

@@ -50,7 +50,7 @@ Result<ExecutablePtr> MemoryCache::findOrMake(Hash128 key, size_t capacity,
   flights.erase(key);
   flight->result = result;
   std::list<Entry> evicted;
-  if (result) {
+  if (result && *result) {
     insert(key, *result);
     evicted = makeRoom(capacity);
   }

@@ -25,8 +25,8 @@ public:
   ExecutablePtr find(Hash128 key);
   /// The same, or what `make` gives, which runs without a lock and once however
   /// many threads ask: the others wait for it and share its result. A failure
-  /// is handed to those who waited, and not remembered. `hit` tells whether
-  /// this call ran `make`.
+  /// or null is handed to those who waited, and not remembered. `hit` tells
+  /// whether this call ran `make`.
   Result<ExecutablePtr> findOrMake(Hash128 key, size_t capacity,
                                    const Make &make, bool &hit);
   /// Puts a better executable in the place of the one of that key; nothing if

@@ -31,6 +31,9 @@ class LTC_API Completion {
 public:
   using Clock = std::chrono::steady_clock;
 
+  /// The one of all that is ready from the beginning.
+  static const std::shared_ptr<Completion> &ready();
+
   void finish(FailurePtr failure);
   bool isDone() const { return done.load(std::memory_order_acquire); }
   /// Tells that whoever launched it goes on; returns when.

@@ -13,19 +13,27 @@
 
 namespace ltc::runtime {
 
+struct Fault;
+
 /// A loaded driver. Never unloaded: its code may still be on some stack.
 struct Driver {
   std::string path;
+  /// Of this host's size: what the plugin's own table lacks is NULL.
   const ltc_plugin *api = nullptr;
 
-  /// Takes the error's content and frees it; `error` is not NULL.
+  /// Take the error's content and free it; `error` is not NULL.
   Error take(ltc_error *error) const;
+  Fault takeFault(ltc_error *error) const;
   Status check(ltc_error *error) const;
 };
 
-/// Opens a driver by name (libltc_driver_<name>.so beside this library) or,
-/// when it contains a slash, by path. One Driver for each, for the process.
+/// Opens a driver by path when it contains a slash, else by name: the library
+/// libltc_driver_<name>.so beside this one, or in a folder of setting
+/// plugin_path. One Driver for each, for the process.
 LTC_API Result<const Driver *> loadDriver(const std::string &nameOrPath);
+
+/// What is wrong with a plugin's table, or success.
+LTC_API Status checkTable(const ltc_plugin &table);
 
 /// Path of a library of ours, in the directory of libltc_runtime.so.
 std::string siblingLibrary(const std::string &fileName);

@@ -36,9 +36,9 @@ bool Queue::push(std::unique_ptr<Work> work, size_t limit) {
     allShort = count++ == 0 && work->isShort();
     if (allShort) {
       borrowing = true;
-      finish(std::move(work), lock, /*borrows=*/true);
+      begin(std::move(work), lock, /*borrows=*/true);
       borrowing = false;
-      if (waiting.empty() && !closed)
+      if (waiting.empty() && started.empty() && !closed)
         return true;
     } else {
       waiting.push_back(std::move(work));
@@ -65,13 +65,8 @@ void Queue::close() {
     thread.join();
 }
 
-/// Runs the first piece of all. `lock` is released meanwhile.
-void Queue::finish(std::unique_ptr<Work> work,
-                   std::unique_lock<std::mutex> &lock, bool borrows) {
-  lock.unlock();
-  work->run(borrows);
-  work.reset();
-  lock.lock();
+/// Under the lock: one piece is finished.
+void Queue::leave() {
   --count;
   ++finished;
   if (!waiting.empty())
@@ -80,10 +75,62 @@ void Queue::finish(std::unique_ptr<Work> work,
   left.notify_all();
 }
 
+/// `lock` is released meanwhile, here and in finishFirst().
+void Queue::begin(std::unique_ptr<Work> work,
+                  std::unique_lock<std::mutex> &lock, bool borrows) {
+  lock.unlock();
+  Work::Progress progress = work->run(borrows);
+  if (progress == Work::Progress::Done)
+    work.reset();
+  lock.lock();
+  if (progress == Work::Progress::Done)
+    leave();
+  else if (progress == Work::Progress::GoesOn)
+    started.push_back(std::move(work));
+  else
+    waiting.push_front(std::move(work));
+}
+
+/// Enough for a device to have the next launch when one ends; what is freed
+/// meanwhile stays.
+constexpr size_t kMostStarted = 4;
+
+bool Queue::mayBegin() const {
+  return !waiting.empty() &&
+         (started.empty() ||
+          (started.size() < kMostStarted && waiting.front()->mayOverlap()));
+}
+
+/// Waits for the first that was started. After a failure those behind it have
+/// done nothing: they are undone from the last on, and run again in order.
+void Queue::finishFirst(std::unique_lock<std::mutex> &lock) {
+  // How soon what arrives meanwhile is started.
+  constexpr auto kGlance = std::chrono::microseconds(200);
+  Work &first = *started.front();
+  bool waits = waiting.empty() && !closed;
+  lock.unlock();
+  if (waits && !first.isDone(kGlance))
+    return lock.lock();
+  bool succeeded = first.succeeds();
+  if (!succeeded)
+    for (size_t i = started.size(); i-- > 1;)
+      started[i]->takeBack();
+  first.finish();
+  std::unique_ptr<Work> work = std::move(started.front());
+  work.reset();
+  lock.lock();
+  started.pop_front();
+  for (; !succeeded && !started.empty(); started.pop_back())
+    waiting.push_front(std::move(started.back()));
+  leave();
+}
+
 void Queue::awaitWork(std::unique_lock<std::mutex> &lock) {
   // To end threads and start others takes 0.1 ms.
   constexpr auto kUntilRest = std::chrono::milliseconds(20);
-  auto isThere = [&] { return !borrowing && (closed || !waiting.empty()); };
+  auto isThere = [&] {
+    return !borrowing && (closed || !waiting.empty() || !started.empty());
+  };
   uint64_t before;
   do {
     before = finished;
@@ -101,11 +148,15 @@ void Queue::loop() {
   std::unique_lock lock(mutex);
   while (true) {
     awaitWork(lock);
+    if (!started.empty() && !mayBegin()) {
+      finishFirst(lock);
+      continue;
+    }
     if (waiting.empty())
       return;
     std::unique_ptr<Work> work = std::move(waiting.front());
     waiting.pop_front();
-    finish(std::move(work), lock, /*borrows=*/false);
+    begin(std::move(work), lock, /*borrows=*/false);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "ltc/types.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -28,12 +29,29 @@ public:
   virtual bool isShort() const { return false; }
   /// Called by push() once it is in the queue, before it can run.
   virtual void queued() {}
+  enum class Progress {
+    Done,
+    GoesOn, ///< elsewhere; asked for by isDone() to finish()
+    Later   ///< to run again when nothing goes on; mayOverlap() is false now
+  };
   /// `borrows`: the thread is that of push(), and has other work.
-  virtual void run(bool borrows) = 0;
+  virtual Progress run(bool borrows) = 0;
+  /// Whether it may run() while others go on that ran before it.
+  virtual bool mayOverlap() const { return false; }
+  /// Whether it is done, within that time.
+  virtual bool isDone(std::chrono::nanoseconds) { return true; }
+  /// Waits for it; false: it failed, and what started behind it did nothing.
+  virtual bool succeeds() { return true; }
+  /// Makes all as it was before run(): it started behind what failed, and will
+  /// run again.
+  virtual void takeBack() {}
+  /// After succeeds().
+  virtual void finish() {}
 };
 
 /// Runs work, one piece at a time, in the order in which it was pushed: on a
-/// thread of its own, or what is short and need not wait, in push().
+/// thread of its own, or what is short and need not wait, in push(). Work that
+/// a device goes on with is finished in the same order, by the thread.
 class LTC_API Queue {
 public:
   /// `rest`, unless empty, is called on the thread when there has been nothing
@@ -54,15 +72,19 @@ public:
 private:
   void loop();
   void awaitWork(std::unique_lock<std::mutex> &lock);
-  void finish(std::unique_ptr<Work> work, std::unique_lock<std::mutex> &lock,
-              bool borrows);
+  void begin(std::unique_ptr<Work> work, std::unique_lock<std::mutex> &lock,
+             bool borrows);
+  void leave();
+  bool mayBegin() const;
+  void finishFirst(std::unique_lock<std::mutex> &lock);
   bool mayPush(size_t limit) const;
 
   const std::function<void()> rest;
   std::mutex mutex;
   std::condition_variable arrived, left;
   std::deque<std::unique_ptr<Work>> waiting;
-  std::atomic<size_t> count = 0; ///< waiting or running; written under mutex
+  std::deque<std::unique_ptr<Work>> started; ///< goes on elsewhere
+  std::atomic<size_t> count = 0; ///< not finished; written under mutex
   uint64_t finished = 0;         ///< pieces so far
   bool borrowing = false;        ///< push() runs something
   bool allShort = false;         ///< what waits or runs, as far as it is known

@@ -7,15 +7,25 @@
 #include "device/plugin_loader.h"
 #include "engine/compile_progress.h"
 #include "engine/engine.h"
+#include "engine/expected_time.h"
+#include "engine/hand_over.h"
 #include "engine/resident.h"
 
+#include "ltc/autopsy.h"
+#include "ltc/compile_hooks.h"
 #include "ltc/log.h"
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
+#include "ltc/syncs.h"
 #include "ltc/trace.h"
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+
+namespace ltc {
+CompileHooks compileHooks;
+} // namespace ltc
 
 namespace ltc::runtime {
 
@@ -27,21 +37,6 @@ constexpr std::chrono::seconds slowCompile(2);
 /// Whose compiles give code back while they run, which takes 8 to 13 ms of
 /// each: where many small graphs follow, a tenth of the time.
 constexpr int64_t kFewGraphs = 4;
-
-Target parseTarget(std::string_view text) {
-  auto next = [&] {
-    size_t colon = text.find(':');
-    std::string part(text.substr(0, colon));
-    text = colon == text.npos ? "" : text.substr(colon + 1);
-    return part;
-  };
-  Target target;
-  target.kind = next();
-  target.triple = next();
-  target.cpu = next();
-  target.features = text;
-  return target;
-}
 
 /// Writes <directory>/<hash>.ltc. A full disk never fails a program.
 void dumpGraph(const Graph &graph, Hash128 key, const std::string &directory) {
@@ -114,17 +109,42 @@ Status checkArtifact(const Artifact &artifact, const Graph &graph) {
 /// sizes that vary has others to take its place.
 bool mayFallBack(const Graph &graph, const CompileOptions &options,
                  const Error &error) {
-  return error.code == ErrorCode::CompileFailed &&
-         settings().fallback != "error" && options.optimizations.loops &&
-         !graph.isDynamic() && !options.stop;
+  return error.code == ErrorCode::CompileFailed && !syncs::refusesFallback() &&
+         options.optimizations.loops && !graph.isDynamic() && !options.stop;
 }
 
 /// What went wrong is in code that the compiler made, and here it makes none.
-Result<Artifact> compileToCalls(Compiler &compiler, const Graph &graph,
-                                CompileOptions options) {
+Result<Artifact> fallBack(Device &device, Compiler &compiler,
+                          const Graph &graph, CompileOptions options) {
   options.optimizations = Optimizations::none();
   options.dumpName += ".calls"; // the dumps of what failed stay
-  return compiler.compile(graph, options);
+  return compileFor(device, compiler, graph, options);
+}
+
+/// By the compiler, or by a test in its stead.
+Result<Artifact> compileSeeded(Device &device, Compiler &compiler,
+                               const Graph &graph,
+                               const CompileOptions &options) {
+  if (!compileHooks.seedGraph) [[likely]]
+    return compileFor(device, compiler, graph, options);
+  Graph seeded = graph;
+  compileHooks.seedGraph(seeded);
+  Result<Artifact> artifact = compileFor(device, compiler, seeded, options);
+  if (artifact) {
+    artifact->graphText = graph.str(SourceLines::Omit);
+    compileHooks.seedArtifact(*artifact);
+  }
+  return artifact;
+}
+
+/// Adds where a reproducer lies.
+void tellFailure(const Graph &graph, Error &error) {
+  if (!compileHooks.failed || (error.code != ErrorCode::CompileFailed &&
+                               error.code != ErrorCode::Internal))
+    return;
+  std::string more = compileHooks.failed(graph, error);
+  if (!more.empty())
+    error.hint += (error.hint.empty() ? "" : "; ") + more;
 }
 
 void tellFallback(const Graph &graph, const Error &error) {
@@ -152,25 +172,31 @@ ExecutablePtr DeviceEngine::lookup(Hash128 graphHash) {
 }
 
 Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph,
-                                            std::span<const DimMark> marks) {
+                                            std::span<const DimMark> marks,
+                                            bool mayDefer) {
   static Counter &hits = counter("cache.hit.memory");
   if (isForked())
     return forkedError();
   Hash128 key = graph.hash();
+  mayDefer &= !CompileWatch::isEntered();
   bool hit = false;
   Result<ExecutablePtr> executable = cache.findOrMake(
       key, size_t(settings().cache_memory_bytes),
       [&] {
-        Result<ExecutablePtr> made = build(graph, key, marks);
-        if (made && static_cast<const BoundProgram &>(**made).needsMuchMemory())
+        Result<ExecutablePtr> made = build(graph, key, marks, mayDefer);
+        if (made && *made &&
+            static_cast<const BoundProgram &>(**made).needsMuchMemory())
           releaseAfterBuild(siblingLibrary("libltc_compiler.so"));
         return made;
       },
       hit);
-  if (!hit)
+  // Another thread's call, which may have deferred it.
+  if (hit && executable && !*executable && !mayDefer)
+    return compile(graph, marks);
+  if (!hit || !executable || !*executable)
     return executable;
   hits.add();
-  if (executable && wantsOwnVersion(**executable))
+  if (wantsOwnVersion(**executable))
     askForOwnVersion(graph, key, *executable);
   return executable;
 }
@@ -178,10 +204,12 @@ Result<ExecutablePtr> DeviceEngine::compile(const Graph &graph,
 void DeviceEngine::clearCache() {
   cache.clear();
   families.clear();
+  deferrals.clear();
 }
 
 Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key,
-                                          std::span<const DimMark> marks) {
+                                          std::span<const DimMark> marks,
+                                          bool mayDefer) {
   auto start = std::chrono::steady_clock::now();
   Result<DevicePtr> opened = open();
   if (!opened)
@@ -189,11 +217,13 @@ Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key,
   if (Status status = graph.verify(); !status)
     return status.takeError();
   Outcome outcome;
+  outcome.mayDefer = mayDefer;
   Result<ExecutablePtr> built =
-      settings().dynamic != "off" && !graph.isDynamic()
+      settings().dynamic != "off" && !graph.isDynamic() &&
+              !(*opened)->partForm() // which has its sizes as numbers
           ? buildInFamily(graph, key, marks, *opened, outcome)
           : buildAlone(graph, key, *opened, outcome);
-  if (built && (outcome.compiled || outcome.fromDisk)) {
+  if (built && *built && (outcome.compiled || outcome.fromDisk)) {
     ++state.builds;
     bool open = !static_cast<const BoundProgram &>(**built).symbols.empty();
     history.note(graph, key,
@@ -203,6 +233,29 @@ Result<ExecutablePtr> DeviceEngine::build(const Graph &graph, Hash128 key,
   return built;
 }
 
+bool DeviceEngine::defersAgain(Hash128 graphHash) {
+  return CompileWatch::isEntered() ? deferrals.isDeferred(graphHash)
+                                   : deferrals.deferAgain(graphHash);
+}
+
+bool DeviceEngine::defers(const Graph &graph, Hash128 key, Hash128 structure,
+                          const Outcome &outcome) {
+  if (!outcome.mayDefer)
+    return false;
+  Deferrals::Costs costs{expectedRunTime(graph), expectedCompileTime(graph)};
+  bool isDeferred = deferrals.defer(key, structure, costs, graph);
+  if (logs(LogLevel::Debug, Stage::Cache)) {
+    char text[160];
+    std::snprintf(text, sizeof(text),
+                  "%s a graph of %zu ops: a run call by call is reckoned at "
+                  "%.3g ms, the compile at %.3g ms",
+                  isDeferred ? "defers" : "compiles", graph.nodes.size(),
+                  1e3 * costs.run, 1e3 * costs.compile);
+    log(LogLevel::Debug, Stage::Cache, text);
+  }
+  return isDeferred;
+}
+
 Result<ExecutablePtr> DeviceEngine::buildAlone(const Graph &graph, Hash128 key,
                                                const DevicePtr &device,
                                                Outcome &outcome) {
@@ -210,6 +263,8 @@ Result<ExecutablePtr> DeviceEngine::buildAlone(const Graph &graph, Hash128 key,
   if (entry)
     if (ProgramPtr found = loadFrom(*entry, graph, device, outcome))
       return bindProgram(found, graph.symbols, graph);
+  if (defers(graph, key, key, outcome))
+    return ExecutablePtr();
   Result<ProgramPtr> program =
       loadOrMake(entry.get(), graph, key, device, outcome);
   if (!program)
@@ -291,8 +346,7 @@ DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
   misses.add();
   if (entry)
     entry->reportFault();
-  Result<Artifact> artifact =
-      runCompiler(graph, key, device->target(), outcome);
+  Result<Artifact> artifact = runCompiler(graph, key, *device, outcome);
   if (!artifact)
     return artifact.takeError();
   if (Status status = checkArtifact(*artifact, graph); !status)
@@ -311,16 +365,15 @@ DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
 }
 
 Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
-                                           const std::string &target,
-                                           Outcome &outcome) {
+                                           Device &device, Outcome &outcome) {
   static Counter &graphs = counter("codegen.graphs");
   CompileOptions options;
-  options.target = parseTarget(target);
   Result<Optimizations> optimizations =
       Optimizations::without(settings().without);
   if (!optimizations)
     return optimizations.takeError();
   options.optimizations = *optimizations;
+  options.optimizations.loops &= runsOurCode(device);
   Result<Recipes> recipes = Recipes::read(settings().recipes);
   if (!recipes)
     return recipes.takeError();
@@ -353,9 +406,14 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
     progress.emplace(graph);
   }
   auto start = std::chrono::steady_clock::now();
-  Result<Artifact> artifact = (*compiler)->compile(graph, options);
+  Result<Artifact> artifact = compileSeeded(device, **compiler, graph, options);
+  if (!artifact && !graph.isDynamic() && !options.stop) {
+    Error error = artifact.takeError();
+    tellFailure(graph, error);
+    artifact = std::move(error);
+  }
   if (!artifact && mayFallBack(graph, options, artifact.error()))
-    if (auto calls = compileToCalls(**compiler, graph, options)) {
+    if (auto calls = fallBack(device, **compiler, graph, options)) {
       tellFallback(graph, artifact.error());
       outcome.isLibraryOnly = true;
       artifact = std::move(calls);

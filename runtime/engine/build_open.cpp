@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The first graph of a structure is compiled for its own sizes. The second one
+// The first graph of a structure is compiled for its own sizes, unless others
+// ran call by call before it, whose sizes count. The second one
 // shows which of them vary: these are left open, as symbols and formulas, and
 // what is compiled then serves every trace whose integers solve the formulas.
 //
@@ -177,8 +178,8 @@ DeviceEngine::buildInFamily(const Graph &trace, Hash128 key,
   Hash128 familysKey = familyKey(trace, skeleton, marks);
   std::shared_ptr<Family> family = families.of(familysKey);
   std::lock_guard lock(family->mutex);
-  auto built =
-      buildWith({trace, key, marks, skeleton, *family, device, outcome});
+  auto built = buildWith(
+      {trace, key, marks, skeleton, familysKey, *family, device, outcome});
   families.measured(familysKey, *family);
   return built;
 }
@@ -196,6 +197,10 @@ Result<ExecutablePtr> DeviceEngine::buildWith(const Request &request) {
     found = buildFromDisk(request);
     if (!found || *found)
       return found;
+    if (defers(trace, request.key, request.familysKey, request.outcome)) {
+      note(request.family, request.skeleton.integers);
+      return ExecutablePtr();
+    }
     found = buildOpen(request);
     if (!found || *found)
       return found;

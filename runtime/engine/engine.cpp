@@ -27,15 +27,51 @@ Error invalid(std::string message) {
 /// Copies host data to memory that the host cannot reach, or writes zeros.
 class Transfer final : public Work {
 public:
-  Transfer(LaunchState &state, DeviceBufferPtr buffer, const char *from)
-      : state(state), buffer(std::move(buffer)), isZeros(!from) {
+  Transfer(LaunchState &state, std::shared_ptr<Device> device,
+           DeviceBufferPtr buffer, const char *from)
+      : state(state), device(std::move(device)), buffer(std::move(buffer)),
+        isZeros(!from) {
     if (from)
       data.assign(from, from + this->buffer->type().bytes());
   }
 
-  void run(bool) override {
-    Status status = buffer->memory.write(isZeros ? nullptr : data.data(),
-                                         buffer->type().bytes());
+  Progress run(bool) override {
+    Status status =
+        device->write(buffer->memory.get(), 0, isZeros ? nullptr : data.data(),
+                      buffer->type().bytes());
+    if (status && device->isAsynchronous()) {
+      Result<Fence> behind = device->record();
+      if (behind) {
+        fence = std::move(*behind);
+        ++state.onDevice;
+        return Progress::GoesOn;
+      }
+      status = behind.takeError();
+    }
+    complete(std::move(status));
+    return Progress::Done;
+  }
+
+  bool mayOverlap() const override { return device->isAsynchronous(); }
+  bool isDone(std::chrono::nanoseconds time) override {
+    return fence.reached(time);
+  }
+  bool succeeds() override {
+    if (std::optional<Fault> fault = fence.wait())
+      failed = std::move(fault->error);
+    return failed.has_value() ? (void(device->resume()), false) : true;
+  }
+  void takeBack() override {
+    (void)fence.wait();
+    --state.onDevice;
+  }
+  void finish() override {
+    --state.onDevice;
+    complete(failed ? Status(std::move(*failed)) : Status());
+  }
+
+private:
+  void complete(Status status) {
     FailurePtr failure;
     if (!status) {
       failure = std::make_shared<Failure>(status.takeError());
@@ -46,11 +82,13 @@ public:
     completion->finish(std::move(failure));
   }
 
-private:
   LaunchState &state;
+  const std::shared_ptr<Device> device;
   DeviceBufferPtr buffer;
   const bool isZeros;
   std::vector<char> data;
+  Fence fence;
+  std::optional<Error> failed;
 };
 
 /// What a marker's owner sees of it.
@@ -73,7 +111,10 @@ private:
 class ReachMark final : public Work {
 public:
   explicit ReachMark(std::shared_ptr<Mark> mark) : mark(std::move(mark)) {}
-  void run(bool) override { mark->reach(); }
+  Progress run(bool) override {
+    mark->reach();
+    return Progress::Done;
+  }
 
 private:
   std::shared_ptr<Mark> mark;
@@ -83,13 +124,16 @@ private:
 
 DeviceEngine::DeviceEngine(std::shared_ptr<Device> device,
                            CompilerSource compiler)
-    : device(std::move(device)), compilerSource(std::move(compiler)) {}
+    : device(std::move(device)), compilerSource(std::move(compiler)) {
+  state.isAsynchronous = this->device->isAsynchronous();
+}
 
 void DeviceEngine::close() {
   background.close();
   queue.close();
   cache.clear();
   state.arena.release(); // the thread that used it has ended
+  state.staging.release();
   std::lock_guard lock(mutex);
   device.reset();
 }
@@ -213,6 +257,18 @@ Result<Memory> DeviceEngine::allocate(Device &device, size_t bytes) {
   return device.allocate(bytes);
 }
 
+std::vector<BufferPtr> DeviceEngine::fail(const std::vector<TensorType> &types,
+                                          Error error,
+                                          std::shared_ptr<const void> kept) {
+  auto completion = std::make_shared<Completion>();
+  completion->keep(std::move(kept));
+  completion->finish(state.fail(std::move(error)));
+  std::vector<BufferPtr> buffers;
+  for (const TensorType &type : types)
+    buffers.push_back(std::make_shared<DeviceBuffer>(type, this, completion));
+  return buffers;
+}
+
 Result<BufferPtr> DeviceEngine::upload(const TensorType &type,
                                        const void *data) {
   Result<std::shared_ptr<Device>> opened = open();
@@ -224,19 +280,47 @@ Result<BufferPtr> DeviceEngine::upload(const TensorType &type,
   Result<Memory> memory = allocate(**opened, bytes);
   if (!memory)
     return memory.takeError();
-  auto buffer = std::make_shared<DeviceBuffer>(type, this,
-                                               std::make_shared<Completion>());
-  buffer->memory = std::move(*memory);
-  void *host = buffer->memory.hostPointer();
-  if (data && host) {
+  void *host = data ? memory->hostPointer() : nullptr;
+  if (host)
     std::memcpy(host, data, bytes);
-    buffer->completion->finish(nullptr);
+  auto buffer = std::make_shared<DeviceBuffer>(
+      type, this, host ? Completion::ready() : std::make_shared<Completion>());
+  buffer->memory = std::move(*memory);
+  if (host)
     return BufferPtr(buffer);
-  }
-  if (!queue.push(std::make_unique<Transfer>(state, buffer,
+  if (!queue.push(std::make_unique<Transfer>(state, *opened, buffer,
                                              static_cast<const char *>(data))))
     return open().takeError();
   return BufferPtr(buffer);
+}
+
+Result<BufferPtr> DeviceEngine::allocate(const TensorType &type) {
+  Result<std::shared_ptr<Device>> opened = open();
+  if (!opened)
+    return opened.takeError();
+  Result<Memory> memory = allocate(**opened, type.bytes());
+  if (!memory)
+    return memory.takeError();
+  auto buffer = std::make_shared<DeviceBuffer>(type, this, Completion::ready());
+  buffer->memory = std::move(*memory);
+  return BufferPtr(buffer);
+}
+
+Result<BufferPtr> DeviceEngine::import(const TensorType &type, void *data) {
+  Result<std::shared_ptr<Device>> opened = open();
+  if (!opened)
+    return opened.takeError();
+  Result<Memory> memory = (*opened)->import(data, type.bytes());
+  if (!memory)
+    return memory.takeError();
+  auto buffer = std::make_shared<DeviceBuffer>(type, this, Completion::ready());
+  buffer->memory = std::move(*memory);
+  return BufferPtr(buffer);
+}
+
+bool DeviceEngine::isHost() const {
+  Result<std::shared_ptr<Device>> opened = open();
+  return opened && (*opened)->driverName() == "cpu";
 }
 
 Status DeviceEngine::download(const BufferPtr &buffer, void *data) {

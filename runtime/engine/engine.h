@@ -11,6 +11,7 @@
 #include "cache/memory.h"
 #include "dynamic/family.h"
 #include "engine/background_compiles.h"
+#include "engine/deferrals.h"
 #include "engine/launch.h"
 #include "ltc/compiler.h"
 
@@ -31,11 +32,22 @@ public:
 
   ExecutablePtr lookup(Hash128 graphHash) override;
   Result<ExecutablePtr> compile(const Graph &graph,
-                                std::span<const DimMark> marks = {}) override;
+                                std::span<const DimMark> marks = {},
+                                bool mayDefer = false) override;
+  bool defersAgain(Hash128 graphHash) override;
+  void noteDeferred(Hash128 graphHash) override { deferrals.note(graphHash); }
+  std::vector<DeferredGraphs> deferred() const override {
+    return deferrals.list();
+  }
+  bool isHost() const override;
   Result<std::vector<BufferPtr>>
   launch(const ExecutablePtr &executable, std::vector<LaunchArgument> arguments,
          std::shared_ptr<const void> kept = nullptr) override;
+  std::vector<BufferPtr> fail(const std::vector<TensorType> &types, Error error,
+                              std::shared_ptr<const void> kept) override;
   Result<BufferPtr> upload(const TensorType &type, const void *data) override;
+  Result<BufferPtr> allocate(const TensorType &type) override;
+  Result<BufferPtr> import(const TensorType &type, void *data) override;
   Status download(const BufferPtr &buffer, void *data) override;
   Status synchronize() override;
   Result<MarkerPtr> mark() override;
@@ -60,12 +72,16 @@ private:
   struct Outcome {
     bool fromDisk = false, compiled = false;
     bool isLibraryOnly = false; ///< what the compiler fails at
+    bool mayDefer = false;      ///< where the graph may run without a program
     std::string fault;          ///< of the entry on disk, or empty
   };
 
   /// What is not in memory: from disk if it is there, else compiled.
   Result<ExecutablePtr> build(const Graph &graph, Hash128 key,
-                              std::span<const DimMark> marks);
+                              std::span<const DimMark> marks, bool mayDefer);
+  /// Whether the graph is to run without a program once more.
+  bool defers(const Graph &graph, Hash128 key, Hash128 structure,
+              const Outcome &outcome);
   Result<ExecutablePtr> buildAlone(const Graph &graph, Hash128 key,
                                    const DevicePtr &device, Outcome &outcome);
   static bool usesDisk();
@@ -98,6 +114,7 @@ private:
     Hash128 key;
     std::span<const DimMark> marks;
     const Skeleton &skeleton;
+    Hash128 familysKey;
     Family &family;
     const DevicePtr &device;
     Outcome &outcome;
@@ -129,8 +146,8 @@ private:
 
   std::unique_ptr<DiskEntry>
   familyEntry(const Request &request, const std::vector<GraphOutput> &outputs);
-  Result<Artifact> runCompiler(const Graph &graph, Hash128 key,
-                               const std::string &target, Outcome &outcome);
+  Result<Artifact> runCompiler(const Graph &graph, Hash128 key, Device &device,
+                               Outcome &outcome);
   /// Checks a buffer from outside and sees through it.
   Result<DeviceBufferPtr> own(const BufferPtr &buffer) const;
   Result<std::vector<ScalarOrBuffer>>
@@ -145,6 +162,7 @@ private:
   Families families;
   DiskCacheState diskState;
   CompileHistory history;
+  Deferrals deferrals;
   LaunchState state;
   // Last: their threads end before what their work refers to.
   Queue queue{[this] { state.rest(); }};

@@ -15,4 +15,9 @@ namespace ltc::runtime {
 /// wrong costs time, never bits.
 LTC_API double expectedTime(const Graph &call);
 
+/// About what a graph takes one thread call by call, and what its compile
+/// takes, in seconds.
+LTC_API double expectedRunTime(const Graph &graph);
+LTC_API double expectedCompileTime(const Graph &graph);
+
 } // namespace ltc::runtime

@@ -14,6 +14,7 @@
 #include "ltc/trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace ltc::runtime {
@@ -94,17 +95,15 @@ FailurePtr Launch::failedInput() const {
   return nullptr;
 }
 
-FailurePtr Launch::fail(Error error) {
+FailurePtr LaunchState::fail(Error error) {
   static Counter &errors = counter("execute.errors");
   errors.add();
   auto failure = std::make_shared<Failure>(std::move(error));
-  state.failures.add(failure);
+  failures.add(failure);
   return failure;
 }
 
-void Launch::undo() {
-  static Counter &undone = counter("execute.undone");
-  undone.add();
+void Launch::giveBack() {
   for (size_t i = 0; i < results.size(); ++i) {
     if (auto donated = bound->artifact().donated[i]; donated && !spoilt) {
       DeviceBuffer &argument = *arguments[*donated].buffer;
@@ -136,27 +135,114 @@ void Launch::measureLoop() {
       text + (place.empty() ? "" : " for " + place));
 }
 
-void Launch::run(bool borrows) {
-  static Counter &kernels = counter("execute.kernels");
+Work::Progress Launch::run(bool borrows) {
   measureLoop();
   profile::Timed timed(profile::Part::Execute);
   if (profiled) [[unlikely]]
     profile::beginRun(profiled);
-  FailurePtr failure = failedInput();
-  if (!failure) {
-    Span span(Stage::Execute);
-    if (Status status = execute(borrows); status)
-      kernels.add(bound->launches);
-    else
-      failure = fail(status.takeError());
-  } else if (isTold) {
+  if (FailurePtr failure = failedInput()) {
     // What the program computes from a value that it knows to be missing is
     // another error.
-    failure = fail(failure->error);
+    complete(isTold ? state.fail(failure->error) : std::move(failure));
+    return Progress::Done;
   }
+  Progress progress = attempt(borrows);
+  if (progress == Progress::Done)
+    complete(asFailure());
+  return progress;
+}
+
+Work::Progress Launch::attempt(bool borrows) {
+  Span span(Stage::Execute);
+  // The arena that it would grow from is in use.
+  if (state.onDevice && !state.arena.has(bound->arenaBytes)) {
+    isAlone = true;
+    return Progress::Later;
+  }
+  Status prepared = prepare();
+  if (!prepared && mustWait(prepared)) {
+    isAlone = true;
+    giveBack();
+    return Progress::Later;
+  }
+  fault = prepared ? execute(borrows) : Fault{prepared.takeError()};
+  if (!fault && fence) {
+    ++state.onDevice;
+    return Progress::GoesOn;
+  }
+  return Progress::Done;
+}
+
+bool Launch::mustWait(const Status &prepared) const {
+  return state.onDevice && prepared.error().code == ErrorCode::OutOfMemory;
+}
+
+bool Launch::mayOverlap() const {
+  return !isAlone && state.isAsynchronous && !bound->program->hasHostCalls();
+}
+
+bool Launch::succeeds() {
+  fault = fence.wait();
+  // In the order of the queue: what is started later runs again.
+  if (fault)
+    (void)bound->program->home()->resume();
+  return !fault;
+}
+
+void Launch::takeBack() {
+  (void)fence.wait();
+  fence = Fence();
+  --state.onDevice;
+  hasBegun = false;
+  giveBack();
+}
+
+void Launch::finish() {
+  fence = Fence();
+  --state.onDevice;
+  complete(asFailure());
+}
+
+FailurePtr Launch::asFailure() {
+  static Counter &kernels = counter("execute.kernels");
+  if (fault) [[unlikely]]
+    return state.fail(hasBegun ? atSite(std::move(fault->error), fault->site)
+                               : std::move(fault->error));
+  kernels.add(bound->launches);
+  return nullptr;
+}
+
+void Launch::checkNumbers() {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const TensorType &type = results[i]->type();
+    if (type.elements() != 1)
+      continue;
+    const void *data = results[i]->memory.hostPointer();
+    bool isNan = data && type.dtype == DType::F32
+                     ? std::isnan(*static_cast<const float *>(data))
+                 : data && type.dtype == DType::F64
+                     ? std::isnan(*static_cast<const double *>(data))
+                     : false;
+    if (!isNan || !profile::isFirstNotANumber(profiled))
+      continue;
+    auto [op, place] = bound->makerOfResult(i);
+    profile::addNotANumber(profiled, op, place);
+  }
+}
+
+void Launch::complete(FailurePtr failure) {
   if (failure) {
-    undo();
+    static Counter &undone = counter("execute.undone");
+    undone.add();
+    giveBack();
     completion->keep(std::move(kept));
+  }
+  if (profiled && !failure) [[unlikely]] {
+    checkNumbers();
+    if (std::optional<Hash128> key = profile::keyOf(profiled);
+        key && !stepTimes.empty())
+      profile::addSteps(*key, profiled, bound, stepTimes,
+                        {results.begin(), results.end()});
   }
   // Inputs go first: whoever wakes finds their memory free.
   arguments.clear();
@@ -166,7 +252,8 @@ void Launch::run(bool borrows) {
   --state.inFlight;
   if (profiled) [[unlikely]]
     profile::endRun(profiled);
-  state.loop.end(LoopMeter::Clock::now());
+  if (state.onDevice == 0)
+    state.loop.end(LoopMeter::Clock::now());
   completion->finish(std::move(failure));
 }
 
@@ -193,20 +280,22 @@ Status Launch::allocateResults() {
   return {};
 }
 
-Status Launch::execute(bool borrows) {
+Status Launch::prepare() {
   Device &device = *bound->program->home();
   const Artifact &artifact = bound->artifact();
   if (Status status = allocateResults(); !status)
     return status;
-  Result<ltc_buffer *> arena = state.arena.reserve(device, bound->arenaBytes);
-  if (!arena)
-    return arena.takeError();
+  Result<ltc_buffer *> reserved =
+      state.arena.reserve(device, bound->arenaBytes);
+  if (!reserved)
+    return reserved.takeError();
+  arena = *reserved;
 
-  std::vector<ltc_operand> operands;
+  operands.clear();
   operands.reserve(arguments.size() + results.size());
   auto add = [&](ltc_buffer *buffer, const TensorType &type, uint64_t bits) {
     operands.push_back({buffer, type.dims.data(), uint32_t(type.dims.size()),
-                        uint8_t(type.dtype), bits});
+                        uint8_t(type.dtype), 0, bits});
   };
   for (size_t i = 0; i < arguments.size(); ++i)
     if (DeviceBuffer *buffer = arguments[i].buffer.get())
@@ -215,50 +304,111 @@ Status Launch::execute(bool borrows) {
       add(nullptr, bound->inputs[i].tensor, arguments[i].bits);
   for (size_t i = 0; i < results.size(); ++i) {
     ltc_buffer *buffer = results[i]->memory.get();
-    if (artifact.donated[i])
+    if (artifact.donated[i]) {
       operands[*artifact.donated[i]].buffer = buffer;
+      operands[*artifact.donated[i]].flags = LTC_DONATED;
+    }
     add(buffer, results[i]->type(), 0);
   }
-  int64_t site = -1;
-  Status status = borrows ? runBorrowing(operands, *arena, site)
-                          : runMeasured(operands, *arena, site);
-  return status ? Status() : atSite(status.takeError(), site);
+  return {};
 }
 
-Status Launch::runBorrowing(const std::vector<ltc_operand> &operands,
-                            ltc_buffer *arena, int64_t &site) {
+ltc_launch Launch::wholeProgram() const {
+  return {sizeof(ltc_launch),
+          operands.data(),
+          operands.size(),
+          bound->symbols.data(),
+          bound->symbols.size(),
+          arena,
+          0,
+          UINT32_MAX};
+}
+
+std::optional<Fault> Launch::execute(bool borrows) {
+  if (bound->program->hasHostCalls()) [[unlikely]]
+    return runWithHostCalls();
+  hasBegun = true;
+  if (profiled) [[unlikely]] {
+    MemoryStats memory = bound->program->home()->memory(false);
+    profile::noteMemory(profiled, memory.allocated, memory.reserved,
+                        state.arena.bytes());
+    std::optional<Hash128> key = profile::keyOf(profiled);
+    isTimed = key && !state.isAsynchronous && profile::timesSteps(*key);
+  }
+  if (state.isAsynchronous) [[unlikely]]
+    return start();
+  return borrows ? runBorrowing(wholeProgram()) : runMeasured(wholeProgram());
+}
+
+std::optional<Fault> Launch::start() {
+  Device &device = *bound->program->home();
+  if (std::optional<Fault> fault =
+          device.run(bound->program->get(), wholeProgram()))
+    return fault;
+  Result<Fence> behind = device.record();
+  if (!behind)
+    return Fault{behind.takeError()};
+  fence = std::move(*behind);
+  return std::nullopt;
+}
+
+std::optional<Fault> Launch::runWithHostCalls() {
+  if (!bound->hostCalls) {
+    auto made = HostCalls::make(bound->program->home(), bound->artifact(),
+                                bound->program->onHost(), bound->symbols);
+    if (!made)
+      return Fault{made.takeError()};
+    bound->hostCalls = std::move(*made);
+  }
+  hasBegun = true;
+  return bound->hostCalls->run(bound->program->get(), wholeProgram(),
+                               state.staging);
+}
+
+std::optional<Fault> Launch::runSteps(ltc_launch launch) {
+  const Program &program = *bound->program;
+  if (!isTimed) [[likely]]
+    return program.home()->run(program.get(), launch);
+  auto steps = uint32_t(bound->artifact().steps.size());
+  stepTimes.reserve(steps + 1);
+  std::optional<Fault> fault;
+  for (uint32_t step = 0; step < steps && !fault; ++step) {
+    stepTimes.push_back(profile::now());
+    launch.first_step = step;
+    launch.end_step = step + 1;
+    fault = program.home()->run(program.get(), launch);
+  }
+  stepTimes.push_back(profile::now());
+  return fault;
+}
+
+std::optional<Fault> Launch::runBorrowing(const ltc_launch &launch) {
   static Counter &borrowed = counter("execute.borrowed");
   borrowed.add();
-  const Program &program = *bound->program;
   auto borrow = hostServices().borrowThread;
   bool splits = bound->threads.splits(launcher, pool());
   if (borrow)
     borrow(true, splits ? state.team : WaitingTeam());
-  Status status =
-      program.home()->run(program.get(), operands, bound->symbols, arena, site);
+  std::optional<Fault> fault = runSteps(launch);
   if (borrow)
     borrow(false, {});
-  return status;
+  return fault;
 }
 
-Status Launch::runMeasured(const std::vector<ltc_operand> &operands,
-                           ltc_buffer *arena, int64_t &site) {
-  const Program &program = *bound->program;
-  Device &device = *program.home();
+std::optional<Fault> Launch::runMeasured(const ltc_launch &launch) {
   ThreadChoice &threads = bound->threads;
   if (hostServices().stayAlone)
     hostServices().stayAlone(threads.alone(launcher));
-  bool isMeasuring = threads.isMeasuring(launcher);
+  bool isMeasuring = !isTimed && threads.isMeasuring(launcher);
   ThreadChoice::Times start;
   if (isMeasuring)
     start = ThreadChoice::now();
-  Status status =
-      device.run(program.get(), operands, bound->symbols, arena, site);
+  std::optional<Fault> fault = runSteps(launch);
   if (isMeasuring)
     threads.record(start, ThreadChoice::now());
   if (auto waiting = hostServices().waitingTeam)
     state.team = waiting();
-  return status;
+  return fault;
 }
 
 Error Launch::atSite(Error error, int64_t number) {

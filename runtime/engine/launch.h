@@ -18,9 +18,11 @@ namespace ltc::runtime {
 /// the queue's work.
 class Arena {
 public:
-  /// At least `bytes`; nullptr when 0.
+  bool has(size_t bytes) const { return bytes <= size; }
+  /// At least `bytes`; nullptr when 0. Nothing uses what it grows from.
   Result<ltc_buffer *> reserve(Device &device, size_t bytes);
   void release() { *this = Arena(); }
+  size_t bytes() const { return size; }
   /// Its contents are dead between two launches: lets the pages go, not the
   /// address.
   void discard();
@@ -44,7 +46,10 @@ private:
 
 /// What the launches of one queue share.
 struct LaunchState {
+  bool isAsynchronous = false; ///< the device is; never changes
   Arena arena;
+  HostMemory staging;  ///< for host calls
+  size_t onDevice = 0; ///< launches that it goes on with; of the queue's thread
   FailureLog failures;
   std::atomic<size_t> inFlight = 0;
   std::atomic<uint64_t> builds = 0; ///< graphs compiled or loaded
@@ -55,6 +60,8 @@ struct LaunchState {
   /// queue's work, and under the queue's lock while nobody does.
   WaitingTeam team;
 
+  /// Counts a run that failed, and keeps its error for synchronize().
+  FailurePtr fail(Error error);
   /// On the queue's own thread, under the queue's lock.
   void rest();
 };
@@ -62,7 +69,10 @@ struct LaunchState {
 class DiscardArena final : public Work {
 public:
   explicit DiscardArena(Arena &arena) : arena(arena) {}
-  void run(bool) override { arena.discard(); }
+  Progress run(bool) override {
+    arena.discard();
+    return Progress::Done;
+  }
 
 private:
   Arena &arena;
@@ -84,14 +94,21 @@ public:
          std::shared_ptr<Completion> completion,
          std::shared_ptr<const void> kept, WaitHabit::Duration sinceLaunch);
   bool isShort() const override {
-    return bound->threads.isShort(expected(), pool());
+    return !state.isAsynchronous && bound->threads.isShort(expected(), pool());
   }
   void queued() override {
     ++state.inFlight;
     bound->habit.add(completion, sinceLaunch);
     launcher = expected();
   }
-  void run(bool borrows) override;
+  Progress run(bool borrows) override;
+  bool mayOverlap() const override;
+  bool isDone(std::chrono::nanoseconds time) override {
+    return fence.reached(time);
+  }
+  bool succeeds() override;
+  void takeBack() override;
+  void finish() override;
 
 private:
   Pool pool() const;
@@ -100,18 +117,35 @@ private:
     return {bound->habit.untilWaiting(), bound->habit.beside()};
   }
   FailurePtr failedInput() const;
-  FailurePtr fail(Error error);
-  /// After a failure: gives arguments back the memory that they donated, unless
-  /// it was written to.
-  void undo();
+  /// Gives arguments back the memory that they donated, unless it was written
+  /// to.
+  void giveBack();
+  /// What `fault` is to whoever waits for the results; nullptr for none.
+  FailurePtr asFailure();
+  /// Lets everything go; results are ready, or have failed.
+  void complete(FailurePtr failure);
   /// Says once a loop who waits for whom, if that is logged.
   void measureLoop();
-  Status execute(bool borrows);
-  /// Runs on one thread or on all, as the program's ThreadChoice says.
-  Status runMeasured(const std::vector<ltc_operand> &operands,
-                     ltc_buffer *arena, int64_t &site);
-  Status runBorrowing(const std::vector<ltc_operand> &operands,
-                      ltc_buffer *arena, int64_t &site);
+  /// Runs it, or lets the device begin; `fault` is what it came to.
+  Progress attempt(bool borrows);
+  /// Makes or takes over the memory of the results and gathers the operands.
+  Status prepare();
+  /// Whether there is no memory for it, but may be once the device is done with
+  /// what it goes on with.
+  bool mustWait(const Status &prepared) const;
+  ltc_launch wholeProgram() const;
+  /// On the thread that the program's ThreadChoice says.
+  std::optional<Fault> execute(bool borrows);
+  std::optional<Fault> runMeasured(const ltc_launch &launch);
+  std::optional<Fault> runBorrowing(const ltc_launch &launch);
+  /// All at once, or where a profile times them one after the other.
+  std::optional<Fault> runSteps(ltc_launch launch);
+  /// Tells a profile of results that are not numbers.
+  void checkNumbers();
+  /// Queues it on the device, with a fence behind it.
+  std::optional<Fault> start();
+  /// Queues its parts in turn, with the host's library calls between them.
+  std::optional<Fault> runWithHostCalls();
   Status allocateResults();
   Error atSite(Error error, int64_t site);
 
@@ -123,11 +157,19 @@ private:
   std::shared_ptr<const void> kept;
   WaitHabit::Duration sinceLaunch; ///< since the launch before it
   Launcher launcher;
+  std::vector<ltc_operand> operands;
+  ltc_buffer *arena = nullptr;
+  bool hasBegun = false;      ///< whether it may have written anything
+  bool isAlone = false;       ///< whether it waits for the launches before it
+  Fence fence;                ///< behind it, while the device goes on with it
+  std::optional<Fault> fault; ///< what it then came to
   /// Whether an input's error had been delivered when this was launched.
   const bool isTold;
   /// Whether donated memory may hold parts of results after a failure.
   bool spoilt = false;
   uint64_t profiled = 0; ///< its number in a profile
+  bool isTimed = false;  ///< whether its steps are timed for that
+  std::vector<int64_t> stepTimes;
 };
 
 } // namespace ltc::runtime

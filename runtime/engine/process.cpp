@@ -117,6 +117,28 @@ Result<uint32_t> countDevices(const Driver &driver) {
   return count;
 }
 
+/// "name=value,name=value", as setting device_options has it.
+Result<Device::Options> deviceOptions() {
+  Device::Options options;
+  if (int64_t limit = settings().memory_limit_bytes)
+    options.push_back({"memory_limit", std::to_string(limit)});
+  std::string_view rest = settings().device_options;
+  while (!rest.empty()) {
+    size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view one = rest.substr(0, comma);
+    size_t equals = one.find('=');
+    if (equals == one.npos || equals == 0)
+      return executeError(ErrorCode::InvalidArgument,
+                          "'" + std::string(one) + "' is no option of a device",
+                          "LTC_DEVICE_OPTIONS takes name=value, with commas "
+                          "between several");
+    options.push_back({std::string(one.substr(0, equals)),
+                       std::string(one.substr(equals + 1))});
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return options;
+}
+
 Result<std::unique_ptr<DeviceEngine>> openEngine(uint32_t ordinal) {
   Result<const Driver *> driver = loadDriver(settings().device);
   if (!driver)
@@ -132,8 +154,11 @@ Result<std::unique_ptr<DeviceEngine>> openEngine(uint32_t ordinal) {
                             (*count == 1 ? " device" : " devices"));
   registerHandlers();
   keepFreedHeap();
+  Result<Device::Options> options = deviceOptions();
+  if (!options)
+    return options.takeError();
   Result<std::shared_ptr<Device>> device =
-      Device::open(**driver, ordinal, size_t(settings().memory_limit_bytes));
+      Device::open(**driver, ordinal, *options);
   if (!device)
     return device.takeError();
   opened = true;

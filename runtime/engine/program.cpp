@@ -15,7 +15,16 @@ namespace ltc::runtime {
 
 Program::Program(std::shared_ptr<Device> device, Artifact artifact,
                  ltc_program *handle)
-    : device(std::move(device)), loaded(std::move(artifact)), handle(handle) {}
+    : device(std::move(device)), loaded(std::move(artifact)), handle(handle) {
+  if (loaded.calls.empty() || this->device->takesAllCalls())
+    return;
+  bool areInParts = this->device->partForm().has_value();
+  for (const Artifact::Call &call : loaded.calls)
+    isOnHost.push_back(areInParts ||
+                       !this->device->takes(call.graph.str(SourceLines::Omit)));
+  if (std::ranges::count(isOnHost, true) == 0)
+    isOnHost.clear();
+}
 
 Result<std::shared_ptr<Program>> Program::load(std::shared_ptr<Device> device,
                                                Artifact &&artifact,
@@ -31,8 +40,6 @@ BoundProgram::BoundProgram(std::shared_ptr<Program> code,
                            std::vector<int64_t> values, const Graph &graph)
     : program(std::move(code)), symbols(std::move(values)),
       endedBy(graph.endedBy), nodes(graph.nodes.size()) {
-  if (artifact().errorSites.empty() && artifact().calls.empty())
-    return;
   for (const Node &node : graph.nodes)
     sources.push_back(node.source);
 }
@@ -67,9 +74,7 @@ static std::string typesOf(const Graph &graph, const Node &node) {
 }
 
 std::string BoundProgram::operandsOfNode(uint32_t node) const {
-  // Only for an error: the text is all that is kept of the graph.
-  Result<Graph> graph = Graph::parse(artifact().graphText);
-  auto ran = graph ? graphOfRun(std::move(*graph), symbols) : std::nullopt;
+  std::optional<Graph> ran = graphThatRan();
   return ran && node < ran->nodes.size() ? typesOf(*ran, ran->nodes[node]) : "";
 }
 

@@ -7,9 +7,12 @@
 #pragma once
 
 #include "device/buffer.h"
+#include "engine/host_calls.h"
 #include "engine/loop_meter.h"
 #include "engine/thread_choice.h"
 #include "engine/wait_habit.h"
+
+#include "ltc/profile_graphs.h"
 
 #include <atomic>
 
@@ -28,6 +31,9 @@ public:
   const Artifact &artifact() const { return loaded; }
   ltc_program *get() const { return handle; }
   const std::shared_ptr<Device> &home() const { return device; }
+  /// Which library calls the device leaves to the host, by number; empty: none.
+  const std::vector<bool> &onHost() const { return isOnHost; }
+  bool hasHostCalls() const { return !isOnHost.empty(); }
 
 private:
   Program(std::shared_ptr<Device> device, Artifact artifact,
@@ -36,11 +42,12 @@ private:
   std::shared_ptr<Device> device;
   Artifact loaded;
   ltc_program *handle;
+  std::vector<bool> isOnHost;
 };
 
 /// A program for one graph without symbols: with the sizes it runs for, and the
 /// lines where the graph was recorded.
-class BoundProgram final : public Executable {
+class BoundProgram final : public Executable, public profile::Profiled {
 public:
   /// `symbols`: the values of the artifact's, one each. An error if they give a
   /// size that is negative or too large.
@@ -57,6 +64,10 @@ public:
     Source source;
   };
   std::optional<Site> siteOf(int64_t number) const;
+
+  profile::GraphDetails details() const override;
+  /// The node that makes a result; of an input that is one, nothing.
+  profile::GraphNode makerOfResult(size_t result) const;
 
   /// The line that wanted the graph, and how many nodes it has.
   Source endedAt() const { return sourceOf(endedBy); }
@@ -82,6 +93,8 @@ public:
   ThreadChoice threads;
   LoopWindow loop;
   WaitHabit habit; ///< under the queue's lock
+  /// Made by the first run that needs it.
+  std::unique_ptr<HostCalls> hostCalls;
 
 private:
   BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols,
@@ -89,9 +102,11 @@ private:
   size_t bytesOfResults() const;
   std::optional<ThreadChoice::Time> expectedTime() const;
   Source sourceOfNode(uint32_t node) const;
+  /// With the sizes and the lines of this run; nothing if it cannot be had.
+  std::optional<Graph> graphThatRan() const;
   std::string operandsOfNode(uint32_t node) const;
 
-  std::vector<SourceId> sources; ///< by node; empty without error numbers
+  std::vector<SourceId> sources; ///< by node
   SourceId endedBy;
   size_t nodes;
 };

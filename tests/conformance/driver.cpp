@@ -1,4 +1,4 @@
-//===- driver.cpp - Loads the driver under test and lends it a host -------===//
+//===- driver.cpp - The driver under test, and a host for it --------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,111 +6,99 @@
 //===----------------------------------------------------------------------===//
 #include "driver.h"
 
-#include <cstdio>
-#include <dlfcn.h>
-#include <fstream>
-#include <iterator>
-#include <thread>
-
-struct ltc_kernel {
-  std::string op;
-};
+#include <cstring>
 
 namespace conformance {
 
-static const ltc_plugin *loaded = nullptr;
-static std::string code;
+extern "C" const char conformance_program_begin[], conformance_program_end[];
 
-const ltc_plugin &driver() { return *loaded; }
-const std::string &programCode() { return code; }
+std::string programCode() {
+  return {conformance_program_begin, conformance_program_end};
+}
 
 Failure take(ltc_error *error) {
   if (!error)
     return {};
-  Failure failure{driver().error_code(error), driver().error_message(error),
-                  driver().error_site(error)};
+  ltc_error_info info = {};
+  info.struct_size = sizeof(info);
+  info.site = -1;
+  driver().error_read(error, &info);
+  Failure failure{info.code, info.message ? info.message : "", info.site};
   driver().error_free(error);
   return failure;
 }
 
-// Two kernels: test::axpy (y = a * x + b, elementwise) and test::fail.
-static ltc_kernel *resolve(ltc_bytes call, char *message, size_t capacity) {
-  auto graph =
-      ltc::Graph::parse({static_cast<const char *>(call.data), call.size});
-  if (graph && graph->nodes.size() == 1 &&
-      graph->nodes[0].op.starts_with("test::"))
-    return new ltc_kernel{graph->nodes[0].op};
-  std::snprintf(message, capacity, "the test has no such kernel");
-  return nullptr;
+ltc_error *openDevice(ltc_device **device, std::vector<ltc_property> more) {
+  for (const ltc_property &option : options())
+    more.push_back(option);
+  return driver().device_open(0, more.data(), more.size(), device);
 }
 
-static void destroy(ltc_kernel *kernel) { delete kernel; }
-
-static ltc_error_code run(ltc_kernel *kernel, const ltc_view *operands,
-                          size_t operandCount, const ltc_view *results,
-                          size_t resultCount, char *message, size_t capacity) {
-  if (kernel->op == "test::fail" || operandCount != 3 || resultCount != 1) {
-    std::snprintf(message, capacity, "it fails on purpose");
-    return LTC_INVALID_ARGUMENT;
-  }
-  auto element = [](const ltc_view &view, int64_t i, int64_t j) {
-    return static_cast<float *>(view.data) + i * view.strides[0] +
-           j * view.strides[1];
-  };
-  double a;
-  std::memcpy(&a, &operands[1].bits, sizeof(a));
-  auto b = int64_t(operands[2].bits);
-  for (int64_t i = 0; i < results[0].sizes[0]; ++i)
-    for (int64_t j = 0; j < results[0].sizes[1]; ++j)
-      *element(results[0], i, j) =
-          float(a * *element(operands[0], i, j) + double(b));
-  return LTC_OK;
+void DeviceTest::SetUp() {
+  EXPECT_OK(openDevice(&device));
+  ASSERT_NE(device, nullptr);
+  if (driver().queue_create)
+    EXPECT_OK(driver().queue_create(device, &queue));
 }
 
-static void parallelFor(int64_t n, int64_t grain,
-                        void (*body)(int64_t, int64_t, void *),
-                        void *argument) {
-  int64_t piece = std::max(grain, (n + 3) / 4);
-  std::vector<std::thread> threads;
-  for (int64_t begin = 0; begin < n; begin += piece)
-    threads.emplace_back(body, begin, std::min(n, begin + piece), argument);
-  for (std::thread &thread : threads)
-    thread.join();
+void DeviceTest::TearDown() {
+  if (queue)
+    driver().queue_free(device, queue);
+  if (device)
+    driver().device_close(device);
 }
 
-const ltc_host &host() {
-  static const ltc_host table = {sizeof(ltc_host), resolve, destroy, run,
-                                 parallelFor};
-  return table;
+std::string DeviceTest::property(std::string_view name) const {
+  size_t count = 0;
+  const ltc_property *all = driver().properties(device, &count);
+  for (size_t i = 0; i < count; ++i)
+    if (name == all[i].name)
+      return all[i].value;
+  return "";
+}
+
+bool DeviceTest::runsCode() const {
+#ifdef __x86_64__
+  return property("target").starts_with("cpu:x86_64") && !computesNothing();
+#else
+  return false;
+#endif
+}
+
+ltc_buffer *DeviceTest::allocate(size_t bytes) {
+  ltc_buffer *buffer = nullptr;
+  EXPECT_OK(driver().buffer_alloc(device, bytes, &buffer));
+  return buffer;
+}
+
+ltc_memory DeviceTest::memory(bool resetPeak) {
+  ltc_memory stats = {};
+  stats.struct_size = sizeof(stats);
+  driver().memory(device, &stats, resetPeak);
+  return stats;
+}
+
+ltc_fence *DeviceTest::record(ltc_queue *in) {
+  ltc_fence *fence = nullptr;
+  EXPECT_OK(driver().fence_record(device, in ? in : queue, &fence));
+  return fence;
+}
+
+Failure DeviceTest::await(ltc_fence *fence) {
+  int32_t reached = 0;
+  Failure failure = take(driver().fence_wait(device, fence, -1, &reached));
+  EXPECT_EQ(reached, 1);
+  driver().fence_free(device, fence);
+  return failure;
+}
+
+Failure DeviceTest::settle() {
+  if (!queue)
+    return {};
+  Failure failure = await(record());
+  if (failure.code != LTC_OK)
+    EXPECT_OK(driver().queue_resume(device, queue));
+  return failure;
 }
 
 } // namespace conformance
-
-int main(int argc, char **argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: %s <driver library> [<object file>]\n",
-                 argv[0]);
-    return 2;
-  }
-  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-  auto query = library ? reinterpret_cast<decltype(&ltc_plugin_query)>(
-                             dlsym(library, "ltc_plugin_query"))
-                       : nullptr;
-  conformance::loaded = query ? query(LTC_ABI_MAJOR) : nullptr;
-  if (!conformance::loaded) {
-    const char *why = dlerror();
-    std::fprintf(stderr, "%s is no driver of ABI major %d: %s\n", argv[1],
-                 LTC_ABI_MAJOR, why ? why : "its query returned NULL");
-    return 2;
-  }
-  if (argc > 2) {
-    std::ifstream file(argv[2], std::ios::binary);
-    conformance::code.assign(std::istreambuf_iterator<char>(file), {});
-    if (conformance::code.empty()) {
-      std::fprintf(stderr, "cannot read %s\n", argv[2]);
-      return 2;
-    }
-  }
-  return RUN_ALL_TESTS();
-}

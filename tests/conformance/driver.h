@@ -11,14 +11,16 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 namespace conformance {
 
-/// The table of the library named on the command line.
+/// The table of the library named on the command line, as long as the header's.
 const ltc_plugin &driver();
-/// The object file named on the command line; empty: skip what runs code.
-const std::string &programCode();
-/// A host whose loops really run on several threads.
-const ltc_host &host();
+/// Kernels for this machine's CPU: program.c as an object file.
+std::string programCode();
+/// The `count` options that the command line names for each device.
+std::vector<ltc_property> options();
 
 struct Failure {
   ltc_error_code code = LTC_OK;
@@ -35,44 +37,60 @@ Failure take(ltc_error *error);
     EXPECT_EQ(failure_.code, LTC_OK) << failure_.message;                      \
   } while (false)
 
-/// An open device for each test.
+/// Opens device 0 with the command line's options and these.
+ltc_error *openDevice(ltc_device **device, std::vector<ltc_property> more = {});
+
+/// An open device for each test, with a queue if it has any.
 class DeviceTest : public ::testing::Test {
 protected:
-  void SetUp() override {
-    EXPECT_OK(driver().device_open(0, &host(), 0, &device));
-    ASSERT_NE(device, nullptr);
-  }
-  void TearDown() override {
-    if (device)
-      driver().device_close(device);
-  }
-  ltc_buffer *allocate(size_t bytes) {
-    ltc_buffer *buffer = nullptr;
-    EXPECT_OK(driver().buffer_alloc(device, bytes, &buffer));
-    return buffer;
-  }
-  void free(ltc_buffer *buffer) { driver().buffer_free(device, buffer); }
+  void SetUp() override;
+  void TearDown() override;
 
+  bool isAsynchronous() const { return queue; }
+  std::string property(std::string_view name) const;
+  /// Whether it runs code of this machine's CPU, and gives its values.
+  bool runsCode() const;
+  /// Whether it gives zeros for every result.
+  bool computesNothing() const { return property("computes") == "nothing"; }
+  bool takesCalls() const { return property("calls") == "all"; }
+
+  ltc_buffer *allocate(size_t bytes);
+  void free(ltc_buffer *buffer) { driver().buffer_free(device, buffer); }
   template <typename T> ltc_buffer *upload(const std::vector<T> &values) {
     ltc_buffer *buffer = allocate(values.size() * sizeof(T));
-    EXPECT_OK(driver().buffer_write(
-        device, buffer, 0, {values.data(), values.size() * sizeof(T)}));
+    EXPECT_OK(
+        driver().buffer_write(device, nullptr, buffer, 0,
+                              {values.data(), values.size() * sizeof(T)}));
     return buffer;
   }
   template <typename T>
   std::vector<T> download(ltc_buffer *buffer, size_t count) {
     std::vector<T> values(count);
-    EXPECT_OK(driver().buffer_read(device, buffer, 0, values.data(),
+    EXPECT_OK(driver().buffer_read(device, nullptr, buffer, 0, values.data(),
                                    count * sizeof(T)));
     return values;
   }
-  ltc_memory memory(bool resetPeak = false) {
-    ltc_memory stats = {};
-    driver().memory(device, &stats, resetPeak);
-    return stats;
-  }
+  ltc_memory memory(bool resetPeak = false);
+
+  ltc_fence *record(ltc_queue *in = nullptr);
+  /// Waits for it and frees it: what it says.
+  Failure await(ltc_fence *fence);
+  /// What all that was queued came to, since the last time; none is skipped
+  /// afterwards.
+  Failure settle();
 
   ltc_device *device = nullptr;
+  ltc_queue *queue = nullptr;
+};
+
+/// What needs queues.
+class QueueTest : public DeviceTest {
+protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    if (!queue)
+      GTEST_SKIP() << "the device has no queues";
+  }
 };
 
 } // namespace conformance

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "driver.h"
 
+#include <cstring>
 #include <numeric>
 #include <thread>
 
@@ -13,9 +14,12 @@ using namespace conformance;
 
 namespace {
 
-TEST(Table, IsComplete) {
+class Table : public DeviceTest {};
+class Memory : public DeviceTest {};
+
+TEST_F(Table, HasItsRequiredMembers) {
   const ltc_plugin &api = driver();
-  EXPECT_GE(api.struct_size, sizeof(ltc_plugin));
+  EXPECT_GE(api.struct_size, LTC_PLUGIN_REQUIRED_SIZE);
   ASSERT_NE(api.name, nullptr);
   std::string name = api.name;
   ASSERT_FALSE(name.empty());
@@ -24,33 +28,54 @@ TEST(Table, IsComplete) {
             name.npos);
   // Every pointer after the name.
   auto words = reinterpret_cast<void *const *>(&api);
-  for (size_t i = 2; i < sizeof(ltc_plugin) / sizeof(void *); ++i)
+  for (size_t i = 2; i < LTC_PLUGIN_REQUIRED_SIZE / sizeof(void *); ++i)
     EXPECT_NE(words[i], nullptr) << "member " << i;
 }
 
-TEST(Devices, AreCountedAndNoMoreCanBeOpened) {
+TEST_F(Table, HasQueuesWholeOrNotAtAll) {
+  const ltc_plugin &api = driver();
+  bool has = api.queue_create;
+  EXPECT_EQ(has, api.queue_free != nullptr);
+  EXPECT_EQ(has, api.queue_resume != nullptr);
+  EXPECT_EQ(has, api.fence_record != nullptr);
+  EXPECT_EQ(has, api.fence_wait != nullptr);
+  EXPECT_EQ(has, api.fence_free != nullptr);
+  EXPECT_EQ(api.host_alloc != nullptr, api.host_free != nullptr);
+}
+
+TEST_F(Table, CountsDevicesAndOpensNoMore) {
   uint32_t count = 0;
   EXPECT_OK(driver().device_count(&count));
   ASSERT_GE(count, 1u);
-  ltc_device *device = nullptr;
-  Failure failure = take(driver().device_open(count, &host(), 0, &device));
+  ltc_device *another = nullptr;
+  Failure failure = take(driver().device_open(count, nullptr, 0, &another));
   EXPECT_EQ(failure.code, LTC_INVALID_ARGUMENT);
   EXPECT_NE(failure.message, "");
   EXPECT_EQ(failure.site, -1);
-  EXPECT_EQ(device, nullptr);
+  EXPECT_EQ(another, nullptr);
 }
 
-TEST_F(DeviceTest, NamesItsTarget) {
-  const char *target = driver().target(device);
-  ASSERT_NE(target, nullptr);
-  std::string text = target;
+TEST_F(Table, RefusesOptionsThatItDoesNotKnow) {
+  for (ltc_property option : {ltc_property{"no_such_option", "1"},
+                              ltc_property{"memory_limit", "a lot"}}) {
+    ltc_device *another = nullptr;
+    Failure failure = take(openDevice(&another, {option}));
+    EXPECT_EQ(failure.code, LTC_INVALID_ARGUMENT) << option.name;
+    EXPECT_NE(failure.message.find(option.name), failure.message.npos)
+        << failure.message;
+    EXPECT_EQ(another, nullptr);
+  }
+}
+
+TEST_F(Table, NamesItsTarget) {
+  std::string text = property("target");
   EXPECT_GE(std::count(text.begin(), text.end(), ':'), 3) << text;
   EXPECT_NE(text[0], ':');
 }
 
-TEST_F(DeviceTest, OpensTwice) {
+TEST_F(Table, OpensTwice) {
   ltc_device *second = nullptr;
-  Failure failure = take(driver().device_open(0, &host(), 0, &second));
+  Failure failure = take(openDevice(&second));
   if (failure.code != LTC_OK) {
     EXPECT_NE(failure.message, "");
     EXPECT_EQ(second, nullptr);
@@ -62,22 +87,22 @@ TEST_F(DeviceTest, OpensTwice) {
   free(buffer);
 }
 
-TEST_F(DeviceTest, WritesAndReadsAtOffsets) {
+TEST_F(Memory, WritesAndReadsAtOffsets) {
   std::vector<uint8_t> bytes(1000);
   std::iota(bytes.begin(), bytes.end(), uint8_t(0));
   ltc_buffer *buffer = upload(bytes);
   const uint8_t patch[] = {200, 201, 202};
-  EXPECT_OK(driver().buffer_write(device, buffer, 997, {patch, 3}));
+  EXPECT_OK(driver().buffer_write(device, nullptr, buffer, 997, {patch, 3}));
   std::copy(patch, patch + 3, bytes.end() - 3);
   EXPECT_EQ(download<uint8_t>(buffer, 1000), bytes);
   uint8_t part[2] = {};
-  EXPECT_OK(driver().buffer_read(device, buffer, 10, part, 2));
+  EXPECT_OK(driver().buffer_read(device, nullptr, buffer, 10, part, 2));
   EXPECT_EQ(part[0], 10);
   EXPECT_EQ(part[1], 11);
   free(buffer);
 }
 
-TEST_F(DeviceTest, RefusesTransfersOutsideOfABuffer) {
+TEST_F(Memory, RefusesTransfersOutsideOfABuffer) {
   ltc_buffer *buffer = upload(std::vector<uint8_t>(64, 7));
   uint8_t bytes[65] = {};
   for (auto [offset, size] : {std::pair<size_t, size_t>{0, 65},
@@ -85,34 +110,35 @@ TEST_F(DeviceTest, RefusesTransfersOutsideOfABuffer) {
                               {65, 0},
                               {SIZE_MAX, 2},
                               {1, SIZE_MAX}}) {
-    Failure write =
-        take(driver().buffer_write(device, buffer, offset, {bytes, size}));
+    Failure write = take(
+        driver().buffer_write(device, nullptr, buffer, offset, {bytes, size}));
     EXPECT_EQ(write.code, LTC_INVALID_ARGUMENT) << offset << " " << size;
-    Failure read =
-        take(driver().buffer_read(device, buffer, offset, bytes, size));
+    Failure read = take(
+        driver().buffer_read(device, nullptr, buffer, offset, bytes, size));
     EXPECT_EQ(read.code, LTC_INVALID_ARGUMENT) << offset << " " << size;
   }
   EXPECT_EQ(download<uint8_t>(buffer, 64), std::vector<uint8_t>(64, 7));
   free(buffer);
 }
 
-TEST_F(DeviceTest, ServesEmptyBuffers) {
+TEST_F(Memory, ServesEmptyBuffers) {
   ltc_buffer *buffer = allocate(0);
   ASSERT_NE(buffer, nullptr);
-  EXPECT_OK(driver().buffer_write(device, buffer, 0, {nullptr, 0}));
-  EXPECT_OK(driver().buffer_read(device, buffer, 0, nullptr, 0));
+  EXPECT_OK(driver().buffer_write(device, nullptr, buffer, 0, {nullptr, 0}));
+  EXPECT_OK(driver().buffer_read(device, nullptr, buffer, 0, nullptr, 0));
   free(buffer);
 }
 
-TEST_F(DeviceTest, WritesZeros) {
+TEST_F(Memory, WritesZeros) {
   for (size_t bytes : {100, 200 * 1000, 5 * 1000 * 1000}) {
     ltc_buffer *buffer = upload(std::vector<uint8_t>(bytes, 7));
     ltc_buffer *other = upload(std::vector<uint8_t>(bytes, 8));
-    EXPECT_OK(driver().buffer_write(device, buffer, 10, {nullptr, 5}));
+    EXPECT_OK(driver().buffer_write(device, nullptr, buffer, 10, {nullptr, 5}));
     std::vector<uint8_t> wanted(bytes, 7);
     std::fill_n(wanted.begin() + 10, 5, 0);
     EXPECT_EQ(download<uint8_t>(buffer, bytes), wanted);
-    EXPECT_OK(driver().buffer_write(device, buffer, 0, {nullptr, bytes}));
+    EXPECT_OK(
+        driver().buffer_write(device, nullptr, buffer, 0, {nullptr, bytes}));
     EXPECT_EQ(download<uint8_t>(buffer, bytes), std::vector<uint8_t>(bytes));
     EXPECT_EQ(download<uint8_t>(other, bytes), std::vector<uint8_t>(bytes, 8));
     free(buffer);
@@ -120,7 +146,9 @@ TEST_F(DeviceTest, WritesZeros) {
   }
 }
 
-TEST_F(DeviceTest, HostPointerIsTheMemory) {
+TEST_F(Memory, HostPointerIsTheMemory) {
+  if (!driver().buffer_host_pointer)
+    GTEST_SKIP() << "the host does not reach its memory";
   ltc_buffer *buffer = upload(std::vector<int>{1, 2, 3});
   if (void *host = driver().buffer_host_pointer(device, buffer)) {
     EXPECT_EQ(static_cast<int *>(host)[2], 3);
@@ -129,7 +157,66 @@ TEST_F(DeviceTest, HostPointerIsTheMemory) {
   free(buffer);
 }
 
-TEST_F(DeviceTest, BuffersDoNotOverlap) {
+TEST_F(Memory, CopiesBetweenBuffers) {
+  if (!driver().buffer_copy)
+    GTEST_SKIP() << "the device does not copy";
+  std::vector<uint8_t> bytes(100);
+  std::iota(bytes.begin(), bytes.end(), uint8_t(0));
+  ltc_buffer *from = upload(bytes);
+  ltc_buffer *to = upload(std::vector<uint8_t>(50, 7));
+  EXPECT_OK(driver().buffer_copy(device, nullptr, to, 3, from, 60, 40));
+  std::vector<uint8_t> wanted(50, 7);
+  std::copy_n(bytes.begin() + 60, 40, wanted.begin() + 3);
+  EXPECT_EQ(download<uint8_t>(to, 50), wanted);
+  EXPECT_OK(driver().buffer_copy(device, nullptr, from, 50, from, 0, 50));
+  EXPECT_EQ(download<uint8_t>(from, 100)[99], 49);
+  EXPECT_EQ(
+      take(driver().buffer_copy(device, nullptr, to, 11, from, 0, 40)).code,
+      LTC_INVALID_ARGUMENT);
+  EXPECT_EQ(
+      take(driver().buffer_copy(device, nullptr, to, 0, from, 61, 40)).code,
+      LTC_INVALID_ARGUMENT);
+  free(from);
+  free(to);
+}
+
+TEST_F(Memory, LendsHostMemory) {
+  if (!driver().host_alloc)
+    GTEST_SKIP() << "the device lends no host memory";
+  void *data = nullptr;
+  EXPECT_OK(driver().host_alloc(device, 1000, &data));
+  ASSERT_NE(data, nullptr);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
+  std::memset(data, 5, 1000);
+  ltc_buffer *buffer = allocate(1000);
+  EXPECT_OK(driver().buffer_write(device, nullptr, buffer, 0, {data, 1000}));
+  std::memset(data, 0, 1000);
+  EXPECT_OK(driver().buffer_read(device, nullptr, buffer, 0, data, 1000));
+  EXPECT_EQ(static_cast<uint8_t *>(data)[999], 5);
+  free(buffer);
+  driver().host_free(device, data);
+}
+
+TEST_F(Memory, ImportsHostMemory) {
+  if (!driver().buffer_import)
+    GTEST_SKIP() << "the device imports no memory";
+  alignas(64) uint8_t own[256] = {1, 2, 3};
+  ltc_buffer *buffer = nullptr;
+  Failure failure =
+      take(driver().buffer_import(device, own, sizeof(own), &buffer));
+  if (failure.code == LTC_UNSUPPORTED)
+    GTEST_SKIP() << failure.message;
+  ASSERT_EQ(failure.code, LTC_OK) << failure.message;
+  EXPECT_EQ(download<uint8_t>(buffer, 3), (std::vector<uint8_t>{1, 2, 3}));
+  const uint8_t patch[] = {9, 8};
+  EXPECT_OK(driver().buffer_write(device, nullptr, buffer, 200, {patch, 2}));
+  EXPECT_EQ(own[201], 8);
+  EXPECT_EQ(memory().allocated, 0u);
+  free(buffer);
+  EXPECT_EQ(own[0], 1);
+}
+
+TEST_F(Memory, BuffersDoNotOverlap) {
   std::vector<ltc_buffer *> buffers;
   for (int i = 0; i < 200; ++i)
     buffers.push_back(upload(std::vector<int>(size_t(1 + i * 37 % 4000), i)));
@@ -147,7 +234,7 @@ TEST_F(DeviceTest, BuffersDoNotOverlap) {
   EXPECT_EQ(memory().allocated, 0u);
 }
 
-TEST_F(DeviceTest, CountsItsMemory) {
+TEST_F(Memory, CountsItsMemory) {
   ltc_memory before = memory();
   EXPECT_EQ(before.allocated, 0u);
   ltc_buffer *large = allocate(5 << 20);
@@ -165,7 +252,7 @@ TEST_F(DeviceTest, CountsItsMemory) {
   EXPECT_EQ(memory().allocated, 0u);
 }
 
-TEST_F(DeviceTest, OutOfMemoryLeavesItUsable) {
+TEST_F(Memory, OutOfMemoryLeavesItUsable) {
   for (size_t bytes :
        {size_t(1) << 60, SIZE_MAX, SIZE_MAX / 2, SIZE_MAX - 63}) {
     ltc_buffer *buffer = nullptr;
@@ -180,28 +267,28 @@ TEST_F(DeviceTest, OutOfMemoryLeavesItUsable) {
   free(buffer);
 }
 
-TEST(Memory, HonoursItsLimit) {
+TEST_F(Memory, HonoursItsLimit) {
   constexpr size_t limit = 8 << 20;
-  ltc_device *device = nullptr;
-  ASSERT_EQ(take(driver().device_open(0, &host(), limit, &device)).code,
+  std::string digits = std::to_string(limit);
+  ltc_device *bounded = nullptr;
+  ASSERT_EQ(take(openDevice(&bounded, {{"memory_limit", digits.c_str()}})).code,
             LTC_OK);
-  ltc_buffer *first = nullptr, *second = nullptr;
-  EXPECT_OK(driver().buffer_alloc(device, 5 << 20, &first));
+  std::swap(device, bounded);
+  ltc_buffer *first = allocate(5 << 20), *second = nullptr;
   Failure failure = take(driver().buffer_alloc(device, 5 << 20, &second));
   EXPECT_EQ(failure.code, LTC_OUT_OF_MEMORY);
   EXPECT_EQ(second, nullptr);
   // What was freed must not stand in the way of a block of another size.
-  driver().buffer_free(device, first);
+  free(first);
   EXPECT_OK(driver().buffer_alloc(device, 7 << 20, &second));
   ASSERT_NE(second, nullptr);
-  driver().buffer_free(device, second);
-  ltc_memory stats = {};
-  driver().memory(device, &stats, 0);
-  EXPECT_LE(stats.reserved, limit);
-  driver().device_close(device);
+  EXPECT_LE(memory().reserved, limit);
+  free(second);
+  std::swap(device, bounded);
+  driver().device_close(bounded);
 }
 
-TEST_F(DeviceTest, AllocatesFromManyThreads) {
+TEST_F(Memory, AllocatesFromManyThreads) {
   auto work = [&] {
     for (int i = 1; i < 300; ++i) {
       ltc_buffer *buffer = nullptr;

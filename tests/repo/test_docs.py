@@ -116,7 +116,8 @@ def test_the_example_of_the_format_is_the_one_that_is_parsed(root):
 # Made by a build or named as an example: in no list of the tree's files.
 NOT_IN_THE_TREE = re.compile(
     r"[/~$.]|(?:build|dist)/|(?:torch_ltc/)?lib/torch\d|(?:xla|jax)/bin/"
-    r"|(?:train\.py|bench\.svg|program\.o|profile\.(?:html|json)|trace\.json)$"
+    r"|(?:train\.py|bench\.svg|program\.o|profile\.(?:html|json)|trace\.json"
+    r"|repro\.py|whole\.ltc)$"
 )
 
 

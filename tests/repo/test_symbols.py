@@ -24,6 +24,7 @@ WITHOUT_TORCH = [
     "ltc_kernels_cpu",
     "ltc_compiler",
     "ltc_driver_cpu",
+    "ltc_driver_emulator",
     "ltc_driver_null",
 ]
 WITH_TORCH = ["ltc_backend", "ltc_not_dense", "_C"]

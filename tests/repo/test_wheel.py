@@ -58,7 +58,7 @@ def run(*command, **options):
 def clean_environment():
     """Without what would lead Python back to the build tree."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    return kept | {"LTC_CACHE": "off"}
+    return kept | {"LTC_CACHE": "off", "LTC_TIERS": "off"}
 
 
 @pytest.fixture(scope="module")
@@ -113,14 +113,20 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
         "libltc_kernels_cpu.so",
         "libltc_compiler.so",
         "libltc_driver_cpu.so",
+        "libltc_driver_emulator.so",
+        "ltc-plugin-probe",
     } <= libraries
     version = ".".join(metadata.version("torch").split(".")[:2])
     own = {name.removeprefix(f"torch{version}/") for name in libraries}
-    assert {"libltc_backend.so", "libltc_not_dense.so"} <= own
+    own_libraries = {"libltc_backend.so", "libltc_not_dense.so", "libtorch_ltc.so.0.1"}
+    assert own_libraries <= own
     assert any(name.startswith("_C.") for name in own)
+    assert "torch_ltc/settings.def" in names
     for_cpp = {name for name in names if name.endswith((".a", ".h", ".cmake"))}
     assert for_cpp == {
         "torch_ltc/include/ltc/ltc.h",
+        "torch_ltc/include/ltc/plugin.h",
+        "torch_ltc/include/ltc/program.h",
         "torch_ltc/lib/cmake/torch_ltc/torch_ltcConfig.cmake",
         "torch_ltc/lib/cmake/torch_ltc/torch_ltcConfigVersion.cmake",
     }

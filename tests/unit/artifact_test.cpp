@@ -24,7 +24,8 @@ Artifact sample() {
                     {"elf", std::string("\x7f"
                                         "ELF\0code",
                                         9)}};
-  artifact.kernels = {{"kernel_0", "pointwise", 1}, {"other", "serial", 0}};
+  artifact.kernels = {{"kernel_0", "pointwise", 1, 256},
+                      {"other", "serial", 0}};
   artifact.arena = {4096, symbolicSize(1)};
   artifact.calls = {{*Graph::parse("graph {\n  symbol s0 = 3\n  %0 = input "
                                    "f32[4*s0, 2]\n  %1 = "
@@ -46,8 +47,9 @@ Artifact sample() {
                     {LTC_NUMBER, 0, symbolicSize(0)},
                     {LTC_SYMBOLS, 0, 0}};
   artifact.extents = {{symbolicSize(0), 8}, {3, 1}};
-  artifact.steps = {{LTC_LAUNCH, 1, 0, 5, 0, 2, 100, 0, 0},
-                    {LTC_COPY, 0, 1, 3, 0, 0, 0, 1, 0}};
+  artifact.nodes = {0, 1};
+  artifact.steps = {{LTC_LAUNCH, 1, 0, 5, 0, 2, 100, 0, 0, 0, 2},
+                    {LTC_COPY, 0, 1, 3, 0, 0, 0, 1, 0, 2, 0}};
   return artifact;
 }
 
@@ -88,9 +90,9 @@ TEST(Artifact, TheLinesOfAProgramAreNotInItsBytes) {
 // Whoever changes the bytes must raise the format version.
 TEST(Artifact, TheFormatIsTheSameForEver) {
   std::string bytes = sample().serialize();
-  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\10");
+  EXPECT_EQ(bytes.substr(0, 9), "LTCARTI\n\11");
   EXPECT_EQ(Hasher().add(bytes).finish().str(),
-            "fabfea187c2d1ef4a5923e5bd3e0eecf");
+            "4d3c45a853e7b312bd22c562224292fa");
 }
 
 TEST(Artifact, OnlyACallMaySpoilDonatedMemory) {

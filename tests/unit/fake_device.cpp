@@ -51,10 +51,10 @@ static ltc_error *alloc(ltc_device *, size_t bytes, ltc_buffer **buffer) {
   return nullptr;
 }
 
-static ltc_error *run(ltc_device *, ltc_program *program,
-                      const ltc_operand *operands, size_t count,
-                      const int64_t *symbols, size_t symbolCount,
-                      ltc_buffer *arena) {
+static ltc_error *run(ltc_device *, ltc_queue *, ltc_program *program,
+                      const ltc_launch *launch) {
+  const ltc_operand *operands = launch->operands;
+  size_t count = launch->operand_count;
   State &all = state();
   const Artifact &artifact = program->artifact;
   Body body;
@@ -65,8 +65,9 @@ static ltc_error *run(ltc_device *, ltc_program *program,
     all.changed.wait(lock, [&] { return !all.gateClosed; });
     --all.waitingAtGate;
     all.order.push_back(artifact.kernels[0].name);
-    all.arenas.push_back(arena);
-    all.symbols.emplace_back(symbols, symbols + symbolCount);
+    all.arenas.push_back(launch->arena);
+    all.symbols.emplace_back(launch->symbols,
+                             launch->symbols + launch->symbol_count);
     auto found = all.bodies.find(artifact.kernels[0].name);
     if (found != all.bodies.end())
       body = found->second;
@@ -83,71 +84,84 @@ static ltc_error *run(ltc_device *, ltc_program *program,
   return failure.empty() ? nullptr : fail(LTC_DEVICE_FAILED, failure);
 }
 
-static const ltc_plugin table = {
-    sizeof(ltc_plugin),
-    "fake",
-    [](const ltc_error *error) { return error->code; },
-    [](const ltc_error *error) { return error->message.c_str(); },
-    [](const ltc_error *error) { return error->site; },
-    [](ltc_error *error) { delete error; },
-    [](uint32_t *count) -> ltc_error * {
-      *count = 1;
-      return nullptr;
-    },
-    [](uint32_t, const ltc_host *, size_t, ltc_device **device) -> ltc_error * {
-      ++state().devices;
-      *device = new ltc_device;
-      return nullptr;
-    },
-    [](ltc_device *device) {
-      --state().devices;
-      delete device;
-    },
-    [](ltc_device *) { return state().target.c_str(); },
-    alloc,
-    [](ltc_device *, ltc_buffer *buffer) {
-      --state().buffers;
-      delete buffer;
-    },
-    [](ltc_device *, ltc_buffer *buffer, size_t,
-       ltc_bytes data) -> ltc_error * {
-      if (data.data)
-        std::memcpy(buffer->memory.data(), data.data, data.size);
-      else
-        std::memset(buffer->memory.data(), 0, data.size);
-      return nullptr;
-    },
-    [](ltc_device *, ltc_buffer *buffer, size_t, void *data,
-       size_t bytes) -> ltc_error * {
-      std::memcpy(data, buffer->memory.data(), bytes);
-      return nullptr;
-    },
-    [](ltc_device *, ltc_buffer *buffer) -> void * {
-      return state().hostReachable ? buffer->memory.data() : nullptr;
-    },
-    [](ltc_device *, ltc_memory *out, int32_t) {
-      *out = {size_t(state().buffers.load()), 0, 0};
-    },
-    [](ltc_device *, ltc_bytes bytes, ltc_program **program) -> ltc_error * {
-      auto artifact = Artifact::deserialize(
-          {static_cast<const char *>(bytes.data), bytes.size});
-      if (!artifact)
-        return fail(LTC_INVALID_ARGUMENT, artifact.error().message);
-      if (state().refuseLoads > 0) {
-        --state().refuseLoads;
-        return fail(LTC_UNSUPPORTED, "not on this device");
-      }
-      if (state().programs >= state().mostPrograms)
-        return fail(LTC_OUT_OF_MEMORY, "no memory for a program");
-      ++state().programs;
-      *program = new ltc_program{std::move(*artifact)};
-      return nullptr;
-    },
-    [](ltc_device *, ltc_program *program) {
-      --state().programs;
-      delete program;
-    },
-    run};
+static ltc_error *load(ltc_device *, ltc_bytes bytes, ltc_program **program) {
+  auto artifact = Artifact::deserialize(
+      {static_cast<const char *>(bytes.data), bytes.size});
+  if (!artifact)
+    return fail(LTC_INVALID_ARGUMENT, artifact.error().message);
+  if (state().refuseLoads > 0) {
+    --state().refuseLoads;
+    return fail(LTC_UNSUPPORTED, "not on this device");
+  }
+  if (state().programs >= state().mostPrograms)
+    return fail(LTC_OUT_OF_MEMORY, "no memory for a program");
+  ++state().programs;
+  *program = new ltc_program{std::move(*artifact)};
+  return nullptr;
+}
+
+static const ltc_property *properties(ltc_device *, size_t *count) {
+  static ltc_property all[] = {{"target", ""}, {"calls", "all"}};
+  all[0].value = state().target.c_str();
+  *count = std::size(all);
+  return all;
+}
+
+static const ltc_plugin table = [] {
+  ltc_plugin all = {};
+  all.struct_size = sizeof(ltc_plugin);
+  all.name = "fake";
+  all.error_read = [](const ltc_error *error, ltc_error_info *info) {
+    *info = {sizeof(*info), error->code, error->message.c_str(), error->site};
+  };
+  all.error_free = [](ltc_error *error) { delete error; };
+  all.device_count = [](uint32_t *count) -> ltc_error * {
+    *count = 1;
+    return nullptr;
+  };
+  all.device_open = [](uint32_t, const ltc_property *, size_t,
+                       ltc_device **device) -> ltc_error * {
+    ++state().devices;
+    *device = new ltc_device;
+    return nullptr;
+  };
+  all.device_close = [](ltc_device *device) {
+    --state().devices;
+    delete device;
+  };
+  all.properties = properties;
+  all.buffer_alloc = alloc;
+  all.buffer_free = [](ltc_device *, ltc_buffer *buffer) {
+    --state().buffers;
+    delete buffer;
+  };
+  all.buffer_write = [](ltc_device *, ltc_queue *, ltc_buffer *buffer, size_t,
+                        ltc_bytes data) -> ltc_error * {
+    if (data.data)
+      std::memcpy(buffer->memory.data(), data.data, data.size);
+    else
+      std::memset(buffer->memory.data(), 0, data.size);
+    return nullptr;
+  };
+  all.buffer_read = [](ltc_device *, ltc_queue *, ltc_buffer *buffer, size_t,
+                       void *data, size_t bytes) -> ltc_error * {
+    std::memcpy(data, buffer->memory.data(), bytes);
+    return nullptr;
+  };
+  all.memory = [](ltc_device *, ltc_memory *out, int32_t) {
+    *out = {sizeof(*out), size_t(state().buffers.load()), 0, 0};
+  };
+  all.program_load = load;
+  all.program_free = [](ltc_device *, ltc_program *program) {
+    --state().programs;
+    delete program;
+  };
+  all.program_run = run;
+  all.buffer_host_pointer = [](ltc_device *, ltc_buffer *buffer) -> void * {
+    return state().hostReachable ? buffer->memory.data() : nullptr;
+  };
+  return all;
+}();
 
 Gate::Gate() {
   std::lock_guard lock(state().mutex);
@@ -253,7 +267,7 @@ EngineTest::EngineTest() {
 
 std::unique_ptr<runtime::DeviceEngine> EngineTest::openEngine() {
   static const runtime::Driver driver = {"fake", &table};
-  auto device = runtime::Device::open(driver, 0, 0);
+  auto device = runtime::Device::open(driver, 0);
   return std::make_unique<runtime::DeviceEngine>(
       std::move(*device),
       runtime::CompilerSource{

@@ -57,6 +57,10 @@ class FakeCompiler final : public ltc::Compiler {
 public:
   ltc::Result<ltc::Artifact>
   compile(const ltc::Graph &graph, const ltc::CompileOptions &options) override;
+  ltc::Result<std::string> lower(const ltc::Graph &graph,
+                                 ltc::LoweredForm) override {
+    return graph.str();
+  }
   std::string identity() const override { return name; }
   ltc::Target hostTarget() const override { return {}; }
 

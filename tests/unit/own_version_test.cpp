@@ -206,11 +206,11 @@ TEST_F(OwnVersion, AGraphWithSymbolsKeepsThem) {
 
 TEST_F(OwnVersion, HasACauseOfItsOwnAndBreaksNoGuard) {
   makeOpen();
-  CompileGuard guard(0, /*loads=*/true);
+  CompileWatch guard(0, /*loads=*/true);
   guard.enter();
   run(6, 4);
   awaitVersions(1);
-  EXPECT_TRUE(CompileGuard::check());
+  EXPECT_TRUE(CompileWatch::check());
   EXPECT_TRUE(guard.records().empty());
   CompileRecord record = compileRecords().back();
   EXPECT_EQ(record.difference.cause, CompileCause::OwnVersion);

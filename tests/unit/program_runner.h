@@ -50,8 +50,12 @@ public:
     for (size_t i = 0; i < types.size(); ++i) {
       const TensorType &tensor = types[i].tensor;
       ltc_operand &operand = operands.emplace_back();
-      operand = {nullptr, tensor.dims.data(), uint32_t(tensor.dims.size()),
-                 uint8_t(tensor.dtype), 0};
+      operand = {nullptr,
+                 tensor.dims.data(),
+                 uint32_t(tensor.dims.size()),
+                 uint8_t(tensor.dtype),
+                 0,
+                 0};
       if (types[i].isScalar)
         std::memcpy(&operand.bits, memory[i], sizeof(operand.bits));
       places.push_back(types[i].isScalar

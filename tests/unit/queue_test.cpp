@@ -14,6 +14,8 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <mutex>
+#include <utility>
 
 using namespace ltc::runtime;
 
@@ -24,7 +26,10 @@ public:
   explicit Call(std::function<void()> body, bool brief = false)
       : body(std::move(body)), brief(brief) {}
   bool isShort() const override { return brief; }
-  void run(bool) override { body(); }
+  Progress run(bool) override {
+    body();
+    return Progress::Done;
+  }
 
 private:
   std::function<void()> body;
@@ -255,6 +260,140 @@ TEST(Queue, WorkMayPushMoreWork) {
   second.get_future().wait();
   queue.drain();
   EXPECT_EQ(queue.pending(), 0u);
+}
+
+/// What a device does with one piece of work, as the test tells it.
+struct Device {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int mayFinish = 0;               ///< so many of what was started
+  std::vector<std::string> events; ///< of the queue's thread, and the test
+  int failing = -1;                ///< number of the work that fails, once
+
+  void add(const std::string &event) {
+    std::lock_guard lock(mutex);
+    events.push_back(event);
+    changed.notify_all();
+  }
+  void finish(int count) {
+    std::lock_guard lock(mutex);
+    mayFinish += count;
+    changed.notify_all();
+  }
+  void awaitEvent(const std::string &event) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return std::ranges::count(events, event) > 0; });
+  }
+};
+
+class Started final : public Work {
+public:
+  Started(Device &device, int number, bool alone = false, bool brief = false)
+      : device(device), name(std::to_string(number)), number(number),
+        alone(alone), brief(brief) {}
+
+  bool isShort() const override { return brief; }
+
+  Progress run(bool) override {
+    if (alone && !hasWaited) {
+      hasWaited = true;
+      device.add("later " + name);
+      return Progress::Later;
+    }
+    device.add("run " + name);
+    return Progress::GoesOn;
+  }
+  bool mayOverlap() const override { return !hasWaited; }
+  bool isDone(std::chrono::nanoseconds time) override {
+    std::unique_lock lock(device.mutex);
+    return device.changed.wait_for(lock, time,
+                                   [&] { return device.mayFinish > 0; });
+  }
+  bool succeeds() override {
+    std::unique_lock lock(device.mutex);
+    device.changed.wait(lock, [&] { return device.mayFinish > 0; });
+    --device.mayFinish;
+    return std::exchange(device.failing,
+                         device.failing == number ? -1 : device.failing) !=
+           number;
+  }
+  void takeBack() override { device.add("back " + name); }
+  void finish() override { device.add("finish " + name); }
+
+private:
+  Device &device;
+  const std::string name;
+  const int number;
+  const bool alone, brief;
+  bool hasWaited = false;
+};
+
+using Events = std::vector<std::string>;
+
+TEST(Queue, StartsWorkAheadOfWhatGoesOn) {
+  Device device;
+  Queue queue;
+  for (int i = 0; i < 6; ++i)
+    queue.push(std::make_unique<Started>(device, i));
+  device.awaitEvent("run 3");
+  EXPECT_EQ(queue.pending(), 6u);
+  device.finish(1);
+  device.awaitEvent("run 4");
+  device.finish(5);
+  queue.drain();
+  Events wanted = {"run 0",    "run 1",    "run 2",    "run 3",
+                   "finish 0", "run 4",    "finish 1", "run 5",
+                   "finish 2", "finish 3", "finish 4", "finish 5"};
+  EXPECT_EQ(device.events, wanted);
+}
+
+TEST(Queue, WhatStartedBehindAFailureRunsAgain) {
+  Device device;
+  device.failing = 1;
+  Queue queue;
+  for (int i = 0; i < 4; ++i)
+    queue.push(std::make_unique<Started>(device, i));
+  device.awaitEvent("run 3");
+  device.finish(4);
+  queue.drain();
+  Events wanted = {"run 0",    "run 1",  "run 2",    "run 3",
+                   "finish 0", "back 3", "back 2",   "finish 1",
+                   "run 2",    "run 3",  "finish 2", "finish 3"};
+  EXPECT_EQ(device.events, wanted);
+}
+
+TEST(Queue, OtherWorkWaitsForWhatGoesOn) {
+  Device device;
+  Queue queue;
+  queue.push(std::make_unique<Started>(device, 0));
+  queue.push(std::make_unique<Started>(device, 1, /*alone=*/true));
+  push(queue, [&] { device.add("host"); });
+  device.awaitEvent("later 1");
+  device.finish(2);
+  queue.drain();
+  Events wanted = {"run 0", "later 1", "finish 0", "run 1", "finish 1", "host"};
+  EXPECT_EQ(device.events, wanted);
+}
+
+TEST(Queue, FinishesWhatPushStarted) {
+  Device device;
+  Queue queue;
+  queue.push(std::make_unique<Started>(device, 0, false, /*brief=*/true));
+  EXPECT_EQ(device.events, Events{"run 0"});
+  device.finish(1);
+  queue.drain();
+  EXPECT_EQ(device.events, (Events{"run 0", "finish 0"}));
+}
+
+TEST(Queue, ClosesWhenAllThatGoesOnIsFinished) {
+  Device device;
+  device.finish(3);
+  {
+    Queue queue;
+    for (int i = 0; i < 3; ++i)
+      queue.push(std::make_unique<Started>(device, i));
+  }
+  EXPECT_EQ(std::ranges::count(device.events, "finish 2"), 1);
 }
 
 } // namespace

@@ -50,7 +50,7 @@ LTC_AVX512 void addTo(float *row, int64_t count, float by, Vector &check) {
   }
   for (; i < count; ++i) {
     row[i] += by;
-    check[0] += row[i] - row[i];
+    check[0] += row[i] * 0.0f;
   }
 }
 

@@ -7,7 +7,7 @@
 #include "ltc_backend/record/checks/argument_kinds.h"
 
 #include "ltc_backend/record/call_key.h"
-#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/tensors/map_tensors.h"
 
 namespace ltc::backend {
 using c10::IValue;

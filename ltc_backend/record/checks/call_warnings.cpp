@@ -7,8 +7,8 @@
 #include "ltc_backend/record/checks/call_warnings.h"
 
 #include "ltc_backend/record/checks/argument_kinds.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/record/probe.h"
+#include "ltc_backend/tensors/map_tensors.h"
 #include "ltc_backend/warnings.h"
 
 #include <ATen/ATen.h>
@@ -63,7 +63,7 @@ namespace {
 struct Row {
   std::string_view name;
   bool (*is)(ArgumentList arguments);
-  const StandIn &by;
+  const ProbeMaker &by;
 };
 } // namespace
 
@@ -86,7 +86,8 @@ static const Row *rowOf(const OpInfo &info) {
       {"aten::std_mean.correction", hasNoFreedom, onCpuFlat},
       {"aten::triangular_solve", maybe, onCpuSmall},
       {"aten::var.correction", hasNoFreedom, onCpuFlat},
-      {"aten::var_mean.correction", hasNoFreedom, onCpuFlat}};
+      {"aten::var_mean.correction", hasNoFreedom, onCpuFlat},
+      {"aten::where.self", hasTensor<isBytes>, onCpuSmall}};
   auto found = std::ranges::find_if(
       rows, [&](const Row &row) { return info.name.starts_with(row.name); });
   return found == std::end(rows) ? nullptr : found;
@@ -96,9 +97,9 @@ static std::vector<c10::Warning> hear(const OpInfo &info,
                                       std::vector<IValue> arguments) {
   std::vector<c10::Warning> heard;
   try {
-    hearOnStandIns(info.handle, std::move(arguments), heard);
+    hearOnProbes(info.handle, std::move(arguments), heard);
   } catch (const std::exception &) {
-    // About stand-ins, or others say it.
+    // About probes, or others say it.
   }
   return heard;
 }

@@ -4,13 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "ltc_backend/record/checks/cpu_check.h"
+
 #include "ltc_backend/record/call_key.h"
 #include "ltc_backend/record/checks/argument_kinds.h"
-#include "ltc_backend/record/checks/maker_check.h"
+#include "ltc_backend/record/checks/factory_check.h"
 #include "ltc_backend/record/checks/size_labels.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/record/probe.h"
+#include "ltc_backend/tensors/map_tensors.h"
 
 #include <ATen/ATen.h>
 
@@ -116,7 +117,7 @@ static bool hasRareDtypes(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
 /// The arguments as other zeros, and bools among the numbers as integers.
 static std::vector<IValue> asOthers(const OpInfo &info,
                                     c10::ArrayRef<IValue> arguments,
-                                    const StandIn &by) {
+                                    const ProbeMaker &by) {
   std::vector<IValue> others = replaceAll(arguments, by);
   const auto &schema = info.handle.schema().arguments();
   for (size_t i = 0; i < others.size(); ++i)
@@ -125,10 +126,9 @@ static std::vector<IValue> asOthers(const OpInfo &info,
   return others;
 }
 
-/// Programs count integers wherever they are not on the CPU: GPUs can.
 static bool isCountOfIntegers(const OpInfo &info,
                               c10::ArrayRef<IValue> arguments) {
-  return info.name == "aten::histc" &&
+  return info.facts.has(OpFact::CountsIntegers) &&
          c10::isIntegralType(arguments[0].toTensor().scalar_type(),
                              /*includeBool=*/false);
 }
@@ -168,7 +168,7 @@ static void checkMask(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
     none[1] = mapTensors(none[1], [](const at::Tensor &index) {
       return index.defined() ? index.to(at::kBool) : index;
     });
-  callOnStandIns(info.handle, std::move(none));
+  callOnProbes(info.handle, std::move(none));
 }
 
 /// No rows of the probabilities, where there are any.
@@ -190,9 +190,9 @@ static std::vector<IValue> withoutValues(const OpInfo &info,
   return rest;
 }
 
-static bool takes(const OpInfo &info, std::vector<IValue> standIns) {
+static bool takes(const OpInfo &info, std::vector<IValue> probes) {
   try {
-    callOnStandIns(info.handle, std::move(standIns));
+    callOnProbes(info.handle, std::move(probes));
     return true;
   } catch (const c10::Error &) {
     return false;
@@ -217,7 +217,7 @@ static bool isPlainConvolution(c10::ArrayRef<IValue> arguments) {
 static bool takesFew(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   if (isAlikeWhenSmall(info)) {
     SizeLabels labels(arguments);
-    return takes(info, replaceAll(arguments, labels.standIn()));
+    return takes(info, replaceAll(arguments, labels.probes()));
   }
   if (info.name != "aten::convolution" || !isPlainConvolution(arguments))
     return false;
@@ -230,9 +230,9 @@ static bool takesFew(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
 /// it may be about the values: what it says of zeros of float too, or of a
 /// division by them.
 static bool takesOrThrows(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
-  for (const StandIn &standIn : {onCpu, onCpuOnes})
+  for (const ProbeMaker &maker : {onCpu, onCpuOnes})
     try {
-      callOnStandIns(info.handle, replaceAll(arguments, standIn));
+      callOnProbes(info.handle, replaceAll(arguments, maker));
       return true;
     } catch (const c10::Error &refused) {
       std::string_view what = refused.what_without_backtrace();
@@ -282,7 +282,7 @@ void checkCall(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   if (info.view || !isPyTorchs || isCountOfIntegers(info, arguments))
     return;
   checkScatter(info, arguments);
-  checkMaker(info, arguments);
+  checkFactory(info, arguments);
   if (hasMask(info, arguments))
     return checkMask(info, arguments);
   std::vector<IValue> asked = withoutValues(info, arguments);

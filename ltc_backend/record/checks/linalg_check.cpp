@@ -7,11 +7,11 @@
 #include "ltc_backend/record/checks/linalg_check.h"
 
 #include "ltc/settings.h"
-#include "ltc_backend/backend.h"
+#include "ltc_backend/graph/read.h"
 #include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/library.h"
-#include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
 
 #include <ATen/ATen.h>
 

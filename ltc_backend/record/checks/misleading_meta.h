@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/op_info.h"
+#include "ltc_backend/tensors/op_info.h"
 
 #include <ATen/core/stack.h>
 

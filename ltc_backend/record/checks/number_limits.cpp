@@ -13,8 +13,8 @@
 #include "ltc_backend/record/checks/number_limits.h"
 
 #include "ltc_backend/record/checks/argument_kinds.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/record/probe.h"
+#include "ltc_backend/tensors/map_tensors.h"
 
 #include <bit>
 #include <limits>
@@ -130,9 +130,9 @@ static std::optional<at::ScalarType> askKernel(const OpInfo &info,
     if (isSize(info.arguments[i], arguments[i]))
       arguments[i] = smallSizes(arguments[i].toIntVector());
   // Small ones may not fit what else there is among the arguments.
-  for (const StandIn &standIn : {onCpuSmall, onCpuFlat})
+  for (const ProbeMaker &maker : {onCpuSmall, onCpuFlat})
     try {
-      callOnStandIns(info.handle, replaceAll(arguments, standIn));
+      callOnProbes(info.handle, replaceAll(arguments, maker));
       return std::nullopt;
     } catch (const std::exception &refused) {
       if (auto type = typeInWords(refused.what()))

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/op_info.h"
+#include "ltc_backend/tensors/op_info.h"
 
 namespace ltc::backend {
 

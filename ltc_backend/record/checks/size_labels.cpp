@@ -7,7 +7,7 @@
 #include "ltc_backend/record/checks/size_labels.h"
 
 #include "ltc_backend/record/call_key.h"
-#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/tensors/map_tensors.h"
 
 #include <ATen/ATen.h>
 
@@ -29,7 +29,18 @@ std::vector<int64_t> SizeLabels::label(at::IntArrayRef sizes) const {
   return labels;
 }
 
-StandIn SizeLabels::standIn() const {
+std::optional<std::vector<int64_t>>
+SizeLabels::sizesOf(at::IntArrayRef labels) const {
+  std::vector<int64_t> sizes;
+  for (int64_t label : labels) {
+    if (label >= std::ssize(known))
+      return std::nullopt;
+    sizes.push_back(*std::next(known.begin(), label));
+  }
+  return sizes;
+}
+
+ProbeMaker SizeLabels::probes() const {
   return {
       c10::kCPU, [this](const at::Tensor &like) {
         return at::zeros({}, like.scalar_type()).expand(label(like.sizes()));

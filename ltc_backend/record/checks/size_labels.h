@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/record/probe.h"
 
 #include "ltc/hash.h"
 
@@ -21,12 +21,13 @@ public:
   explicit SizeLabels(c10::ArrayRef<c10::IValue> arguments);
 
   /// Zeros of such sizes, in one element of memory. Not to outlive this.
-  StandIn standIn() const;
+  ProbeMaker probes() const;
   Hash128 hashOf(c10::ArrayRef<c10::IValue> arguments) const;
+  std::vector<int64_t> label(at::IntArrayRef sizes) const;
+  /// The sizes that have these labels; nullopt if none has one of them.
+  std::optional<std::vector<int64_t>> sizesOf(at::IntArrayRef labels) const;
 
 private:
-  std::vector<int64_t> label(at::IntArrayRef sizes) const;
-
   std::set<int64_t> known;
 };
 

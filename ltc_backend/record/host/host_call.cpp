@@ -6,17 +6,18 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/host/host_call.h"
 
-#include "ltc_backend/backend.h"
-#include "ltc_backend/graph/device_data.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_read.h"
+#include "ltc_backend/graph/read.h"
 #include "ltc_backend/graph/sync_cause.h"
+#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/record/host/quantized.h"
 #include "ltc_backend/record/host/sparse.h"
-#include "ltc_backend/record/lazy_tensor.h"
-#include "ltc_backend/record/schema.h"
-#include "ltc_backend/record/transfer.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/tensors/device_data.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/tensors/schema.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -42,12 +43,12 @@ static void syncOperands(c10::ArrayRef<IValue> arguments) {
   std::vector<TensorDataPtr> pending;
   for (const IValue &value : arguments)
     forEachDense(value, [&](const Tensor &tensor) {
-      settle(tensor);
+      materialise(tensor);
       TensorDataPtr data = tensorData(tensor);
       if (!deviceData(*data))
         pending.push_back(std::move(data));
     });
-  if (!pending.empty() && !settleOnHost(pending))
+  if (!pending.empty() && !computeOnHost(pending))
     sync(deviceOf(*pending[0]), /*wait=*/false, pending);
 }
 
@@ -120,7 +121,7 @@ private:
     if (tensor.requires_grad()) // some kernels save less if nothing does
       cpu.set_requires_grad(true);
     here = tensor.device();
-    pairs.push_back({tensor, cpu});
+    pairs.push_back({tensor, cpu, {}});
     if (isSparse(cpu))
       pairs.back().members = membersOf(cpu);
     return cpu;

@@ -12,13 +12,13 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/host/not_dense_kernels.h"
 
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/not_dense.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/host/host_call.h"
+#include "ltc_backend/record/fallback.h"
 #include "ltc_backend/record/host/sparse.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/record/stock_call.h"
 
 namespace ltc::backend {
 using c10::DispatchKey;
@@ -59,9 +59,9 @@ static void refuseNested(const OperatorHandle &op, torch::jit::Stack *stack) {
 namespace {
 /// Of a nested tensor of the CPU: PyTorch's kernel asserts that it knows the
 /// device that the like is to be on.
-struct EmptyLikeNested final : OverStock {
+struct EmptyLikeNested final : KernelOverride {
   explicit EmptyLikeNested(const OperatorHandle &op)
-      : OverStock(op, DispatchKey::NestedTensorCPU) {}
+      : KernelOverride(op, DispatchKey::NestedTensorCPU) {}
 
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -74,9 +74,9 @@ struct EmptyLikeNested final : OverStock {
 
 /// Of a nested tensor of the CPU and a lazy one: PyTorch's formula, which such
 /// calls reach before any kernel of ours, asks a nested tensor for its sizes.
-struct ProductOfNested final : OverStock {
+struct ProductOfNested final : KernelOverride {
   explicit ProductOfNested(const OperatorHandle &op)
-      : OverStock(op, DispatchKey::AutogradNestedTensor) {}
+      : KernelOverride(op, DispatchKey::AutogradNestedTensor) {}
 
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -87,28 +87,22 @@ struct ProductOfNested final : OverStock {
 };
 
 /// On Functionalize: of an op that makes a sparse or quantized tensor of dense
-/// ones.
-struct MakerKernel final : OverStock {
-  using OverStock::OverStock;
+/// ones, if there is a flag only where that is set.
+struct MakerKernel final : KernelOverride {
+  explicit MakerKernel(const OperatorHandle &op,
+                       std::optional<size_t> flag = std::nullopt)
+      : KernelOverride(op), flag(flag) {}
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
-    if (keys.has_backend(c10::BackendComponent::LazyBit))
+    size_t count = op.schema().arguments().size();
+    if (keys.has_backend(c10::BackendComponent::LazyBit) &&
+        (!flag || torch::jit::peek(*stack, *flag, count).toBool()))
       return callNotDense(op, stack);
     stock.callBoxed(op, keys, stack);
   }
-};
 
-/// The same of one that does where it is asked for sparse gradients.
-struct SparseGradientKernel final : OverStock {
-  using OverStock::OverStock;
-  void operator()(const OperatorHandle &op, DispatchKeySet keys,
-                  torch::jit::Stack *stack) {
-    size_t arguments = op.schema().arguments().size();
-    if (torch::jit::peek(*stack, /*sparse*/ 9, arguments).toBool() &&
-        keys.has_backend(c10::BackendComponent::LazyBit))
-      return callNotDense(op, stack);
-    stock.callBoxed(op, keys, stack);
-  }
+private:
+  std::optional<size_t> flag;
 };
 } // namespace
 
@@ -180,8 +174,8 @@ void registerNotDense() {
       if (!op.schema().is_mutable())
         implementBoxed<MakerKernel>(aten, name.data(), op);
   });
-  implementBoxed<SparseGradientKernel>(aten, "_embedding_bag_backward",
-                                       atenOp("_embedding_bag_backward"));
+  implementBoxed<MakerKernel>(aten, "_embedding_bag_backward",
+                              atenOp("_embedding_bag_backward"), /*sparse*/ 9);
   ltc_set_not_dense(callFirst);
 }
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/host/sparse.h"
 
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/kernel_override.h"
 
 #include <ATen/NativeFunctions.h>
 #include <ATen/SparseCsrTensorImpl.h>
@@ -122,9 +122,9 @@ Tensor compressedOf(const Tensor &compressed, const Tensor &plain,
 }
 
 /// On Functionalize, where these two would get what is inside the wrappers.
-struct OfMembers final : OverStock {
+struct OfMembers final : KernelOverride {
   OfMembers(const c10::OperatorHandle &op, DispatchKey key)
-      : OverStock(op), made(kernelOf(op, key)) {}
+      : KernelOverride(op), made(kernelOf(op, key)) {}
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     bool isLazy = keys.has_backend(c10::BackendComponent::LazyBit);

@@ -15,7 +15,8 @@
 
 #include "ltc/op_facts.h"
 #include "ltc_backend/library.h"
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/tensors/map_tensors.h"
 
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>

@@ -13,11 +13,13 @@
 #include "ltc_backend/record/ops/batch_norm.h"
 
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/lazy_tensor.h"
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/direct_kernel.h"
+#include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/torch_private.h"
 #include "ltc_backend/record/unboxed.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/torch_private.h"
 
 #include <ATen/ATen.h>
 
@@ -31,7 +33,7 @@ static const OpInfo &functionalForm() {
   return info;
 }
 
-void batchNorm(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+static void batchNorm(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   auto arguments = torch::jit::last(*stack, 8);
   auto optional = [&](size_t i) {
     return arguments[i].isTensor() ? arguments[i].toTensor() : at::Tensor();
@@ -46,6 +48,11 @@ void batchNorm(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
     at::Tensor updated = torch::jit::pop(*stack).toTensor();
     assign(tensorData(*running), operandOf(tensorData(updated)));
   }
+}
+
+void registerBatchNorm(torch::Library &library) {
+  library.impl("native_batch_norm",
+               torch::CppFunction::makeFromBoxedFunction<&batchNorm>());
 }
 
 static bool isUpdated(const MaybeTensor &running) {

@@ -6,14 +6,12 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/stack.h>
 #include <torch/library.h>
 
 namespace ltc::backend {
 
-/// The kernel of aten::native_batch_norm on the Lazy dispatch key.
-void batchNorm(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+/// The kernel of aten::native_batch_norm. `library` is aten's on the Lazy key.
+void registerBatchNorm(torch::Library &library);
 
 /// What records calls met before. `library` is aten's on the Functionalize key,
 /// where the op has its wrapper already.

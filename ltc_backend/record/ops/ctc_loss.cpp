@@ -7,9 +7,8 @@
 #include "ltc_backend/record/ops/ctc_loss.h"
 
 #include "ltc_backend/library.h"
-#include "ltc_backend/record/lazy_tensor.h"
+#include "ltc_backend/record/probe.h"
 #include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/stand_in.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/ctc_loss_native.h>

@@ -6,38 +6,26 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/custom_op.h"
 
-#include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/lowering.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/schema.h"
-#include "ltc_backend/record/stand_in.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/record/new_ops.h"
+#include "ltc_backend/record/ops/custom_lowering.h"
+#include "ltc_backend/record/probe.h"
+#include "ltc_backend/record/record_kernel.h"
+#include "ltc_backend/record/stock_call.h"
 #include "ltc_backend/record/writes/custom_write.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/op_info.h"
+#include "ltc_backend/tensors/schema.h"
 
 #include <map>
 #include <set>
 
 namespace ltc::backend {
 
-std::atomic<bool> customOpsWait{false};
-
 using c10::DispatchKey;
 
 static bool isPrim(const c10::OperatorName &name) {
   return name.getNamespace() == "prims";
-}
-
-bool hasFunctionalLazy(c10::ArrayRef<c10::IValue> arguments) {
-  auto isOne = [](const at::Tensor &tensor) {
-    return tensor.defined() && isFunctionalLazy(tensor);
-  };
-  return std::ranges::any_of(arguments, [&](const c10::IValue &value) {
-    if (value.isTensor())
-      return isOne(value.toTensor());
-    return value.isTensorList() &&
-           std::ranges::any_of(value.toTensorVector(), isOne);
-  });
 }
 
 /// Whether the op is made of others, not recorded: it may return a view, is one
@@ -48,10 +36,29 @@ static bool isMadeOfParts(const c10::OperatorHandle &op) {
          op.schema().name() == "quantized_decomposed::choose_qparams_per_token";
 }
 
+/// FSDP's own ops: their kernel, the same for each device that it knows, is
+/// calls of ATen and writes that no schema tells of.
+static bool isOfFsdp(const c10::OperatorName &name) {
+  return name.getNamespace() == "fsdp";
+}
+
 namespace {
-struct CustomOpKernel final : OverStock {
+/// Gives the CPU's kernel the program's tensors.
+struct FsdpKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    if (!hasFunctionalLazy(arguments))
+      return callStock(stock, op, keys, *stack);
+    op.callBoxedForDispatchKey(DispatchKey::CPU, *stack);
+  }
+};
+
+struct CustomOpKernel final : KernelOverride {
   explicit CustomOpKernel(const c10::OperatorHandle &op)
-      : OverStock(op),
+      : KernelOverride(op),
         shapes(isMadeOfParts(op) ? Shapes::Unsaid : Shapes::Unknown) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
@@ -65,7 +72,7 @@ struct CustomOpKernel final : OverStock {
     if (shapes == Shapes::Unknown)
       shapes = hasFake(op, arguments) ? Shapes::Said : Shapes::Unsaid;
     if (shapes == Shapes::Said)
-      return record(opInfo(op), *stack);
+      return recordCall(opInfo(op), *stack);
     // One that is told a device is answered there.
     bool selects = op.hasKernelForDispatchKey(DispatchKey::BackendSelect);
     op.callBoxedForDispatchKey(selects && isPrim(op.operator_name())
@@ -82,7 +89,7 @@ private:
     if (!op.hasKernelForDispatchKey(DispatchKey::Meta))
       return false;
     try {
-      callOnStandIns(op, replaceAll(arguments, onMeta), c10::kMeta);
+      callOnProbes(op, replaceAll(arguments, onMeta), c10::kMeta);
       return true;
     } catch (const std::exception &error) {
       // What else is wrong is said again when the call is recorded.
@@ -106,7 +113,7 @@ public:
       return;
     std::lock_guard lock(mutex);
     waiting.insert(op.operator_name());
-    customOpsWait.store(true, std::memory_order_release);
+    adoptNewOps.store(&adoptCustomOps, std::memory_order_release);
   }
   void onOperatorDeregistered(const c10::OperatorHandle &op) override {
     std::lock_guard lock(mutex);
@@ -125,7 +132,7 @@ private:
   std::optional<c10::OperatorName> next() {
     std::lock_guard lock(mutex);
     if (waiting.empty()) {
-      customOpsWait.store(false, std::memory_order_release);
+      adoptNewOps.store(nullptr, std::memory_order_release);
       return std::nullopt;
     }
     return waiting.extract(waiting.begin()).value();
@@ -144,7 +151,10 @@ private:
         op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
       return;
     std::optional<c10::KernelFunction> kernel;
-    if (!isPrim(name))
+    if (isOfFsdp(name))
+      kernel = c10::KernelFunction::makeFromBoxedFunctor(
+          std::make_unique<FsdpKernel>(*op));
+    else if (!isPrim(name))
       kernel = writingKernel(*op);
     if (!kernel)
       kernel = c10::KernelFunction::makeFromBoxedFunctor(

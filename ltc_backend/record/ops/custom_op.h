@@ -15,19 +15,12 @@
 
 #include "ltc/source.h"
 
-#include <ATen/core/ivalue.h>
-#include <atomic>
-
 namespace ltc::backend {
 
 /// Watches for ops outside aten from now on.
 void watchCustomOps();
 
-/// Set while ops wait for adoptCustomOps(), which gives them their kernels.
-extern std::atomic<bool> customOpsWait;
+/// Gives those that were defined since the last call their kernels.
 LTC_API void adoptCustomOps();
-
-/// Whether a lazy tensor in its functional wrapper is among the arguments.
-bool hasFunctionalLazy(c10::ArrayRef<c10::IValue> arguments);
 
 } // namespace ltc::backend

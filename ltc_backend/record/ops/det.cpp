@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/det.h"
 
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/untracked.h"
-#include "ltc_backend/record/watched.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/record/no_grad.h"
+#include "ltc_backend/record/under_transform.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/linalg_det_native.h>
@@ -103,15 +103,15 @@ struct Det : torch::autograd::Function<Det> {
 };
 
 Tensor linalgDet(const Tensor &matrix) {
-  return isTracked(matrix) && !isWatched(matrix)
+  return isTracked(matrix) && !isUnderTransform(matrix)
              ? Det::apply(matrix)
              : at::native::linalg_det(matrix);
 }
 
 /// Formulas of autograd's ask how the matrix is laid out to know whether its
 /// transposed was decomposed. Kernels find ours dense, whatever it says.
-struct OfDense final : OverStock {
-  using OverStock::OverStock;
+struct OfDense final : KernelOverride {
+  using KernelOverride::KernelOverride;
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {

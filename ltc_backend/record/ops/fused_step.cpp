@@ -7,8 +7,9 @@
 #include "ltc_backend/record/ops/fused_step.h"
 
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/writes/write_check.h"
+#include "ltc_backend/tensors/functional.h"
 
 #include <ATen/ATen.h>
 #include <ATen/FunctionalTensorWrapper.h>
@@ -63,11 +64,11 @@ bool areAlike(const std::vector<at::Tensor> &parameters) {
 }
 
 namespace {
-class FusedStepKernel final : public OverStock {
+class FusedStepKernel final : public KernelOverride {
 public:
   FusedStepKernel(const c10::OperatorHandle &op, const OpInfo &twin)
-      : OverStock(op), info(twin), lists(twin.handle.schema().returns().size()),
-        check(op) {}
+      : KernelOverride(op), info(twin),
+        lists(twin.handle.schema().returns().size()), check(op) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {

@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/layer_op.h"
 
-#include "ltc_backend/record/ops/autocast.h"
-#include "ltc_backend/record/watched.h"
+#include "ltc_backend/record/under_transform.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -29,8 +28,13 @@ c10::FunctionSchema schemaOf(const char *name, Names tensors, Names flags,
     arguments.emplace_back(one, mayMiss ? c10::OptionalType::create(tensor)
                                         : c10::TypePtr(tensor));
   }
-  for (const char *one : flags)
-    arguments.emplace_back(one, c10::BoolType::get());
+  for (std::string one : flags) {
+    bool isString = one.ends_with('$');
+    if (isString)
+      one.pop_back();
+    arguments.emplace_back(one, isString ? c10::TypePtr(c10::StringType::get())
+                                         : c10::BoolType::get());
+  }
   for (const char *one : results)
     returns.emplace_back(one, tensor);
   return {std::string("ltc::") + name, "", std::move(arguments),
@@ -67,44 +71,55 @@ variable_list gradientsOf(const variable_list &outputs,
   return result;
 }
 
-bool Layers::areWatched(const Tensor &input, at::TensorList states,
-                        at::TensorList parameters) {
-  return isWatched(input) || std::ranges::any_of(states, isWatched) ||
-         std::ranges::any_of(parameters, isWatched);
+bool Layers::areUnderTransform(const Tensor &input, at::TensorList states,
+                               at::TensorList parameters) {
+  return isUnderTransform(input) ||
+         std::ranges::any_of(states, isUnderTransform) ||
+         std::ranges::any_of(parameters, isUnderTransform);
 }
 
 bool Layers::fit(const Tensor &input, at::TensorList states,
                  at::TensorList parameters, int64_t gates,
                  bool byKernels) const {
   at::ScalarType type = input.scalar_type();
-  int64_t all = count * directions(), each = hasBiases ? 4 : 2;
   if (byKernels ? type != at::kFloat : !at::isFloatingType(type))
     return false;
   if (input.dim() != (sizes.arePacked() ? 2 : 3) || input.numel() == 0 ||
-      states[0].dim() != 3 || count < 1 ||
-      int64_t(parameters.size()) != all * each)
+      count < 1 ||
+      !std::ranges::all_of(
+          states,
+          [](const Tensor &state) {
+            return state.dim() == 3 && state.size(-1) != 0;
+          }))
+    return false;
+  int64_t hidden = states.back().size(-1), out = states[0].size(-1);
+  bool projects = out != hidden;
+  int64_t all = count * directions(), each = (hasBiases ? 4 : 2) + projects;
+  if (int64_t(parameters.size()) != all * each)
     return false;
   auto isAlike = [&](const Tensor &tensor) {
     return tensor.scalar_type() == type && tensor.device() == input.device();
   };
-  int64_t hidden = states[0].size(-1), rows = gates * hidden;
   int64_t batch =
       sizes.arePacked() ? sizes.batch() : input.size(isBatchFirst ? 0 : 1);
   if (sizes.arePacked() && sizes.rows() != input.size(0))
     return false;
   for (const Tensor &state : states)
-    if (!isAlike(state) || hidden == 0 ||
-        state.sizes() != at::IntArrayRef{all, batch, hidden})
+    if (!isAlike(state) ||
+        state.sizes() != at::IntArrayRef{all, batch, state.size(-1)})
       return false;
+  int64_t rows = gates * hidden;
   for (int64_t number = 0; number < all; ++number) {
     at::TensorList own = parametersOf(parameters, number);
     int64_t features =
-        number < directions() ? input.size(-1) : hidden * directions();
+        number < directions() ? input.size(-1) : out * directions();
     if (own[0].sizes() != at::IntArrayRef{rows, features} ||
-        own[1].sizes() != at::IntArrayRef{rows, hidden} ||
-        !std::ranges::all_of(own.slice(2), [&](const Tensor &bias) {
-          return bias.sizes() == at::IntArrayRef{rows};
-        }))
+        own[1].sizes() != at::IntArrayRef{rows, out} ||
+        (projects && own.back().sizes() != at::IntArrayRef{out, hidden}) ||
+        !std::ranges::all_of(own.slice(2, hasBiases ? 2 : 0),
+                             [&](const Tensor &bias) {
+                               return bias.sizes() == at::IntArrayRef{rows};
+                             }))
       return false;
   }
   return std::ranges::all_of(parameters, isAlike);
@@ -130,33 +145,6 @@ Tensor Layers::run(Tensor input, const Direction &direction) const {
       input = at::dropout(input, dropout, train);
   }
   return input;
-}
-
-std::optional<std::tuple<Tensor, Tensor>>
-Layers::runProjected(const Tensor &input, const Tensor &hx,
-                     at::TensorList parameters, const Unit &unit) const {
-  bool isByOps = areWatched(input, {hx}, parameters);
-  // Under autocast only eager's products have fewer digits.
-  if (!input.device().is_lazy() || isAutocastEnabled() ||
-      !(isByOps || unit.hasKernels()) ||
-      !fit(input, {hx}, parameters, unit.gates, !isByOps))
-    return std::nullopt;
-  const Recurrence &recurrence = isByOps ? unit.byOps : unit.byKernels;
-  std::vector<Tensor> last;
-  Tensor x = run(
-      timesFirst(input), [&](const Tensor &from, int64_t number, bool reverse) {
-        at::TensorList own = parametersOf(parameters, number);
-        std::optional<Tensor> ofInput, ofState;
-        if (hasBiases) {
-          ofInput = own[2];
-          ofState = own[3];
-        }
-        Tensor output = recurrence(at::linear(from, own[0], ofInput),
-                                   hx[number], own[1], ofState, sizes, reverse);
-        last.push_back(sizes.last(output, reverse));
-        return output;
-      });
-  return std::tuple{asAsked(x), at::stack(last)};
 }
 
 } // namespace ltc::backend

@@ -26,8 +26,9 @@ namespace ltc::backend {
 using Names = std::initializer_list<const char *>;
 
 /// `name(Tensor <each>..., bool <flag>...) -> (Tensor <result>...)`. A tensor
-/// whose name ends in a question mark may be missing. Not from text: PyTorch's
-/// parser of schemas is TorchScript's.
+/// whose name ends in a question mark may be missing; a flag whose name ends in
+/// a dollar sign is a string. Not from text: PyTorch's parser of schemas is
+/// TorchScript's.
 c10::FunctionSchema schemaOf(const char *name, Names tensors, Names flags,
                              Names results);
 
@@ -73,19 +74,23 @@ struct Layers {
   BatchSizes sizes{};
 
   /// Whether somebody watches the tensors, so that ops are to be seen.
-  static bool areWatched(const at::Tensor &input, at::TensorList states,
-                         at::TensorList parameters);
+  static bool areUnderTransform(const at::Tensor &input, at::TensorList states,
+                                at::TensorList parameters);
   /// Whether the input is of as many rows as the sequences have, and there are
   /// as many parameters, and states (N, B, H), as there are
   /// layers and directions, with sizes that go with each other, where a unit
   /// has so many `gates`; all of the input's device and dtype, which is float32
-  /// for kernels, and any of floating point for ops.
+  /// for kernels, and any of floating point else. If the first state has other
+  /// sizes than the second, it is a projection of the output.
   bool fit(const at::Tensor &input, at::TensorList states,
            at::TensorList parameters, int64_t gates, bool byKernels) const;
 
-  /// Weights of the input and of the state, and their biases if there are any.
+  int64_t directions() const { return isBidirectional ? 2 : 1; }
+
+  /// Of one direction of one layer: weights of the input and of the state,
+  /// their biases if there are any, and the weight of a projection.
   at::TensorList parametersOf(at::TensorList all, int64_t number) const {
-    int64_t each = hasBiases ? 4 : 2;
+    int64_t each = int64_t(all.size()) / (count * directions());
     return all.slice(number * each, each);
   }
 
@@ -99,26 +104,6 @@ struct Layers {
                                              int64_t number, bool reverse)>;
   /// All of them, of which each reads what those before put out.
   at::Tensor run(at::Tensor input, const Direction &direction) const;
-
-  /// One direction of one layer: its output of its inputs' products
-  /// with their weight, for all times, and of what the state takes.
-  using Recurrence = std::function<at::Tensor(
-      const at::Tensor &projected, const at::Tensor &hx,
-      const at::Tensor &weight, const std::optional<at::Tensor> &bias,
-      const BatchSizes &sizes, bool reverse)>;
-  /// What a module of one state a layer is made of.
-  struct Unit {
-    int64_t gates;
-    bool (*hasKernels)();
-    Recurrence byKernels, byOps;
-  };
-  /// Its output and last states; nothing where the layers are not ours.
-  std::optional<std::tuple<at::Tensor, at::Tensor>>
-  runProjected(const at::Tensor &input, const at::Tensor &hx,
-               at::TensorList parameters, const Unit &unit) const;
-
-private:
-  int64_t directions() const { return isBidirectional ? 2 : 1; }
 };
 
 } // namespace ltc::backend

@@ -13,7 +13,7 @@
 #include "ltc_backend/record/ops/linalg_values.h"
 
 #include "ltc_backend/library.h"
-#include "ltc_backend/record/untracked.h"
+#include "ltc_backend/record/no_grad.h"
 
 #include <ATen/ops/_linalg_eigh.h>
 #include <ATen/ops/_linalg_eigvals.h>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/linear_combination.h"
 
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/kernel_override.h"
 
 #include <ATen/ATen.h>
 

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/mixed_list.h"
 
+#include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/ops/packed_numbers.h"
-#include "ltc_backend/record/over_stock.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -56,8 +56,8 @@ torch::jit::Stack alone(c10::ArrayRef<IValue> arguments, size_t place) {
 }
 
 namespace {
-struct MixedListKernel final : OverStock {
-  using OverStock::OverStock;
+struct MixedListKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {

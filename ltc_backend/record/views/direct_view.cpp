@@ -6,13 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/direct_view.h"
 
-#include "ltc_backend/record/call_reader.h"
-#include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/recycled.h"
-#include "ltc_backend/record/untracked.h"
-#include "ltc_backend/record/views/view_geometry.h"
+#include "ltc_backend/record/no_grad.h"
+#include "ltc_backend/record/stock_call.h"
 #include "ltc_backend/record/views/view_op.h"
+#include "ltc_backend/tensors/freelist.h"
+#include "ltc_backend/tensors/view_geometry.h"
 
 #include <cstring>
 
@@ -32,7 +30,7 @@ template <typename... Known>
 std::shared_ptr<OwnViewMeta> makeMeta(const ViewOp &op,
                                       const Known &...attributes) {
   using Meta = DirectViewMeta<typename Owned<Known>::Type...>;
-  return std::allocate_shared<Meta>(Recycled<Meta>(), op, attributes...);
+  return std::allocate_shared<Meta>(Freelist<Meta>(), op, attributes...);
 }
 
 template <typename... Known>
@@ -127,10 +125,10 @@ at::Tensor takeDirectly(const ViewOp &op, const at::Tensor &self,
 /// On AutogradLazy: autograd's kernel, where there is something to do for it,
 /// gets the view from the one on Functionalize at once.
 template <typename... Args, typename Take>
-void addOverAutograd(const ViewOp &op, Take take) {
+void addAutogradOverride(const ViewOp &op, Take take) {
   if (!isLeftToAutograd(op.view))
     return;
-  auto stock = std::make_shared<OverAutograd>(op.view);
+  auto stock = std::make_shared<AutogradOverride>(op.view);
   auto kernel = [&op, stock, take](c10::DispatchKeySet keys,
                                    const at::Tensor &self, Args... args) {
     auto below = keys.remove(c10::DispatchKey::ADInplaceOrView);
@@ -172,8 +170,8 @@ void add(torch::Library &library, const ViewOp &op, Show show) {
     return takeStock(op, keys, {IValue(self), IValue(args)...}).toTensor();
   };
   implement(library, nameOf(op).c_str(), kernel);
-  addOverAutograd<Args...>(op, [&op, show](const at::Tensor &self,
-                                           const Args &...args) {
+  addAutogradOverride<Args...>(op, [&op, show](const at::Tensor &self,
+                                               const Args &...args) {
     return takeDirectly(op, self, /*forAutograd=*/true, show, known(args)...);
   });
 }
@@ -254,8 +252,7 @@ void addSeveral(torch::Library &library, const char *name, const char *overload,
   };
   std::string fullName = nameOf(op);
   implement(library, fullName.c_str(), kernel);
-  registerUntracked<Views, const at::Tensor &, Args...>(fullName.c_str(),
-                                                        op.view);
+  registerNoGrad<Views, const at::Tensor &, Args...>(fullName.c_str(), op.view);
 }
 
 /// PyTorch's kernel takes a view of all, which stays one: a gradient, which is

@@ -6,14 +6,17 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/math_bits.h"
 
-#include "ltc_backend/backend.h"
+#include "ltc_backend/graph/read.h"
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/untracked.h"
-#include "ltc_backend/record/views/layout.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/direct_transfer.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/record/no_grad.h"
 #include "ltc_backend/record/writes/write_check.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/layout.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 #include <ATen/ATen.h>
 #include <ATen/native/MathBitsFallback.h>
@@ -43,12 +46,14 @@ struct Resolve final : at::native::MathOpFallback {
 bool resolvedMathBits(const c10::OperatorHandle &op, DispatchKeySet keys,
                       torch::jit::Stack &stack) {
   bool any = false;
-  for (const c10::IValue &value :
-       torch::jit::last(stack, op.schema().arguments().size()))
+  auto arguments = torch::jit::last(stack, op.schema().arguments().size());
+  for (const c10::IValue &value : arguments)
     forEachTensor(value, [&](const Tensor &t) { any |= hasMathBits(t); });
-  if (any) [[unlikely]]
-    Resolve().fallback_impl(op, keys, &stack);
-  return any;
+  // Others are what torch.compile traces, whose copy_() would come here again.
+  if (!any || !hasFunctionalLazy(arguments)) [[likely]]
+    return false;
+  Resolve().fallback_impl(op, keys, &stack);
+  return true;
 }
 
 /// The memory under a tensor that has bits.
@@ -68,9 +73,9 @@ static Tensor applyBits(Tensor value, const Tensor &like) {
 
 namespace {
 /// _conj or _neg_view: the same memory with this bit turned over.
-struct FlipKernel final : OverStock {
+struct FlipKernel final : KernelOverride {
   FlipKernel(const c10::OperatorHandle &op, DispatchKey bit)
-      : OverStock(op), bit(bit) {}
+      : KernelOverride(op), bit(bit) {}
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     Tensor self = stack->back().toTensor();
@@ -84,37 +89,6 @@ struct FlipKernel final : OverStock {
 
 private:
   DispatchKey bit;
-};
-
-struct CopyKernel final : OverStock {
-  explicit CopyKernel(const c10::OperatorHandle &op)
-      : OverStock(op), check(op) {}
-  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
-                  torch::jit::Stack *stack) {
-    c10::IValue *arguments = &torch::jit::peek(*stack, 0, 3);
-    Tensor self = arguments[0].toTensor(), source = arguments[1].toTensor();
-    if (isFunctionalLazy(self) && (hasMathBits(self) || hasMathBits(source)))
-      check(torch::jit::last(*stack, 3));
-    if (isFunctionalLazy(source) && hasMathBits(source))
-      arguments[1] = source = source.clone();
-    // Functionalisation knows no tensor that is not lazy here.
-    if (self.device().type() != at::kLazy &&
-        source.device().type() == at::kLazy) {
-      self.copy_(toCpu(source));
-      return torch::jit::drop(*stack, 2);
-    }
-    bool resolves = isFunctionalLazy(self) && hasMathBits(self);
-    if (resolves) {
-      arguments[0] = withoutBits(self);
-      arguments[1] = applyBits(source.to(self.options()), self);
-    }
-    stock.callBoxed(op, keys, stack);
-    if (resolves)
-      stack->back() = std::move(self);
-  }
-
-private:
-  WriteCheck check;
 };
 
 /// An op whose first result eager's kernel conjugates at the end.
@@ -144,9 +118,9 @@ constexpr ConjugateRow conjugateRows[] = {
      }},
 };
 
-struct ConjugateKernel final : OverStock {
+struct ConjugateKernel final : KernelOverride {
   ConjugateKernel(const c10::OperatorHandle &op, const ConjugateRow &row)
-      : OverStock(op), row(row) {}
+      : KernelOverride(op), row(row) {}
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     bool shows = row.isConjugate(
@@ -170,12 +144,13 @@ static void registerClone(torch::Library &library) {
   c10::OperatorHandle op = atenOp("clone");
   const OpInfo &info = opInfo(op);
   auto isDirect = [&info](const Tensor &self) {
-    return isFunctionalLazy(self) && !hasMathBits(self) && isOrdinary(info);
+    return isPlain(self) && isOrdinary(info);
   };
   auto clone = [](const Tensor &self, Format format) {
-    return makeWrapper(sameValue(settled(self), layoutOfCopy(self, format)));
+    return makeWrapper(
+        sameValue(materialised(self), layoutOfCopy(self, format)));
   };
-  auto stock = std::make_shared<OverStock>(op);
+  auto stock = std::make_shared<KernelOverride>(op);
   auto kernel = [=](DispatchKeySet keys, const Tensor &self, Format format) {
     auto copy = [&](const Tensor &plain) {
       if (isDirect(plain))
@@ -189,10 +164,55 @@ static void registerClone(torch::Library &library) {
   };
   implement(library, "clone", kernel);
 
-  registerUntrackedOp<const Tensor &, Format>(
+  registerNoGradOp<const Tensor &, Format>(
       "clone", op, [=](const Tensor &self, Format format) {
         return isDirect(self) ? clone(self, format) : Tensor();
       });
+}
+
+namespace {
+/// copy_ with resolved bits, as PyTorch's kernel does it.
+struct CopyKernel : KernelOverride {
+  explicit CopyKernel(const c10::OperatorHandle &op)
+      : KernelOverride(op), op(op), check(op) {}
+
+  void operator()(DispatchKeySet keys, Tensor &self, const Tensor &source,
+                  bool nonBlocking) const {
+    const bool isOurs = isFunctionalLazy(self);
+    if (isOurs && (hasMathBits(self) || hasMathBits(source)))
+      check(std::array<c10::IValue, 3>{self, source, nonBlocking});
+    Tensor value = source;
+    if (isFunctionalLazy(source) && hasMathBits(source))
+      value = source.clone();
+    // Functionalisation knows no tensor that is not lazy here.
+    if (!self.is_lazy() && value.is_lazy())
+      return void(self.copy_(toCpu(value)));
+    Tensor plain = self;
+    if (isOurs && hasMathBits(self)) {
+      plain = withoutBits(self);
+      value = applyBits(value.to(self.options()), self);
+    }
+    stock.call<Tensor &, Tensor &, const Tensor &, bool>(op, keys, plain, value,
+                                                         nonBlocking);
+  }
+
+private:
+  c10::OperatorHandle op;
+  WriteCheck check;
+};
+} // namespace
+
+static void registerCopy(torch::Library &library) {
+  c10::OperatorHandle op = atenOp("copy_");
+  auto kernel = std::make_shared<CopyKernel>(op);
+  implement(library, "copy_",
+            [kernel](DispatchKeySet keys, Tensor &self, const Tensor &source,
+                     bool nonBlocking) -> Tensor & {
+              if (!wroteCopy(self, source))
+                (*kernel)(keys, self, source, nonBlocking);
+              return self;
+            });
+  registerNoGrad<Tensor &, Tensor &, const Tensor &, bool>("copy_", op);
 }
 
 bool returnsConjugates(const std::string &name) {
@@ -208,7 +228,7 @@ void registerMathBits(torch::Library &library) {
   implementBoxed<FlipKernel>(library, "_neg_view", atenOp("_neg_view"),
                              DispatchKey::Negative);
   registerClone(library);
-  implementBoxed<CopyKernel>(library, "copy_", atenOp("copy_"));
+  registerCopy(library);
 }
 
 } // namespace ltc::backend

@@ -21,13 +21,6 @@
 
 namespace ltc::backend {
 
-constexpr c10::DispatchKeySet kMathBits{c10::DispatchKey::Conjugate,
-                                        c10::DispatchKey::Negative};
-
-inline bool hasMathBits(const at::Tensor &tensor) {
-  return tensor.defined() && tensor.key_set().has_any(kMathBits);
-}
-
 /// Gives a view the bits of what it is a view of.
 void copyMathBits(const at::Tensor &from, const at::Tensor &to);
 

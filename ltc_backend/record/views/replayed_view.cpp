@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/replayed_view.h"
 
-#include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/recycled.h"
+#include "ltc_backend/tensors/freelist.h"
+#include "ltc_backend/tensors/functional.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/VariableTypeUtils.h>
@@ -42,9 +42,9 @@ public:
       : op(std::move(op)), metas(like.metas), base(like.base), view(like.view) {
   }
 
-  static void *operator new(size_t) { return Recycled<Replay>().allocate(1); }
+  static void *operator new(size_t) { return Freelist<Replay>().allocate(1); }
   static void operator delete(void *memory) {
-    Recycled<Replay>().deallocate(static_cast<Replay *>(memory), 1);
+    Freelist<Replay>().deallocate(static_cast<Replay *>(memory), 1);
   }
 
   at::Tensor operator()(const at::Tensor &from) const override {

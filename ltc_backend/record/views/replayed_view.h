@@ -17,8 +17,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/views/late_view.h"
-#include "ltc_backend/record/views/view_geometry.h"
+#include "ltc_backend/tensors/deferred_view.h"
+#include "ltc_backend/tensors/view_geometry.h"
 
 #include <vector>
 

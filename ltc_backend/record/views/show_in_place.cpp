@@ -6,23 +6,23 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/show_in_place.h"
 
-#include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/views/replayed_view.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 namespace ltc::backend {
 namespace {
 /// They go by what is inside a tensor and its arguments.
-struct ShowInPlaceKernel : OverStock {
-  using OverStock::OverStock;
+struct ShowInPlaceKernel : KernelOverride {
+  using KernelOverride::KernelOverride;
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     for (const c10::IValue &value :
          torch::jit::last(*stack, op.schema().arguments().size()))
-      forEachTensor(value, [](const at::Tensor &t) { settle(t); });
+      forEachTensor(value, [](const at::Tensor &t) { materialise(t); });
     stock.callBoxed(op, keys, stack);
   }
 };
@@ -52,16 +52,19 @@ struct ViewInPlaceKernel final : ShowInPlaceKernel {
 
 /// PyTorch's kernel forbids writes to what `self` was, and with it to all views
 /// of that: to x itself, after x.set_(x).
-struct SetKernel final : OverStock {
-  using OverStock::OverStock;
+struct SetKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     at::Tensor self = torch::jit::peek(*stack, 0, 2).toTensor();
     at::Tensor source = torch::jit::peek(*stack, 1, 2).toTensor();
     if (!isFunctionalLazy(self) || !isFunctionalLazy(source) ||
-        self.dtype() != source.dtype() || self.device() != source.device())
+        self.device() != source.device())
       return stock.callBoxed(op, keys, stack);
-    settle(source);
+    // In the words of Python's check, which C++ does without.
+    TORCH_CHECK(self.dtype() == source.dtype(), "Could not set tensor of type ",
+                source.dtype(), " to a tensor of type ", self.dtype());
+    materialise(source);
     at::Tensor memory = shareStorage(source);
     copyMathBits(/*from=*/self, memory);
     self.unsafeGetTensorImpl()->shallow_copy_from(memory.getIntrusivePtr());

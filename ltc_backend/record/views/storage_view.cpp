@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/storage_view.h"
 
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/recorder.h"
+#include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/views/math_bits.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 #include <ATen/ATen.h>
 
@@ -35,7 +36,7 @@ static Tensor baseOf(const c10::Storage &storage) {
   auto lock = lockStorages();
   auto &impl = static_cast<functional::FunctionalStorageImpl &>(
       *storage.unsafeGetStorageImpl());
-  return settledBase(impl);
+  return materialisedBase(impl);
 }
 
 Tensor storageView(const c10::Storage &storage, at::ScalarType type) {
@@ -84,8 +85,8 @@ static void become(const Tensor &self, const Tensor &shown) {
 
 namespace {
 /// PyTorch's kernels want a storage with memory, and take any device's.
-struct SetStorageKernel final : OverStock {
-  using OverStock::OverStock;
+struct SetStorageKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     size_t count = op.schema().arguments().size();

@@ -12,16 +12,15 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/strided_view.h"
 
-#include "ltc_backend/raise.h"
-#include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/stand_in.h"
-#include "ltc_backend/record/torch_private.h"
+#include "ltc_backend/record/checks/cpu_check.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/record/probe.h"
 #include "ltc_backend/record/views/math_bits.h"
 #include "ltc_backend/record/views/storage_view.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/tensors/deferred_view.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/torch_private.h"
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
@@ -35,12 +34,13 @@ using c10::DispatchKeySet;
 namespace functional = at::functionalization;
 
 namespace {
-struct ViewKernel final : OverStock {
-  using OverStock::OverStock;
+struct ViewKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     const Tensor &self = torch::jit::peek(*stack, 0, 2).toTensor();
-    if (!self.is_contiguous())
+    // Others are torch.compile's, and may have sizes that are no numbers.
+    if (isFunctionalLazy(self) && !self.is_contiguous())
       check(self, torch::jit::peek(*stack, 1, 2).toIntVector());
     stock.callBoxed(op, keys, stack);
   }
@@ -60,8 +60,8 @@ private:
 namespace {
 /// Of views of another dtype: the meta kernel looks at the strides that the
 /// tensor reports, and eager has none of a conjugate or negative.
-struct DtypeViewKernel final : OverStock {
-  using OverStock::OverStock;
+struct DtypeViewKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
@@ -73,7 +73,7 @@ struct DtypeViewKernel final : OverStock {
       copyMathBits(self, like);
       std::vector<c10::IValue> call = arguments.vec();
       call[0] = like;
-      callOnStandIns(op, std::move(call));
+      callOnProbes(op, std::move(call));
     }
     stock.callBoxed(op, keys, stack);
   }
@@ -100,8 +100,8 @@ static bool coversItsStorage(const Tensor &self) {
 }
 
 namespace {
-struct AsStridedKernel final : OverStock {
-  using OverStock::OverStock;
+struct AsStridedKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     c10::IValue *arguments = &torch::jit::peek(*stack, 0, 4);
@@ -113,12 +113,30 @@ struct AsStridedKernel final : OverStock {
                 arguments[3].toInt());
       if (!coversItsStorage(self))
         arguments[0] = storageView(self.storage(), self.scalar_type());
-      settle(arguments[0].toTensor());
+      if (Tensor block = blockOf(arguments); block.defined()) {
+        torch::jit::drop(*stack, 4);
+        return torch::jit::push(*stack, std::move(block));
+      }
+      materialise(arguments[0].toTensor());
     }
     stock.callBoxed(op, keys, stack);
   }
 
 private:
+  /// Elements that follow each other are a slice, whose reads and writes are
+  /// of it alone. Undefined for others.
+  static Tensor blockOf(const c10::IValue *arguments) {
+    std::vector<int64_t> size = arguments[1].toIntVector();
+    int64_t count = c10::multiply_integers(size);
+    const Tensor &whole = arguments[0].toTensor();
+    if (count == 0 || !coversItsStorage(whole) ||
+        !isRowMajor(size, arguments[2].toIntVector()))
+      return {};
+    at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    int64_t offset = arguments[3].toInt();
+    return whole.view({-1}).slice(0, offset, offset + count).view(size);
+  }
+
   /// In the words of the check that eager makes.
   static void checkFits(const Tensor &self, at::IntArrayRef size,
                         at::IntArrayRef stride, int64_t offset) {
@@ -155,7 +173,7 @@ struct ViewCopyKernel final : c10::OperatorKernel {
       info.view->callBoxed(stack);
     } catch (const std::exception &) {
       // The kernel of the copy may have words of its own.
-      callOnStandIns(info.handle, replaceAll(arguments, onCpu));
+      callOnProbes(info.handle, replaceAll(arguments, onCpu));
       if (info.name != "aten::view_copy")
         throw;
       // What view() refuses because of strides, its copy does not.
@@ -196,8 +214,8 @@ static void grow(const Tensor &self, int64_t wanted) {
 }
 
 namespace {
-struct AsStridedInPlaceKernel final : OverStock {
-  using OverStock::OverStock;
+struct AsStridedInPlaceKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     c10::IValue *arguments = &torch::jit::peek(*stack, 0, 4);
@@ -213,15 +231,15 @@ struct AsStridedInPlaceKernel final : OverStock {
 
 /// Within its storage, eager's resize_() shows other places of it; PyTorch's
 /// kernel here takes them from the value, whatever the strides.
-struct ResizeKernel final : OverStock {
-  using OverStock::OverStock;
+struct ResizeKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
   void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     c10::IValue *arguments = &torch::jit::peek(*stack, 0, 3);
     Tensor self = arguments[0].toTensor();
     if (!isFunctionalLazy(self))
       return stock.callBoxed(op, keys, stack);
-    settle(self);
+    materialise(self);
     std::vector<int64_t> size = arguments[1].toIntVector();
     if (self.sizes() == size && arguments[2].isNone())
       return torch::jit::drop(*stack, 2);

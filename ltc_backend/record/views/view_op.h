@@ -6,12 +6,16 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/views/late_view.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/record/shape_rule.h"
+#include "ltc_backend/tensors/deferred_view.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 namespace ltc::backend {
 
@@ -135,13 +139,10 @@ private:
   }
 
   at::Tensor call(const OpInfo &info, torch::jit::Stack stack) const {
-    if (isLazy(stack[0].toTensor())) {
-      c10::impl::ExcludeDispatchKeyGuard bare(c10::DispatchKey::Functionalize);
-      record(info, stack);
-    } else {
-      // overlap.cpp takes views of positions, which are on the host.
-      info.handle.callBoxed(&stack);
-    }
+    if (isLazy(stack[0].toTensor()))
+      return recordOne(info, std::move(stack));
+    // overlap.cpp takes views of positions, which are on the host.
+    info.handle.callBoxed(&stack);
     return std::move(stack.back()).toTensor();
   }
 

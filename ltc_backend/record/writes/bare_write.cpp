@@ -12,12 +12,12 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/writes/bare_write.h"
 
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/lazy_tensor.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/schema.h"
-#include "ltc_backend/record/wrapper.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/tensors/schema.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 namespace ltc::backend {
 namespace {
@@ -55,14 +55,14 @@ public:
         return bare;
     if (!wrapper.defined() || !functional::isFunctionalTensor(wrapper))
       return wrapper;
-    settle(wrapper);
+    materialise(wrapper);
     return functional::from_functional_tensor(wrapper);
   }
 
   /// Gives the bare tensors the values of wrappers that have others inside now.
   void assignAll() {
     for (auto &[bare, wrapper] : pairs) {
-      settle(wrapper);
+      materialise(wrapper);
       TensorDataPtr data = tensorData(bare);
       TensorDataPtr value =
           tensorData(functional::from_functional_tensor(wrapper));

@@ -6,15 +6,17 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/writes/custom_write.h"
 
-#include "ltc_backend/backend.h"
+#include "ltc_backend/convert.h"
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/ops/custom_op.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/schema.h"
-#include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/record/probe.h"
+#include "ltc_backend/record/record_kernel.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/tensors/op_info.h"
+#include "ltc_backend/tensors/schema.h"
 
 #include <ATen/ATen.h>
 #include <map>
@@ -160,9 +162,9 @@ const OpInfo &makeTwin(const OperatorHandle &op) {
   return opInfo(name.c_str(), "");
 }
 
-struct WritingKernel final : OverStock {
+struct WritingKernel final : KernelOverride {
   explicit WritingKernel(const OperatorHandle &op)
-      : OverStock(op), written(writtenArguments(op.schema())) {}
+      : KernelOverride(op), written(writtenArguments(op.schema())) {}
 
   void operator()(const OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -174,7 +176,7 @@ struct WritingKernel final : OverStock {
     std::call_once(isMade, [&] { twin = &makeTwin(op); });
     std::vector<IValue> arguments = torch::jit::pop(*stack, count);
     torch::jit::Stack results = arguments;
-    record(*twin, results);
+    recordCall(*twin, results);
     size_t fresh = results.size() - written.size();
     for (size_t i = 0; i < written.size(); ++i)
       if (at::Tensor value = results[fresh + i].toTensor(); value.defined())

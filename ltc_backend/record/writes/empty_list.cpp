@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/writes/empty_list.h"
 
-#include "ltc_backend/record/ops/custom_op.h"
-#include "ltc_backend/record/schema.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/schema.h"
 
 #include <ATen/ATen.h>
 

@@ -7,13 +7,14 @@
 #include "ltc_backend/record/writes/in_place_list.h"
 
 #include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/ops/mixed_list.h"
 #include "ltc_backend/record/ops/packed_numbers.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/schema.h"
-#include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/write_check.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/tensors/schema.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 #include <ATen/ExpandUtils.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -111,10 +112,10 @@ bool areOfTwoDevices(c10::ArrayRef<IValue> arguments) {
 /// torch._foreach_add_ and its like: PyTorch's kernel, unless all tensors can
 /// be updated directly. That one makes everything fit, and computes everything
 /// before it writes.
-class ListKernel final : public OverStock {
+class ListKernel final : public KernelOverride {
 public:
   ListKernel(const c10::OperatorHandle &op, const OpInfo &twin)
-      : OverStock(op), info(twin), check(op) {}
+      : KernelOverride(op), info(twin), check(op) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -145,7 +146,7 @@ public:
           check.askOnce(values);
         torch::jit::Stack call{list};
         for (const IValue &value : values.slice(1))
-          call.push_back(mapTensors(value, settled));
+          call.push_back(mapTensors(value, materialised));
         stock.callBoxed(op, keys, &call);
       }
     } catch (const c10::Error &) {

@@ -7,10 +7,12 @@
 #include "ltc_backend/record/writes/lost_gradient.h"
 
 #include "ltc_backend/convert.h"
-#include "ltc_backend/graph/executor.h"
+#include "ltc_backend/graph/failed_nodes.h"
+#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/lazy_tensor.h"
 #include "ltc_backend/record/writes/write_value.h"
+#include "ltc_backend/tensors/deferred_view.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
 
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 

@@ -14,7 +14,6 @@
 #pragma once
 
 #include "ltc/types.h"
-#include "ltc_backend/graph/failed_nodes.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -8,7 +8,7 @@
 
 #include "ltc/op_facts.h"
 #include "ltc_backend/library.h"
-#include "ltc_backend/record/over_stock.h"
+#include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/writes/write_check.h"
 
 #include <ATen/native/Resize.h>
@@ -17,10 +17,10 @@ namespace ltc::backend {
 namespace {
 using c10::DispatchKey;
 
-struct OutKernel final : OverStock {
+struct OutKernel final : KernelOverride {
   OutKernel(const c10::OperatorHandle &op, const c10::OperatorHandle &twin,
             DispatchKey key)
-      : OverStock(op, key), twin(twin), check(op, /*warns=*/false) {}
+      : KernelOverride(op, key), twin(twin), check(op, /*warns=*/false) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -84,8 +84,8 @@ constexpr Row rows[] = {
 
 /// linspace and its like: what has as many elements as they make keeps its
 /// shape.
-struct RangeKernel final : OverStock {
-  using OverStock::OverStock;
+struct RangeKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     at::Tensor out = stack->back().toTensor();

@@ -6,17 +6,15 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/writes/overlap.h"
 
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/map_tensors.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/schema.h"
-#include "ltc_backend/record/stand_in.h"
-#include "ltc_backend/record/torch_private.h"
+#include "ltc_backend/record/probe.h"
 #include "ltc_backend/record/views/strided_view.h"
-#include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/write_value.h"
+#include "ltc_backend/tensors/deferred_view.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/tensors/schema.h"
+#include "ltc_backend/torch_private.h"
 
 #include <ATen/ATen.h>
 #include <ATen/FunctionalTensorWrapper.h>
@@ -169,7 +167,7 @@ static at::Tensor flat(const at::Tensor &bare) {
 
 /// Undefined for an undefined one.
 static at::Tensor inside(const at::Tensor &tensor) {
-  settle(tensor);
+  materialise(tensor);
   return tensor.defined() ? functional::impl::from_functional_tensor(tensor)
                           : tensor;
 }
@@ -216,7 +214,7 @@ bool wroteToPlaces(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
     if (inPart) {
       targets[0].filled = filledBy(op, call);
       std::vector<c10::Warning> heard;
-      hearOnStandIns(op, replaceAll(arguments, onCpu), heard);
+      hearOnProbes(op, replaceAll(arguments, onCpu), heard);
       std::ranges::for_each(heard, c10::warn);
     }
     op.callBoxed(&call);

@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/writes/write_check.h"
 
-#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/probe.h"
 #include "ltc_backend/record/recorder.h"
-#include "ltc_backend/record/schema.h"
-#include "ltc_backend/record/stand_in.h"
+#include "ltc_backend/record/shape_rule.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/tensors/schema.h"
+#include "ltc_backend/torch_private.h"
 
 #include <ATen/ATen.h>
 #include <ATen/native/Resize.h>
@@ -179,7 +181,7 @@ std::vector<Types> WriteCheck::guessTypes(ArgumentList arguments) const {
 /// if there are `types`, are written to in memory of their own, of these.
 void WriteCheck::run(ArgumentList arguments, int fill,
                      const Types *types) const {
-  SharedMemory standIns(fill);
+  SharedMemory probes(fill);
   std::vector<const c10::StorageImpl *> targets;
   auto forWritten = [&](auto f) {
     for (size_t i = 0; i < arguments.size(); ++i)
@@ -194,19 +196,19 @@ void WriteCheck::run(ArgumentList arguments, int fill,
   for (const IValue &value : arguments)
     forEachTensor(value, [&](const at::Tensor &tensor) {
       if (std::ranges::count(targets, spanOf(tensor).storage))
-        standIns.reserve(tensor);
+        probes.reserve(tensor);
     });
   size_t result = 0;
   std::vector<IValue> call;
   for (size_t i = 0; i < arguments.size(); ++i)
     call.push_back(mapTensors(arguments[i], [&](const at::Tensor &tensor) {
       if (!types || !written[i] || !tensor.defined())
-        return standIns(tensor);
+        return probes(tensor);
       bool isKnown = i >= inputs && result < types->size();
       return at::full(tensor.sizes(), fill,
                       isKnown ? (*types)[result++] : tensor.scalar_type());
     }));
-  callOnStandIns(op, std::move(call));
+  callOnProbes(op, std::move(call));
 }
 
 /// Whether the op runs on such tensors where nothing is wrong with what is

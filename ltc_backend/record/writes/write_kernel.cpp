@@ -7,21 +7,22 @@
 #include "ltc_backend/record/writes/write_kernel.h"
 #include "ltc_backend/record/writes/dtype_of_out.h"
 
-#include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_reader.h"
-#include "ltc_backend/record/direct.h"
-#include "ltc_backend/record/host/host_call.h"
-#include "ltc_backend/record/map_tensors.h"
+#include "ltc_backend/record/fallback.h"
+#include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/ops/autocast.h"
-#include "ltc_backend/record/over_stock.h"
-#include "ltc_backend/record/schema.h"
+#include "ltc_backend/record/stock_call.h"
 #include "ltc_backend/record/views/math_bits.h"
-#include "ltc_backend/record/wrapper.h"
 #include "ltc_backend/record/writes/empty_list.h"
 #include "ltc_backend/record/writes/in_place_list.h"
 #include "ltc_backend/record/writes/overlap.h"
 #include "ltc_backend/record/writes/write_check.h"
 #include "ltc_backend/record/writes/write_value.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/map_tensors.h"
+#include "ltc_backend/tensors/schema.h"
+#include "ltc_backend/tensors/wrapper.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
@@ -96,13 +97,13 @@ public:
   /// `rowMajor`: what the call resizes reports no other strides.
   explicit Written(bool rowMajor) : rowMajor(rowMajor) {}
 
-  at::Tensor standIn(const at::Tensor &tensor) {
+  at::Tensor substitute(const at::Tensor &tensor) {
     if (!isFunctionalLazy(tensor))
       return tensor;
     for (const auto &[known, other] : pairs)
       if (known.is_same(tensor))
         return other;
-    settle(tensor);
+    materialise(tensor);
     at::Tensor value = sameValue(
         functional::impl::from_functional_tensor(tensor), layoutOf(tensor));
     return pairs.emplace_back(tensor, makeWrapper(value)).second;
@@ -117,7 +118,7 @@ public:
 
   void write() const {
     for (const auto &[tensor, other] : pairs) {
-      settle(other);
+      materialise(other);
       at::Tensor value = functional::impl::from_functional_tensor(other);
       if (other.sizes() == tensor.sizes())
         writeValue(tensor, value);
@@ -148,9 +149,9 @@ static bool takesSubclass(const IValue &value) {
   return found;
 }
 
-struct WriteKernel final : OverStock {
+struct WriteKernel final : KernelOverride {
   explicit WriteKernel(const c10::OperatorHandle &op)
-      : OverStock(op), check(op), rowMajor(resizesRowMajor(op)),
+      : KernelOverride(op), check(op), rowMajor(resizesRowMajor(op)),
         isCopy(op.schema().name() == "aten::copy_"), dtype(op) {}
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
@@ -178,7 +179,7 @@ struct WriteKernel final : OverStock {
       if (isWritten(schema[i])) {
         IValue &argument = torch::jit::peek(*stack, i, schema.size());
         argument = mapTensors(argument, [&](const at::Tensor &tensor) {
-          return written.standIn(tensor);
+          return written.substitute(tensor);
         });
       }
     callStock(stock, op, keys, *stack);

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/writes/write_value.h"
 
-#include "ltc_backend/record/views/late_view.h"
+#include "ltc_backend/record/writes/step_end.h"
+#include "ltc_backend/tensors/deferred_view.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
 
 #include <ATen/ATen.h>
 
@@ -34,6 +36,7 @@ static at::Tensor baseOf(const at::Tensor &view, at::Tensor value) {
 }
 
 void writeBase(const at::Tensor &view, const at::Tensor &value) {
+  noteWriteOfStep(view);
   give(storageOf(view).base(), value);
   noteWrite(view);
 }
@@ -43,7 +46,7 @@ void writeValue(const at::Tensor &self, at::Tensor value) {
   if (value.scalar_type() != self.scalar_type())
     value = value.to(self.scalar_type());
   auto lock = lockStorages();
-  settle(self);
+  materialise(self);
   auto *wrapper = functional::unsafeGetFunctionalWrapper(self);
   if (!wrapper->isBaseTensor()) {
     give(wrapper->value(), value);

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/target/cpu/cpu.h"
+#include "mlir_lowering/target/llvm/llvm.h"
+#include "mlir_lowering/target/loops/tile_kernel.h"
 
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
@@ -47,6 +49,16 @@ Tuning CpuBackend::tuning(const Target &target) const {
   Tuning tuning;
   tuning.facts.vector_bits = vectorBitsOf(target);
   return tuning;
+}
+
+mlir::LogicalResult CpuBackend::schedule(mlir::func::FuncOp kernel,
+                                         const Schedule &schedule) const {
+  return tileKernel(kernel, schedule);
+}
+
+mlir::LogicalResult CpuBackend::lower(mlir::ModuleOp part,
+                                      const TargetFacts &facts) const {
+  return lowerToLlvm(part, facts.vector_bits);
 }
 
 namespace targets {

@@ -8,6 +8,10 @@
 
 #include "mlir_lowering/target/target_backend.h"
 
+namespace llvm {
+class TargetMachine;
+} // namespace llvm
+
 namespace ltc::compiler {
 
 /// Kernels are loops over vectors, which threads share out by ranges of
@@ -24,14 +28,19 @@ public:
                                 const TargetFacts &facts) const override;
   mlir::LogicalResult lower(mlir::ModuleOp part,
                             const TargetFacts &facts) const override;
-  Result<std::string> emitObject(mlir::ModuleOp part, const Target &target,
-                                 const TargetFacts &facts,
-                                 const std::function<void(const llvm::Module &)>
-                                     &optimized) const override;
+  llvm::StringRef codeKind() const override { return "elf"; }
+  Result<std::string>
+  emitCode(mlir::ModuleOp part, const Target &target, const TargetFacts &facts,
+           const std::function<void(const llvm::Module &)> &optimized)
+      const override;
 };
 
-/// Replaces functions of the math dialect by polynomials where these are as
-/// good as the C library's.
-mlir::LogicalResult approximateMath(mlir::ModuleOp module, unsigned vectorBits);
+/// LLVM's for the host's kind of processor.
+Result<std::unique_ptr<llvm::TargetMachine>> hostMachine(const Target &target);
+/// Optimises a module for it and makes an object of it.
+Result<std::string>
+emitObject(llvm::Module &code, llvm::TargetMachine &machine,
+           unsigned vectorBits,
+           const std::function<void(const llvm::Module &)> &optimized);
 
 } // namespace ltc::compiler

@@ -2,5 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tools that take a script from the lazy device to torch.compile, in phases.
 
-So far the first: ``python -m torch_ltc migrate lint PATH...`` (docs/migration.md).
+``python -m torch_ltc migrate``: lint, rewrite and parity (docs/migration.md). The
+other two phases are the settings ``frontend`` and ``lazy_use``.
 """

@@ -14,6 +14,18 @@ def text(findings, files):
     return "\n".join([*map(str, findings), counts])
 
 
+def left(findings, changed, files, is_written):
+    """Return what a rewrite leaves, a line each, and the counts."""
+    done = "changed" if is_written else "to change (--write does it)"
+    lines = [
+        f"{finding.path}:{finding.line}:{finding.column}: stays: {finding.text}: "
+        f"{finding.becomes}"
+        for finding in findings
+    ]
+    counts = f"{changed} of {files} files {done}; {len(findings)} places stay"
+    return "\n".join([*lines, counts])
+
+
 def as_json(findings, files):
     """Return an object with `files`, and `findings`, an object each."""
     rows = [

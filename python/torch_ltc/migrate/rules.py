@@ -34,6 +34,9 @@ DEVICES = ("lazy", "xla", "hpu")
 # Functions that take one without a keyword.
 TAKE_DEVICES = ("to", "device", "set_default_device", "autocast", "empty_cache")
 
+# Keywords that give one.
+DEVICE_KEYWORDS = ("device", "map_location", "device_type")
+
 # Modules of lazy backends, and what stands in their place.
 MODULES = {
     "torch._lazy": "import torch",
@@ -45,32 +48,68 @@ MODULES = {
 
 STEP = "nothing: a compiled step ends itself"
 INIT = "nothing: torch.compile(backend='ltc') starts the backend"
-DEVICE = "the inputs' device, such as 'cpu', and torch.compile(model, backend='ltc')"
+GIVEN = "a function of your own in its place: it is handed on, not called here"
+DEVICE = "the inputs' device, such as 'cpu', and model.compile(backend='ltc')"
 
 
-# The last part of a function's name: the rule, and what a call becomes.
+NOTHING = "nothing: results are there when a call returns"
+COUNTERS = "torch._dynamo.utils.counters"
+ALONE = "what it is in one process"
+UNKNOWN = ("unknown-api", "nothing that is known: look it up by hand")
+
+# By rule, the last part of a function's name, and what a call becomes.
+_CALLS = {
+    "step-boundary": {
+        "mark_step": STEP,
+        "sync": STEP,
+        "step": STEP,
+        "optimizer_step": "optimizer.step()",
+        "step_closure": "a call after the step",
+        "add_step_closure": "a call after the step",
+    },
+    "device": {
+        "xla_device": DEVICE,
+        "device": DEVICE,
+        "get_xla_supported_devices": DEVICE,
+        "MpDeviceLoader": "the loader, whose batches are on the inputs' device",
+    },
+    "lazy-api": {
+        "init": INIT,
+        "hpu_set_env": INIT,
+        "hpu_initialize": INIT,
+        "hpu_set_inference_env": INIT,
+        "wrap_in_hpu_graph": "the model, with model.compile(backend='ltc')",
+        "FusedAdamW": "torch.optim.AdamW",
+        "synchronize": NOTHING,
+        "wait_device_ops": NOTHING,
+        "rendezvous": NOTHING,
+        "metrics": COUNTERS,
+        "metrics_report": COUNTERS,
+        "counter_names": COUNTERS,
+        "counter_value": COUNTERS,
+        "metric_names": COUNTERS,
+        "reset": f"{COUNTERS}.clear()",
+        "manual_seed": "torch.manual_seed",
+        "set_rng_state": "torch.manual_seed",
+        "save": "torch.save",
+        "master_print": "print",
+        "mark_dynamic": "torch._dynamo.mark_dynamic",
+        "mark_static": "torch._dynamo.mark_static",
+        "explain": "torch._dynamo.explain",
+        "get_ordinal": ALONE,
+        "get_local_ordinal": ALONE,
+        "global_ordinal": ALONE,
+        "xrt_world_size": ALONE,
+        "world_size": ALONE,
+        "is_master_ordinal": ALONE,
+        "mesh_reduce": ALONE,
+        "spawn": "a call of the function, if there is one process",
+    },
+}
 FUNCTIONS = {
-    "mark_step": ("step-boundary", STEP),
-    "optimizer_step": ("step-boundary", "optimizer.step()"),
-    "step_closure": ("step-boundary", "a call after the step"),
-    "add_step_closure": ("step-boundary", "a call after the step"),
-    "init": ("lazy-api", INIT),
-    "xla_device": ("device", DEVICE),
-    "get_xla_supported_devices": ("device", DEVICE),
-    "synchronize": ("lazy-api", "nothing: results are there when a call returns"),
-    "wait_device_ops": ("lazy-api", "nothing: results are there when a call returns"),
-    "metrics": ("lazy-api", "torch._dynamo.utils.counters"),
-    "counter_names": ("lazy-api", "torch._dynamo.utils.counters"),
-    "counter_value": ("lazy-api", "torch._dynamo.utils.counters"),
-    "metric_names": ("lazy-api", "torch._dynamo.utils.counters"),
-    "metrics_report": ("lazy-api", "torch._dynamo.utils.counters"),
-    "reset": ("lazy-api", "torch._dynamo.utils.counters.clear()"),
-    "manual_seed": ("lazy-api", "torch.manual_seed"),
-    "save": ("lazy-api", "torch.save"),
-    "master_print": ("lazy-api", "print"),
-    "mark_dynamic": ("lazy-api", "torch._dynamo.mark_dynamic"),
-    "mark_static": ("lazy-api", "torch._dynamo.mark_static"),
-    "explain": ("lazy-api", "torch._dynamo.explain"),
+    name: (rule, becomes)
+    for rule, calls in _CALLS.items()
+    for name, becomes in calls.items()
 }
 
 # Methods that read a tensor's value.

@@ -8,6 +8,8 @@
 #include "pool.h"
 #include "program.h"
 
+#include <charconv>
+
 using namespace ltc;
 using namespace ltc::cpu;
 
@@ -18,14 +20,14 @@ struct ltc_error {
 };
 
 struct ltc_device {
-  ltc_device(const ltc_host &host, Target machine, std::string target,
-             size_t memoryLimit)
-      : host(host), machine(std::move(machine)), target(std::move(target)),
+  ltc_device(Target machine, std::string target, size_t memoryLimit)
+      : machine(std::move(machine)), target(std::move(target)),
         pool(memoryLimit), memoryLimit(memoryLimit) {}
 
-  const ltc_host &host;
   const Target machine;
   const std::string target; ///< what code is made for
+  const ltc_property properties[2] = {{"target", target.c_str()},
+                                      {"calls", "all"}};
   Pool pool;
   const size_t memoryLimit;
 };
@@ -33,6 +35,7 @@ struct ltc_device {
 struct ltc_buffer {
   Pool::Block block;
   size_t bytes; ///< as asked for
+  bool isImported = false;
 };
 
 struct ltc_program {
@@ -49,11 +52,13 @@ ltc_error *fail(const Error &error) {
   return fail(ltc_error_code(error.code) + 1, error.message);
 }
 
-ltc_error_code errorCode(const ltc_error *error) { return error->code; }
-const char *errorMessage(const ltc_error *error) {
-  return error->message.c_str();
+const ltc_host *lent = nullptr; ///< at the query
+
+void errorRead(const ltc_error *error, ltc_error_info *info) {
+  info->code = error->code;
+  info->message = error->message.c_str();
+  info->site = error->site;
 }
-int64_t errorSite(const ltc_error *error) { return error->site; }
 void errorFree(ltc_error *error) { delete error; }
 
 ltc_error *deviceCount(uint32_t *count) {
@@ -61,28 +66,67 @@ ltc_error *deviceCount(uint32_t *count) {
   return nullptr;
 }
 
-ltc_error *deviceOpen(uint32_t ordinal, const ltc_host *host,
-                      size_t memoryLimit, ltc_device **device) {
+struct Options {
+  size_t memoryLimit = 0;
+  std::string kind = "cpu"; ///< of the targets whose code it runs
+};
+
+Result<Options> readOptions(std::span<const ltc_property> options) {
+  Options read;
+  for (const ltc_property &option : options) {
+    std::string_view name = option.name, value = option.value;
+    if (name == "kind") { // of a driver that has this one behind it
+      read.kind = value;
+      continue;
+    }
+    auto [end, failure] = std::from_chars(
+        value.data(), value.data() + value.size(), read.memoryLimit);
+    if (name != "memory_limit")
+      return Error{ErrorCode::InvalidArgument,
+                   Stage::Execute,
+                   "the driver cpu has no option " + std::string(name),
+                   "",
+                   {},
+                   "its option is memory_limit, in bytes"};
+    if (failure != std::errc() || end != value.data() + value.size())
+      return Error{ErrorCode::InvalidArgument,
+                   Stage::Execute,
+                   "memory_limit takes a number of bytes, not '" +
+                       std::string(value) + "'",
+                   "",
+                   {},
+                   ""};
+  }
+  return read;
+}
+
+ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
+                      size_t optionCount, ltc_device **device) {
   uint32_t count = 0;
   deviceCount(&count);
   if (ordinal >= count)
     return fail(LTC_INVALID_ARGUMENT,
                 "there is no CPU device " + std::to_string(ordinal));
-  if (!host || host->struct_size < sizeof(ltc_host))
-    return fail(LTC_INVALID_ARGUMENT, "the host's table is too small");
+  Result<Options> read = readOptions({options, optionCount});
+  if (!read)
+    return fail(read.error());
   Target machine = hostTarget();
+  machine.kind = read->kind;
   Result<Target> target = targetNamed(settings().cpu_target, machine);
   if (!target)
     return fail(target.error());
   if (Status status = checkTarget(target->str(), machine); !status)
     return fail(status.error());
-  *device = new ltc_device(*host, machine, target->str(), memoryLimit);
+  *device = new ltc_device(machine, target->str(), read->memoryLimit);
   return nullptr;
 }
 
 void deviceClose(ltc_device *device) { delete device; }
 
-const char *target(ltc_device *device) { return device->target.c_str(); }
+const ltc_property *properties(ltc_device *device, size_t *count) {
+  *count = std::size(device->properties);
+  return device->properties;
+}
 
 ltc_error *outOfMemory(ltc_device *device, size_t bytes) {
   ltc_memory memory = device->pool.memory(false);
@@ -104,7 +148,8 @@ ltc_error *bufferAlloc(ltc_device *device, size_t bytes, ltc_buffer **buffer) {
 }
 
 void bufferFree(ltc_device *device, ltc_buffer *buffer) {
-  device->pool.free(buffer->block);
+  if (!buffer->isImported)
+    device->pool.free(buffer->block);
   delete buffer;
 }
 
@@ -112,26 +157,44 @@ bool inside(const ltc_buffer *buffer, size_t offset, size_t bytes) {
   return offset <= buffer->bytes && bytes <= buffer->bytes - offset;
 }
 
-ltc_error *bufferWrite(ltc_device *, ltc_buffer *buffer, size_t offset,
-                       ltc_bytes data) {
+ltc_error *bufferWrite(ltc_device *, ltc_queue *, ltc_buffer *buffer,
+                       size_t offset, ltc_bytes data) {
   if (!inside(buffer, offset, data.size))
     return fail(LTC_INVALID_ARGUMENT, "the write ends outside of the buffer");
   auto *to = static_cast<char *>(buffer->block.data) + offset;
   if (data.data)
     std::memcpy(to, data.data, data.size);
-  else if (data.size == buffer->bytes)
+  else if (data.size == buffer->bytes && !buffer->isImported)
     Pool::clear(buffer->block);
   else
     std::memset(to, 0, data.size);
   return nullptr;
 }
 
-ltc_error *bufferRead(ltc_device *, ltc_buffer *buffer, size_t offset,
-                      void *data, size_t bytes) {
+ltc_error *bufferRead(ltc_device *, ltc_queue *, ltc_buffer *buffer,
+                      size_t offset, void *data, size_t bytes) {
   if (!inside(buffer, offset, bytes))
     return fail(LTC_INVALID_ARGUMENT, "the read ends outside of the buffer");
   if (bytes)
     std::memcpy(data, static_cast<char *>(buffer->block.data) + offset, bytes);
+  return nullptr;
+}
+
+ltc_error *bufferCopy(ltc_device *, ltc_queue *, ltc_buffer *to,
+                      size_t toOffset, ltc_buffer *from, size_t fromOffset,
+                      size_t bytes) {
+  if (!inside(to, toOffset, bytes) || !inside(from, fromOffset, bytes))
+    return fail(LTC_INVALID_ARGUMENT, "the copy ends outside of a buffer");
+  if (bytes)
+    std::memcpy(static_cast<char *>(to->block.data) + toOffset,
+                static_cast<char *>(from->block.data) + fromOffset, bytes);
+  return nullptr;
+}
+
+ltc_error *bufferImport(ltc_device *, void *data, size_t bytes,
+                        ltc_buffer **buffer) {
+  // Of any alignment: compiled code and kernels read operands as elements.
+  *buffer = new ltc_buffer{{data, bytes}, bytes, true};
   return nullptr;
 }
 
@@ -140,14 +203,17 @@ void *bufferHostPointer(ltc_device *, ltc_buffer *buffer) {
 }
 
 void memory(ltc_device *device, ltc_memory *out, int32_t resetPeak) {
-  *out = device->pool.memory(resetPeak);
+  ltc_memory now = device->pool.memory(resetPeak);
+  out->allocated = now.allocated;
+  out->max_allocated = now.max_allocated;
+  out->reserved = now.reserved;
 }
 
 ltc_error *programLoad(ltc_device *device, ltc_bytes artifact,
                        ltc_program **program) {
   auto loaded =
       Program::load({static_cast<const char *>(artifact.data), artifact.size},
-                    device->machine, device->host);
+                    device->machine, *lent);
   if (!loaded)
     return fail(loaded.error());
   *program = new ltc_program{std::move(*loaded)};
@@ -161,33 +227,53 @@ OperandMemory memoryOf(const ltc_buffer *buffer) {
                 : OperandMemory();
 }
 
-ltc_error *programRun(ltc_device *device, ltc_program *program,
-                      const ltc_operand *operands, size_t count,
-                      const int64_t *symbols, size_t symbolCount,
-                      ltc_buffer *arena) {
-  std::vector<OperandMemory> memory(count);
-  for (size_t i = 0; i < count; ++i)
-    memory[i] = memoryOf(operands[i].buffer);
+ltc_error *programRun(ltc_device *, ltc_queue *, ltc_program *program,
+                      const ltc_launch *launch) {
+  std::span<const ltc_operand> all(launch->operands, launch->operand_count);
+  std::vector<OperandMemory> memory(all.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    memory[i] = memoryOf(all[i].buffer);
   Program &loaded = *program->program;
-  std::span<const ltc_operand> all(operands, count);
-  if (Status status = loaded.choose({symbols, symbolCount}); !status)
+  if (Status status = loaded.choose({launch->symbols, launch->symbol_count});
+      !status)
     return fail(status.error());
-  if (Status status = loaded.check(all, memory, memoryOf(arena)); !status)
+  OperandMemory arena = memoryOf(launch->arena);
+  if (Status status = loaded.check(all, memory, arena); !status)
     return fail(status.error());
-  Run run(device->host, loaded.calls, loaded.siteWords);
-  loaded.run(run, all, memory, memoryOf(arena));
+  Run run(*lent, loaded.calls, loaded.siteWords);
+  loaded.run(run, all, memory, arena, launch->first_step, launch->end_step);
   return run.code == LTC_OK ? nullptr : fail(run.code, run.message, run.site);
 }
 
-constexpr ltc_plugin plugin = {
-    sizeof(ltc_plugin), "cpu",       errorCode,         errorMessage,
-    errorSite,          errorFree,   deviceCount,       deviceOpen,
-    deviceClose,        target,      bufferAlloc,       bufferFree,
-    bufferWrite,        bufferRead,  bufferHostPointer, memory,
-    programLoad,        programFree, programRun};
+constexpr ltc_plugin plugin = [] {
+  ltc_plugin all = {};
+  all.struct_size = sizeof(ltc_plugin);
+  all.name = "cpu";
+  all.error_read = errorRead;
+  all.error_free = errorFree;
+  all.device_count = deviceCount;
+  all.device_open = deviceOpen;
+  all.device_close = deviceClose;
+  all.properties = properties;
+  all.buffer_alloc = bufferAlloc;
+  all.buffer_free = bufferFree;
+  all.buffer_write = bufferWrite;
+  all.buffer_read = bufferRead;
+  all.memory = memory;
+  all.program_load = programLoad;
+  all.program_free = programFree;
+  all.program_run = programRun;
+  all.buffer_host_pointer = bufferHostPointer;
+  all.buffer_copy = bufferCopy;
+  all.buffer_import = bufferImport;
+  return all;
+}();
 
 } // namespace
 
-const ltc_plugin *ltc_plugin_query(uint32_t abiMajor) {
-  return abiMajor == LTC_ABI_MAJOR ? &plugin : nullptr;
+const ltc_plugin *ltc_plugin_query(uint32_t abiMajor, const ltc_host *host) {
+  lent = host;
+  return abiMajor == LTC_ABI_MAJOR && host->struct_size >= sizeof(ltc_host)
+             ? &plugin
+             : nullptr;
 }

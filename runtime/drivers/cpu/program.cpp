@@ -265,7 +265,8 @@ void Program::doStep(Run &run, const ltc_step &step) {
 }
 
 void Program::run(Run &run, std::span<const ltc_operand> operands,
-                  std::span<const OperandMemory> memory, OperandMemory arena) {
+                  std::span<const OperandMemory> memory, OperandMemory arena,
+                  uint32_t first, uint32_t end) {
   bases.clear();
   bases.push_back(0);
   for (size_t i = 0; i < operands.size(); ++i)
@@ -277,11 +278,9 @@ void Program::run(Run &run, std::span<const ltc_operand> operands,
   bases.push_back(reinterpret_cast<int64_t>(symbols.data()));
 
   Run *before = std::exchange(Run::current(), &run);
-  for (const ltc_step &step : steps) {
-    if (run.hasFailed())
-      break;
-    doStep(run, step);
-  }
+  end = std::min(end, uint32_t(steps.size()));
+  for (uint32_t i = first; i < end && !run.hasFailed(); ++i)
+    doStep(run, steps[i]);
   Run::current() = before;
 }
 

@@ -31,9 +31,11 @@ public:
   /// Gets ready for these values of the artifact's symbols: what follows goes
   /// by the last ones that there were no objections to.
   Status choose(std::span<const int64_t> symbols);
-  /// `operands` as program_run got them, `memory` one for each.
+  /// Steps [first, end) of it. `operands` as program_run got them, `memory` one
+  /// for each.
   void run(Run &run, std::span<const ltc_operand> operands,
-           std::span<const OperandMemory> memory, OperandMemory arena);
+           std::span<const OperandMemory> memory, OperandMemory arena,
+           uint32_t first = 0, uint32_t end = UINT32_MAX);
   /// What is wrong with these operands, or success.
   Status check(std::span<const ltc_operand> operands,
                std::span<const OperandMemory> memory,

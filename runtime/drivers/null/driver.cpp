@@ -48,11 +48,11 @@ ltc_error *fail(ltc_error_code code, std::string message) {
   return new ltc_error{code, std::move(message)};
 }
 
-ltc_error_code errorCode(const ltc_error *error) { return error->code; }
-const char *errorMessage(const ltc_error *error) {
-  return error->message.c_str();
+void errorRead(const ltc_error *error, ltc_error_info *info) {
+  info->code = error->code;
+  info->message = error->message.c_str();
+  info->site = -1;
 }
-int64_t errorSite(const ltc_error *) { return -1; }
 void errorFree(ltc_error *error) { delete error; }
 
 ltc_error *deviceCount(uint32_t *count) {
@@ -60,20 +60,35 @@ ltc_error *deviceCount(uint32_t *count) {
   return nullptr;
 }
 
-ltc_error *deviceOpen(uint32_t ordinal, const ltc_host *, size_t memoryLimit,
-                      ltc_device **device) {
+ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
+                      size_t optionCount, ltc_device **device) {
   if (ordinal >= devices)
     return fail(LTC_INVALID_ARGUMENT,
                 "the null driver has no device " + std::to_string(ordinal));
+  size_t limit = 0;
+  for (size_t i = 0; i < optionCount; ++i) {
+    if (options[i].name != std::string_view("memory_limit"))
+      return fail(LTC_INVALID_ARGUMENT, "the null driver has no option " +
+                                            std::string(options[i].name));
+    char *end = nullptr;
+    limit = std::strtoull(options[i].value, &end, 10);
+    if (end == options[i].value || *end)
+      return fail(LTC_INVALID_ARGUMENT, "memory_limit is a number of bytes");
+  }
   *device = new ltc_device;
-  (*device)->limit = memoryLimit;
+  (*device)->limit = limit;
   return nullptr;
 }
 
 void deviceClose(ltc_device *device) { delete device; }
 
-// The host's own machine: code for it is never run.
-const char *target(ltc_device *) { return "cpu:::"; }
+// The host's own machine: code for it is never run, nor is a library call.
+const ltc_property *properties(ltc_device *, size_t *count) {
+  static const ltc_property all[] = {
+      {"target", "cpu:::"}, {"calls", "all"}, {"computes", "nothing"}};
+  *count = std::size(all);
+  return all;
+}
 
 ltc_error *bufferAlloc(ltc_device *device, size_t bytes, ltc_buffer **buffer) {
   std::lock_guard lock(device->mutex);
@@ -109,8 +124,8 @@ bool inside(const ltc_buffer *buffer, size_t offset, size_t bytes) {
   return offset <= buffer->bytes && bytes <= buffer->bytes - offset;
 }
 
-ltc_error *bufferWrite(ltc_device *, ltc_buffer *buffer, size_t offset,
-                       ltc_bytes data) {
+ltc_error *bufferWrite(ltc_device *, ltc_queue *, ltc_buffer *buffer,
+                       size_t offset, ltc_bytes data) {
   if (!inside(buffer, offset, data.size))
     return fail(LTC_INVALID_ARGUMENT, "the write ends outside of the buffer");
   auto *to = static_cast<char *>(buffer->data) + offset;
@@ -121,8 +136,8 @@ ltc_error *bufferWrite(ltc_device *, ltc_buffer *buffer, size_t offset,
   return nullptr;
 }
 
-ltc_error *bufferRead(ltc_device *, ltc_buffer *buffer, size_t offset,
-                      void *data, size_t bytes) {
+ltc_error *bufferRead(ltc_device *, ltc_queue *, ltc_buffer *buffer,
+                      size_t offset, void *data, size_t bytes) {
   if (!inside(buffer, offset, bytes))
     return fail(LTC_INVALID_ARGUMENT, "the read ends outside of the buffer");
   if (bytes)
@@ -130,14 +145,13 @@ ltc_error *bufferRead(ltc_device *, ltc_buffer *buffer, size_t offset,
   return nullptr;
 }
 
-// As on a device with memory of its own: every transfer is a copy.
-void *bufferHostPointer(ltc_device *, ltc_buffer *) { return nullptr; }
-
 void memory(ltc_device *device, ltc_memory *out, int32_t resetPeak) {
   std::lock_guard lock(device->mutex);
   if (resetPeak)
     device->memory.max_allocated = device->memory.allocated;
-  *out = device->memory;
+  out->allocated = device->memory.allocated;
+  out->max_allocated = device->memory.max_allocated;
+  out->reserved = device->memory.reserved;
 }
 
 ltc_error *programLoad(ltc_device *, ltc_bytes bytes, ltc_program **program) {
@@ -151,30 +165,48 @@ ltc_error *programLoad(ltc_device *, ltc_bytes bytes, ltc_program **program) {
 
 void programFree(ltc_device *, ltc_program *program) { delete program; }
 
-ltc_error *programRun(ltc_device *, ltc_program *program,
-                      const ltc_operand *operands, size_t count,
-                      const int64_t *, size_t symbolCount, ltc_buffer *) {
+ltc_error *programRun(ltc_device *, ltc_queue *, ltc_program *program,
+                      const ltc_launch *launch) {
   const Artifact &artifact = program->artifact;
-  if (symbolCount != artifact.symbols)
+  size_t count = launch->operand_count;
+  if (launch->symbol_count != artifact.symbols)
     return fail(LTC_INVALID_ARGUMENT, "the program has other symbols than " +
-                                          std::to_string(symbolCount));
+                                          std::to_string(launch->symbol_count));
   if (count != artifact.inputs.size() + artifact.results.size())
     return fail(LTC_INVALID_ARGUMENT, "the program takes other operands than " +
                                           std::to_string(count));
-  for (size_t i = artifact.inputs.size(); i < count; ++i)
-    std::memset(operands[i].buffer->data, 0, operands[i].buffer->bytes);
+  for (size_t i = artifact.inputs.size(); i < count; ++i) {
+    ltc_buffer *buffer = launch->operands[i].buffer;
+    std::memset(buffer->data, 0, buffer->bytes);
+  }
   return nullptr;
 }
 
-constexpr ltc_plugin plugin = {
-    sizeof(ltc_plugin), "null",      errorCode,         errorMessage,
-    errorSite,          errorFree,   deviceCount,       deviceOpen,
-    deviceClose,        target,      bufferAlloc,       bufferFree,
-    bufferWrite,        bufferRead,  bufferHostPointer, memory,
-    programLoad,        programFree, programRun};
+// No queues: every call is done when it returns. No pointer for the host: as on
+// a device with memory of its own, every transfer is a copy.
+constexpr ltc_plugin plugin = [] {
+  ltc_plugin all = {};
+  all.struct_size = LTC_PLUGIN_REQUIRED_SIZE;
+  all.name = "null";
+  all.error_read = errorRead;
+  all.error_free = errorFree;
+  all.device_count = deviceCount;
+  all.device_open = deviceOpen;
+  all.device_close = deviceClose;
+  all.properties = properties;
+  all.buffer_alloc = bufferAlloc;
+  all.buffer_free = bufferFree;
+  all.buffer_write = bufferWrite;
+  all.buffer_read = bufferRead;
+  all.memory = memory;
+  all.program_load = programLoad;
+  all.program_free = programFree;
+  all.program_run = programRun;
+  return all;
+}();
 
 } // namespace
 
-const ltc_plugin *ltc_plugin_query(uint32_t abiMajor) {
+const ltc_plugin *ltc_plugin_query(uint32_t abiMajor, const ltc_host *) {
   return abiMajor == LTC_ABI_MAJOR ? &plugin : nullptr;
 }

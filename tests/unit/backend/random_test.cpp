@@ -15,17 +15,32 @@ at::Generator generator(uint64_t seed) {
   return generator;
 }
 
+// In float16, which the kernels that draw by place (kernels/cpu/random) leave
+// to ATen's.
+
 TEST(RandomKernels, SeedDecidesTheNumbers) {
+  at::Tensor like = at::empty({64}, at::kHalf);
+  KernelCall kernel("aten::rand(size=[64], dtype=f16, seed=%0)", {int64_t(7)},
+                    {like});
+  ASSERT_TRUE(kernel.run());
+  EXPECT_TRUE(same(kernel.results[0], at::rand({64}, generator(7), at::kHalf)));
+  ASSERT_TRUE(kernel.run({int64_t(8)}));
+  EXPECT_TRUE(same(kernel.results[0], at::rand({64}, generator(8), at::kHalf)));
+}
+
+TEST(RandomKernels, NumbersByPlaceAreTheSameForOneSeed) {
   at::Tensor like = at::empty({64});
   KernelCall kernel("aten::rand(size=[64], seed=%0)", {int64_t(7)}, {like});
   ASSERT_TRUE(kernel.run());
-  EXPECT_TRUE(same(kernel.results[0], at::rand({64}, generator(7))));
+  at::Tensor first = kernel.results[0].clone();
   ASSERT_TRUE(kernel.run({int64_t(8)}));
-  EXPECT_TRUE(same(kernel.results[0], at::rand({64}, generator(8))));
+  EXPECT_FALSE(same(kernel.results[0], first));
+  ASSERT_TRUE(kernel.run({int64_t(7)}));
+  EXPECT_TRUE(same(kernel.results[0], first));
 }
 
 TEST(RandomKernels, AGeneratorArgumentIsSeeded) {
-  at::Tensor p = at::full({100}, 0.3);
+  at::Tensor p = at::full({100}, 0.3, at::kHalf);
   at::Tensor wanted = at::bernoulli(p, generator(5));
   EXPECT_TRUE(same(
       runCall("aten::bernoulli(self=%0, seed=%1)", {p, int64_t(5)}, {wanted}),
@@ -33,7 +48,7 @@ TEST(RandomKernels, AGeneratorArgumentIsSeeded) {
 }
 
 TEST(RandomKernels, LikesTakeTheOverloadWithAGenerator) {
-  at::Tensor x = at::empty({40});
+  at::Tensor x = at::empty({40}, at::kHalf);
   at::Tensor wanted = at::randn_like(x, generator(11));
   EXPECT_TRUE(same(
       runCall("aten::randn_like(self=%0, seed=%1)", {x, int64_t(11)}, {wanted}),
@@ -41,7 +56,7 @@ TEST(RandomKernels, LikesTakeTheOverloadWithAGenerator) {
 }
 
 TEST(RandomKernels, DropoutDrawsWhatEagerDraws) {
-  at::Tensor x = at::randn({50, 3});
+  at::Tensor x = at::randn({50, 3}).to(at::kHalf);
   at::manual_seed(21);
   auto [out, mask] = at::native_dropout(x, 0.4, true);
   at::manual_seed(99);

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/record/torch_layout.h"
+#include "ltc_backend/torch_layout.h"
 
 #include <gtest/gtest.h>
 

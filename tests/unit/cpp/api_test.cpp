@@ -39,6 +39,7 @@ TEST(CppApi, SetsSettings) {
 }
 
 TEST(CppApi, MarksSteps) {
+  ltc::initialize({{"tiers", "off"}});
   ltc::synchronize();
   int64_t before = count("execute.launches");
   Tensor x = recorded();
@@ -87,9 +88,19 @@ TEST(CppApi, CountsMemory) {
 
 TEST(CppApi, ExplainsCompiles) {
   Tensor x = torch::ones({5}, ltc::device()).asinh().sum();
+  ltc::initialize({{"tiers", "off"}});
   x.item<float>();
-  EXPECT_SAYS(ltc::explain(), "graphs compiled, 0 loaded from disk");
+  EXPECT_SAYS(ltc::explain(), " graphs compiled, 0 loaded from disk");
   EXPECT_SAYS(ltc::explain(), "first_use");
+}
+
+TEST(CppApi, ExplainsWhatIsNotCompiled) {
+  ltc::initialize({{"tiers", "auto"}});
+  for (int i = 0; i < 3; ++i)
+    torch::ones({7}, ltc::device()).acos().cos().sum().item<float>();
+  ltc::initialize({{"tiers", "off"}});
+  EXPECT_SAYS(ltc::explain(), "graphs not compiled");
+  EXPECT_SAYS(ltc::explain(), " runs call by call, at an unknown line");
 }
 
 TEST(CppApi, ThrowsAtTheOp) {
@@ -105,6 +116,30 @@ TEST(CppApi, ThrowsWhereAValueIsRead) {
   ltc::mark_step();
   EXPECT_SAYS(errorOf([&] { x.cpu(); }), "aten::gather");
   EXPECT_TRUE(recorded().cpu().equal(torch::full({3}, 6.)));
+}
+
+TEST(CppApi, NamesTheLineOfAFailure) {
+  Tensor index = torch::tensor({1, 30, 2}).to(ltc::device());
+  LTC_SOURCE_HERE();
+  Tensor x = torch::zeros({4}, ltc::device()).gather(0, index);
+  std::string line = "api_test.cpp:" + std::to_string(__LINE__ - 2);
+  ltc::set_source(0);
+  ltc::mark_step();
+  EXPECT_SAYS(errorOf([&] { x.cpu(); }), line);
+}
+
+TEST(CppApi, MarksDimensions) {
+  auto compiled = [](auto mark) {
+    int64_t before = count("codegen.graphs");
+    for (int64_t size : {21, 22, 23}) {
+      Tensor x = torch::ones({size, 3}).to(ltc::device());
+      mark(x);
+      EXPECT_EQ(x.acosh().sum().item<float>(), 0);
+    }
+    return count("codegen.graphs") - before;
+  };
+  EXPECT_LE(compiled([](Tensor &x) { ltc::mark_dynamic(x, 0); }), 1);
+  EXPECT_SAYS(errorOf([] { ltc::mark_static(torch::ones({2}), 0); }), "lazy");
 }
 
 TEST(CppApi, ServesThreads) {

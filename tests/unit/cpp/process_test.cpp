@@ -4,12 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "errors.h"
+
 #include <ltc/ltc.h>
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <fstream>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 
 using torch::Tensor;
 
@@ -53,6 +58,47 @@ void trainAndExit() {
 
 TEST_F(CppProcess, TrainsWithoutPythonAndExitsWithPendingWork) {
   EXPECT_EXIT(trainAndExit(), testing::ExitedWithCode(0), "");
+}
+
+/// Exit status of a child that says what using the device came to.
+int statusOfChild(const char *wanted) {
+  pid_t child = fork();
+  if (child == 0) {
+    std::string error = errorOf([] {
+      Tensor x = torch::ones({2}, ltc::device()).add(1).sum();
+      if (x.item<float>() != 4)
+        _exit(4);
+    });
+    _exit(error.find(wanted) == error.npos || error.empty() != !*wanted);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+void forkBeforeAndAfter() {
+  int before = statusOfChild("");
+  Tensor x = torch::ones({3}, ltc::device()).mul(2);
+  ltc::synchronize();
+  int after = statusOfChild("forked after its parent opened a lazy device");
+  bool goesOn = x.add(1).sum().item<float>() == 9;
+  exit(goesOn ? before | after : 3);
+}
+
+TEST_F(CppProcess, ForksAsLongAsTheDeviceIsNotOpen) {
+  EXPECT_EXIT(forkBeforeAndAfter(), testing::ExitedWithCode(0), "");
+}
+
+void useInAThreadAndExit() {
+  std::thread([] {
+    outliving() = torch::ones({4}, ltc::device()).add(1);
+    ltc::mark_step();
+  }).join();
+  exit(0);
+}
+
+TEST_F(CppProcess, ExitsWhereTheMainThreadNeverCalled) {
+  EXPECT_EXIT(useInAThreadAndExit(), testing::ExitedWithCode(0), "");
 }
 
 void failAndExit() {

@@ -1,0 +1,101 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Time DistributedDataParallel on lazy beside eager's, in the same processes.
+
+    torchrun --nproc-per-node=2 benchmarks/data_parallel.py --workload gpt-train
+
+Each process has one thread. Rounds of eager and lazy take turns; a ratio is of a
+round to eager's beside it, and the median is told with its quartiles.
+"""
+
+import argparse
+import statistics
+import time
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from workloads.gpt import GptTrain
+from workloads.resnet import ResNetTrain
+
+WORKLOADS = {workload.name: workload for workload in (GptTrain, ResNetTrain)}
+
+
+class Trainer:
+    """A workload's model and batches on a device, in data parallel."""
+
+    def __init__(self, workload, device, size):
+        torch.manual_seed(0)
+        self.workload = workload.__new__(workload)  # without a contender
+        self.workload.build(**workload.sizes[size])
+        torch.manual_seed(dist.get_rank())
+        self.batches = [
+            [part.to(device) for part in batch] for batch in self.workload.batches
+        ]
+        self.model = DistributedDataParallel(self.workload.model.to(device))
+        self.workload.model = self.model
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+
+    def step(self, number):
+        x, y = self.batches[number % len(self.batches)]
+        self.optimizer.zero_grad()
+        loss = self.workload.loss(x, y)
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+    def round(self, steps):
+        """Return the wall and the processor time of a step, in ms, and the loss."""
+        dist.barrier()
+        wall, processor = time.perf_counter(), time.process_time()
+        for number in range(steps):
+            loss = self.step(number)
+        value = loss.item()
+        dist.barrier()
+        scale = 1e3 / steps
+        return (
+            scale * (time.perf_counter() - wall),
+            scale * (time.process_time() - processor),
+            value,
+        )
+
+
+def quartiles(values):
+    return "{:.2f} ({:.2f} to {:.2f})".format(
+        statistics.median(values), *statistics.quantiles(values, n=4)[::2]
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workload", choices=WORKLOADS, default="gpt-train")
+    parser.add_argument("--size", default="full", help="or small, to try the program")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=8, help="in a round")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    dist.init_process_group()
+    trainers = {
+        device: Trainer(WORKLOADS[options.workload], device, options.size)
+        for device in ("cpu", "lazy")
+    }
+    for trainer in trainers.values():
+        trainer.round(4)
+    rounds = []
+    for _ in range(options.rounds):
+        rounds.append({d: t.round(options.steps) for d, t in trainers.items()})
+    if dist.get_rank() == 0:
+        print(f"{options.workload}, {dist.get_world_size()} ranks, rank 0:")
+        for i, clock in enumerate(("wall", "processor")):
+            for device in trainers:
+                times = [each[device][i] for each in rounds]
+                print(f"  {clock} ms a step, {device}: {quartiles(times)}")
+            ratios = [each["lazy"][i] / each["cpu"][i] for each in rounds]
+            print(f"  {clock}, lazy / eager: {quartiles(ratios)}")
+        losses = [f"{each[2]:.6f}" for each in rounds[-1].values()]
+        print(f"  last losses: {' '.join(losses)}")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

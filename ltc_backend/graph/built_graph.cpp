@@ -1,0 +1,121 @@
+//===- graph/built_graph.cpp - Graphs that a front end keeps --------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/graph/built_graph.h"
+
+#include "ltc/cpu_kernels.h"
+#include "ltc/profile.h"
+#include "ltc_backend/convert.h"
+#include "ltc_backend/graph/read.h"
+#include "ltc_backend/lazy_device.h"
+#include "ltc_backend/lent_generator.h"
+#include "ltc_backend/raise.h"
+#include "ltc_backend/tensors/lazy_tensor.h"
+#include "ltc_backend/tensors/wrapper.h"
+#include "ltc_backend/waiting.h"
+
+namespace ltc::backend {
+
+std::string BuiltGraph::text() const { return graph.str(); }
+
+/// What the input has, on the graph's device.
+std::shared_ptr<DeviceData> BuiltGraph::dataOf(const at::Tensor &input,
+                                               const TensorType &type) const {
+  std::optional<DType> dtype = toDType(input.scalar_type());
+  if (dtype != type.dtype || input.sizes().vec() != type.dims)
+    raise({ErrorCode::InvalidArgument,
+           Stage::Execute,
+           "the graph was built for " + type.str() + " and is given " +
+               std::string(c10::toString(input.scalar_type())) +
+               c10::str(input.sizes()),
+           "",
+           {},
+           "build another graph for other types"});
+  if (!isLazy(input))
+    return upload(input, device);
+  return readyData(input);
+}
+
+std::vector<BufferPtr>
+BuiltGraph::launch(std::span<const BufferPtr> inputs) const {
+  std::vector<LaunchArgument> arguments;
+  arguments.reserve(sources.size());
+  for (const Source &source : sources) {
+    LaunchArgument &argument = arguments.emplace_back(source.scalar);
+    if (source.kind == Source::Seed)
+      argument.integer = int64_t(drawSeed({}));
+    else if (source.kind == Source::Input)
+      argument.buffer = inputs[source.input];
+    else if (source.kind == Source::Constant)
+      argument.buffer = source.constant->buffer;
+  }
+  kernels::noteThreadCount();
+  kernels::releaseThreads();
+  if (profile::isOn()) [[unlikely]]
+    profile::nameRun(key, graph.nodes.size(), graph.inputs.size(),
+                     graph.outputs.size());
+  return valueOrRaise(engine(device).launch(executable, std::move(arguments)));
+}
+
+std::vector<at::Tensor>
+BuiltGraph::run(const std::vector<at::Tensor> &inputs) const {
+  if (inputs.size() != inputTypes.size())
+    raise({ErrorCode::InvalidArgument,
+           Stage::Execute,
+           "the graph has " + std::to_string(inputTypes.size()) +
+               " inputs and is given " + std::to_string(inputs.size()),
+           "",
+           {},
+           "pass one tensor for each input() of the builder"});
+  std::vector<std::shared_ptr<DeviceData>> datas(inputs.size());
+  std::vector<at::Tensor> results, written;
+  {
+    std::unique_lock oneAtATime(syncMutex(device), std::defer_lock);
+    // A sync under way may donate what it was given.
+    for (bool isSame = false; !isSame;) {
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (!datas[i] || isLazy(inputs[i]))
+          datas[i] = dataOf(inputs[i], inputTypes[i]);
+      Waiting waiting;
+      oneAtATime.lock();
+      isSame = true;
+      for (size_t i = 0; i < inputs.size(); ++i)
+        isSame &= !isLazy(inputs[i]) ||
+                  deviceData(*tensorData(inputs[i])) == datas[i];
+      if (!isSame)
+        oneAtATime.unlock();
+    }
+    std::vector<BufferPtr> given, buffers;
+    for (const auto &data : datas)
+      given.push_back(data->buffer);
+    if (executable)
+      buffers = launch(given);
+    // One data for all that get a value: so nobody gives its memory away.
+    std::vector<std::shared_ptr<DeviceData>> made(buffers.size());
+    auto dataFor = [&](const Output &output) {
+      if (!output.result)
+        return output.source.kind == Source::Input ? datas[output.source.input]
+                                                   : output.source.constant;
+      std::shared_ptr<DeviceData> &data = made[*output.result];
+      if (!data)
+        data = std::make_shared<DeviceData>(device, output.shape,
+                                            buffers[*output.result]);
+      return data;
+    };
+    auto tensorOf = [&](const Output &output) {
+      return wrap(makeTensor(dataFor(output), device, output.layout));
+    };
+    for (const Output &output : outputs)
+      results.push_back(tensorOf(output));
+    for (const Write &write : writes)
+      written.push_back(tensorOf(write.value));
+  }
+  for (size_t i = 0; i < writes.size(); ++i)
+    inputs[writes[i].input].copy_(written[i]);
+  return results;
+}
+
+} // namespace ltc::backend

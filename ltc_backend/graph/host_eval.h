@@ -1,0 +1,59 @@
+//===- graph/host_eval.h - Few small ops run on the host --------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc_backend/graph/collect.h"
+
+#include <map>
+#include <set>
+
+namespace ltc::backend {
+
+/// The nodes that lead to some pending values, and the data they start from.
+/// They run in eager's own kernels, without a graph.
+class HostEval {
+public:
+  /// With `exact`, what is rounded must be a single number.
+  explicit HostEval(bool exact) : exact(exact) {}
+
+  /// Adds a value that is to be had. False if it has to come from the device.
+  /// With the pending list's lock.
+  bool add(const Operand &value);
+  /// The values, or none if a kernel failed: the graph will say why.
+  std::vector<at::Tensor> run();
+
+  size_t nodes() const { return steps.size(); }
+  std::shared_ptr<DeviceData> firstLeaf; ///< of the data, as it was found
+  bool ofNumbers = true;                 ///< all data have one element each
+  uint64_t newest = 0;                   ///< when the last of the data was made
+
+private:
+  struct Step {
+    std::shared_ptr<OpNode> node;
+    OpNode::Operands inputs; ///< the node's own go when it is computed
+  };
+  using Place = std::pair<const torch::lazy::Node *, uint32_t>;
+
+  bool addOperand(const Operand &operand);
+  bool addData(const Operand &operand, std::shared_ptr<DeviceData> data);
+  bool fits(const OpNode &node) const;
+  bool runStep(const Step &step);
+
+  bool exact;
+  std::vector<Operand> roots;
+  std::vector<Step> steps; ///< operands before those who use them
+  std::map<Place, std::shared_ptr<DeviceData>> leaves;
+  std::set<const torch::lazy::Node *> seen;
+  std::map<Place, at::Tensor> values;
+};
+
+/// The values of collect(Numbers), one buffer an output; none if what they are
+/// computed from failed. Waits for that.
+std::vector<BufferPtr> computeNumbers(const Collection &numbers,
+                                      PendingList &list);
+
+} // namespace ltc::backend

@@ -1,0 +1,274 @@
+//===- host/collective.cpp - torch.distributed's collectives --------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/host/collective.h"
+
+#include "ltc_backend/convert.h"
+#include "ltc_backend/current_source.h"
+#include "ltc_backend/graph/sync_cause.h"
+#include "ltc_backend/library.h"
+#include "ltc_backend/raise.h"
+#include "ltc_backend/record/host/collective_work.h"
+#include "ltc_backend/record/kernel_override.h"
+#include "ltc_backend/tensors/functional.h"
+#include "ltc_backend/tensors/map_tensors.h"
+
+#include "ltc/metrics.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+namespace ltc::backend {
+using at::Tensor;
+using c10::IValue;
+using c10d::ProcessGroup;
+
+namespace {
+enum class Access : uint8_t {
+  Read,   ///< all tensors are only read
+  Update, ///< all are read and written
+  Fill,   ///< those of the first argument are written, the others read
+};
+
+struct Collective {
+  const char *op;   ///< of the namespace c10d
+  const char *name; ///< of torch.distributed
+  Access access;
+};
+} // namespace
+
+/// The schemas do not say what a collective writes to.
+constexpr Collective kCollectives[] = {
+    {"allgather_", "all_gather", Access::Fill},
+    {"_allgather_base_", "all_gather_into_tensor", Access::Fill},
+    {"allgather_coalesced_", "all_gather_coalesced", Access::Fill},
+    {"allgather_into_tensor_coalesced_", "all_gather_into_tensor",
+     Access::Fill},
+    {"allreduce_", "all_reduce", Access::Update},
+    {"allreduce_coalesced_", "all_reduce_coalesced", Access::Update},
+    {"alltoall_", "all_to_all", Access::Fill},
+    {"alltoall_base_", "all_to_all_single", Access::Fill},
+    {"barrier", "barrier", Access::Read},
+    {"broadcast_", "broadcast", Access::Update},
+    {"gather_", "gather", Access::Fill},
+    {"recv_", "recv", Access::Fill},
+    {"recv_any_source_", "recv", Access::Fill},
+    {"reduce_", "reduce", Access::Update},
+    {"reduce_scatter_", "reduce_scatter", Access::Fill},
+    {"_reduce_scatter_base_", "reduce_scatter_tensor", Access::Fill},
+    {"reduce_scatter_tensor_coalesced_", "reduce_scatter_tensor", Access::Fill},
+    {"scatter_", "scatter", Access::Fill},
+    {"send", "send", Access::Read},
+};
+
+namespace {
+class CollectiveKernel final : public c10::OperatorKernel {
+public:
+  explicit CollectiveKernel(const Collective &collective)
+      : collective(collective) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet,
+                  torch::jit::Stack *stack) {
+    SyncCause cause(profile::Cause::Collective, collective.name);
+    auto arguments = torch::jit::pop(*stack, op.schema().arguments().size());
+    auto tensors = std::make_shared<CollectiveTensors>(describe(arguments));
+    computeRead(arguments);
+    torch::jit::Stack call;
+    for (size_t i = 0; i < arguments.size(); ++i)
+      call.push_back(toHost(arguments[i], i, *tensors));
+    start(op, call, tensors->call);
+    static Counter &counted = counter("execute.collectives");
+    counted.add();
+    for (const IValue &result : call)
+      stack->push_back(toProgram(result, tensors));
+  }
+
+private:
+  bool isFilled(size_t argument) const {
+    return collective.access == Access::Fill && argument == 0;
+  }
+
+  CollectiveCall describe(c10::ArrayRef<IValue> arguments) const;
+  void computeRead(c10::ArrayRef<IValue> arguments) const;
+  IValue toHost(const IValue &value, size_t argument,
+                CollectiveTensors &tensors) const;
+  c10::intrusive_ptr<ProcessGroup>
+  groupOnHost(const c10::intrusive_ptr<ProcessGroup> &group) const;
+  static void start(const c10::OperatorHandle &op, torch::jit::Stack &call,
+                    const CollectiveCall &named);
+  static IValue toProgram(const IValue &result,
+                          const std::shared_ptr<CollectiveTensors> &tensors);
+
+  const Collective &collective;
+};
+} // namespace
+
+static bool isGroup(const IValue &value) {
+  return value.isObject() &&
+         value.type() ==
+             c10::getCustomClassType<c10::intrusive_ptr<ProcessGroup>>();
+}
+
+/// "(f32[4], f32[2], ...)": long lists are of equal tensors.
+static std::string typesOf(c10::ArrayRef<IValue> arguments) {
+  constexpr int kNamed = 3;
+  std::string text;
+  int count = 0;
+  for (const IValue &value : arguments)
+    forEachNested(value, [&](const Tensor &tensor) {
+      if (!tensor.defined() || ++count > kNamed)
+        return;
+      auto dtype = toDType(tensor.scalar_type()).value_or(DType::U8);
+      text += (text.empty() ? "" : ", ") +
+              TensorType{dtype, tensor.sizes().vec()}.str();
+    });
+  return "(" + text + (count > kNamed ? ", ...)" : ")");
+}
+
+CollectiveCall
+CollectiveKernel::describe(c10::ArrayRef<IValue> arguments) const {
+  std::string text = std::string(collective.name) + typesOf(arguments);
+  for (const IValue &value : arguments)
+    if (isGroup(value)) {
+      auto group = value.toCustomClass<ProcessGroup>();
+      text += " on rank " + std::to_string(group->getRank()) + " of " +
+              std::to_string(group->getSize());
+    }
+  return {text, std::string("c10d::") + collective.op, currentSource()};
+}
+
+/// One graph for all that is read.
+void CollectiveKernel::computeRead(c10::ArrayRef<IValue> arguments) const {
+  std::vector<Tensor> read;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (!isFilled(i))
+      forEachNested(arguments[i], [&](const Tensor &tensor) {
+        if (isPlain(tensor))
+          read.push_back(tensor);
+      });
+  computeAll(read);
+}
+
+/// With the CPU's tensors, and the group whose backend for the CPU is ours.
+IValue CollectiveKernel::toHost(const IValue &value, size_t argument,
+                                CollectiveTensors &tensors) const {
+  if (isGroup(value))
+    return groupOnHost(value.toCustomClass<ProcessGroup>());
+  bool writes = collective.access == Access::Update || isFilled(argument);
+  return mapNested(value, [&](const Tensor &tensor) {
+    if (!tensor.defined() || !isFunctionalLazy(tensor))
+      return tensor;
+    if (!writes)
+      return tensors.read(
+          hasMathBits(tensor) ? tensor.resolve_conj().resolve_neg() : tensor);
+    if (hasMathBits(tensor))
+      raise({ErrorCode::Unsupported, Stage::Record,
+             tensors.call.text + " would write to a view that shows conjugate "
+                                 "or negative values",
+             tensors.call.op, sourceOf(tensors.call.source),
+             "give it a tensor of their own: x.resolve_conj().resolve_neg()"});
+    return isFilled(argument) ? tensors.fill(tensor) : tensors.update(tensor);
+  });
+}
+
+c10::intrusive_ptr<ProcessGroup> CollectiveKernel::groupOnHost(
+    const c10::intrusive_ptr<ProcessGroup> &group) const {
+  auto backend = group->getBackend(c10::DeviceType::Lazy);
+  if (group->hasBackendForDeviceType(c10::DeviceType::CPU) &&
+      group->getBackend(c10::DeviceType::CPU) == backend)
+    return group;
+  auto host =
+      c10::make_intrusive<ProcessGroup>(group->getRank(), group->getSize());
+  host->setBackend(c10::DeviceType::CPU, ProcessGroup::BackendType::CUSTOM,
+                   backend);
+  host->setDefaultBackend(ProcessGroup::BackendType::CUSTOM);
+  return host;
+}
+
+/// What another rank or the network did wrong gets the name of the call; what
+/// the program did stays in PyTorch's words.
+void CollectiveKernel::start(const c10::OperatorHandle &op,
+                             torch::jit::Stack &call,
+                             const CollectiveCall &named) {
+  at::AutoDispatchBelowADInplaceOrView belowAutograd;
+  try {
+    op.callBoxed(&call);
+  } catch (const std::runtime_error &error) {
+    raise(named.failure(error.what()));
+  }
+}
+
+IValue
+CollectiveKernel::toProgram(const IValue &result,
+                            const std::shared_ptr<CollectiveTensors> &tensors) {
+  if (!result.isObject())
+    return tensors->toLazy(result);
+  auto work = result.toCustomClass<c10d::Work>();
+  return c10::intrusive_ptr<c10d::Work>(
+      c10::make_intrusive<CollectiveWork>(std::move(work), tensors));
+}
+
+static bool hasLazy(c10::ArrayRef<IValue> arguments) {
+  bool found = false;
+  for (const IValue &value : arguments)
+    forEachNested(value, [&](const Tensor &tensor) {
+      found |= tensor.defined() && isFunctionalLazy(tensor);
+    });
+  return found;
+}
+
+namespace {
+/// A view that shows conjugates or negatives comes here as it is: PyTorch's
+/// kernel would have the collective write to a copy, which nobody sees.
+struct MathBitsKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    if (!hasLazy(torch::jit::last(*stack, op.schema().arguments().size())))
+      return stock.callBoxed(op, keys, stack);
+    op.callBoxedForDispatchKey(c10::DispatchKey::Functionalize, *stack);
+  }
+};
+} // namespace
+
+static void registerOnMathBits() {
+  for (auto key : {c10::DispatchKey::Negative, c10::DispatchKey::Conjugate}) {
+    torch::Library *library = makeLibrary("c10d", key);
+    for (const Collective &collective : kCollectives) {
+      auto op = c10::Dispatcher::singleton().findSchemaOrThrow(
+          (std::string("c10d::") + collective.op).c_str(), "");
+      library->impl(collective.op,
+                    torch::CppFunction::makeFromBoxedFunctor(
+                        std::make_unique<MathBitsKernel>(op, key)));
+    }
+  }
+}
+
+/// Those that return what they fill are made of the others, and see the
+/// program's tensors.
+static void passOnFunctional() {
+  auto *library =
+      makeLibrary("_c10d_functional", c10::DispatchKey::Functionalize);
+  for (const c10::OperatorName &name :
+       c10::Dispatcher::singleton().getAllOpNames())
+    if (name.getNamespace() == "_c10d_functional")
+      library->impl(c10::toString(name).c_str(),
+                    torch::CppFunction::makeFallthrough());
+}
+
+void registerCollectives() {
+  auto *library = makeLibrary("c10d", c10::DispatchKey::Functionalize);
+  for (const Collective &collective : kCollectives)
+    library->impl(collective.op,
+                  torch::CppFunction::makeFromBoxedFunctor(
+                      std::make_unique<CollectiveKernel>(collective)));
+  registerOnMathBits();
+  passOnFunctional();
+}
+
+} // namespace ltc::backend

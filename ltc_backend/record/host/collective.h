@@ -1,0 +1,19 @@
+//===- host/collective.h - torch.distributed's collectives ------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A collective ends the graph, and is what PyTorch makes of it on the CPU: by
+// the backend that the process group has for lazy tensors, such as Gloo, on
+// the device's own memory.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+namespace ltc::backend {
+
+void registerCollectives();
+
+} // namespace ltc::backend

@@ -1,0 +1,135 @@
+//===- host/collective_work.cpp - A collective under way ------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/host/collective_work.h"
+
+#include "ltc_backend/raise.h"
+#include "ltc_backend/record/writes/write_value.h"
+#include "ltc_backend/tensors/map_tensors.h"
+
+namespace ltc::backend {
+using at::Tensor;
+using c10::ivalue::Future;
+
+Error CollectiveCall::failure(std::string_view what) const {
+  return {ErrorCode::DeviceFailed,
+          Stage::Execute,
+          text + " failed: " + std::string(what.substr(0, what.find('\n'))),
+          op,
+          sourceOf(source),
+          "look for the first error among the ranks: one may have ended, or "
+          "called something else. TORCH_DISTRIBUTED_DEBUG=DETAIL says which "
+          "ranks' calls differ, and init_process_group(timeout=...) how long "
+          "to wait for one"};
+}
+
+Tensor CollectiveTensors::add(const Tensor &tensor, HostMemory memory,
+                              bool isWritten) {
+  entries.push_back({tensor, std::move(memory), isWritten});
+  return entries.back().memory.cpu;
+}
+
+Tensor CollectiveTensors::read(const Tensor &tensor) {
+  return add(tensor, memoryOf(tensor), /*isWritten=*/false);
+}
+
+Tensor CollectiveTensors::update(const Tensor &tensor) {
+  return add(tensor, memoryToWrite(tensor), /*isWritten=*/true);
+}
+
+Tensor CollectiveTensors::fill(const Tensor &tensor) {
+  return add(tensor, freshMemory(tensor), /*isWritten=*/true);
+}
+
+c10::IValue CollectiveTensors::toLazy(const c10::IValue &value) const {
+  return mapNested(value, [&](const Tensor &cpu) {
+    auto found = std::ranges::find_if(entries, [&](const Entry &entry) {
+      return entry.memory.cpu.is_same(cpu);
+    });
+    return found == entries.end() ? cpu : found->tensor;
+  });
+}
+
+void CollectiveTensors::complete() {
+  std::lock_guard lock(mutex);
+  if (std::exchange(isDone, true))
+    return;
+  for (Entry &entry : entries) {
+    if (entry.isWritten)
+      writeValue(entry.tensor, nextValue(entry.tensor, entry.memory));
+    entry.memory.data.reset();
+  }
+}
+
+void CollectiveTensors::drop() {
+  std::lock_guard lock(mutex);
+  isDone = true;
+  for (Entry &entry : entries)
+    entry.memory.data.reset();
+}
+
+CollectiveWork::CollectiveWork(c10::intrusive_ptr<c10d::Work> work,
+                               std::shared_ptr<CollectiveTensors> tensors)
+    : Work(-1, work->retrieveOpType()), work(std::move(work)),
+      tensors(std::move(tensors)) {}
+
+// Whoever has not waited does not know when the values come, in eager too.
+CollectiveWork::~CollectiveWork() {
+  if (!future)
+    tensors->complete();
+}
+
+bool CollectiveWork::isCompleted() {
+  if (!work->isCompleted())
+    return false;
+  if (work->isSuccess())
+    tensors->complete();
+  return true;
+}
+
+std::vector<Tensor> CollectiveWork::result() {
+  return tensors->toLazy(work->result()).toTensorVector();
+}
+
+void CollectiveWork::synchronize() {
+  work->synchronize();
+  tensors->complete();
+}
+
+bool CollectiveWork::wait(std::chrono::milliseconds timeout) {
+  try {
+    if (!work->wait(timeout))
+      return false;
+  } catch (const std::exception &error) {
+    tensors->drop();
+    raise(tensors->call.failure(error.what()));
+  }
+  tensors->complete();
+  return true;
+}
+
+c10::intrusive_ptr<Future> CollectiveWork::getFuture() {
+  std::lock_guard lock(mutex_);
+  if (future)
+    return future;
+  c10::intrusive_ptr<Future> done = work->getFuture();
+  future = c10::make_intrusive<Future>(done->elementType());
+  done->addCallback(
+      [future = future, tensors = tensors](Future &done) {
+        if (done.hasError()) {
+          tensors->drop();
+          std::string what = done.tryRetrieveErrorMessage();
+          return future->setError(
+              std::make_exception_ptr(LtcError(tensors->call.failure(what))));
+        }
+        tensors->complete();
+        future->markCompleted(tensors->toLazy(done.constValue()));
+      },
+      /*uses_future=*/true);
+  return future;
+}
+
+} // namespace ltc::backend

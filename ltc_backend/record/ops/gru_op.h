@@ -1,0 +1,14 @@
+//===- ops/gru_op.h - GRUs as one call a layer ------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+namespace ltc::backend {
+
+/// Defines ltc::gru_layer and its gradient, and records float32 GRUs by them.
+void registerGru();
+
+} // namespace ltc::backend

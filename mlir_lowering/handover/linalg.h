@@ -1,0 +1,34 @@
+//===- linalg.h - A graph for compilers that are not ours -------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What docs/hand-over.md describes: MLIR of upstream's dialects alone, on
+// tensors, before anything is fused or scheduled. What the lower stage makes
+// for ourselves differs in three things: products are linalg's named ops, ops
+// without a row or with checks of values are calls of functions that the module
+// declares, and no attribute is of a dialect of ours.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/compiler.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir_lowering/dialect/ltc_dialect.h"
+
+namespace ltc::compiler {
+
+/// Lowers a module that importGraph() made of a graph without symbols. Fails
+/// with a diagnostic.
+mlir::LogicalResult lowerForHandOver(mlir::ModuleOp module);
+
+/// Makes the op a call of a function that says in its attributes what it is.
+/// `number` is part of the name.
+void lowerToWholeCall(OpOp op, unsigned number);
+
+/// The graph as text or bytecode.
+Result<std::string> lowerGraph(const Graph &graph, LoweredForm form);
+
+} // namespace ltc::compiler

@@ -1,0 +1,138 @@
+//===- emulated.cpp - A GPU's kernels as code for the host ----------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The very module that becomes PTX, made an object for this machine: a driver
+// runs it with a fiber for each thread of a block, and gives what a GPU has by
+// functions: the numbers of block and thread, shuffles and barriers. So each
+// kernel's values are tested where there is no GPU.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/target/nvptx/nvptx.h"
+
+#include "mlir_lowering/target/cpu/cpu.h"
+#include "mlir_lowering/target/llvm/llvm.h"
+
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace ltc::compiler {
+namespace {
+
+/// The function of the emulator (runtime/drivers/emulator/simt.h) that does
+/// what an intrinsic does; none if none does.
+llvm::StringRef emulationOf(llvm::StringRef intrinsic) {
+  return llvm::StringSwitch<llvm::StringRef>(intrinsic)
+      .Case("llvm.nvvm.read.ptx.sreg.tid.x", "ltc_simt_thread")
+      .Case("llvm.nvvm.read.ptx.sreg.ctaid.x", "ltc_simt_block")
+      .Case("llvm.nvvm.shfl.sync.bfly.i32", "ltc_simt_shuffle")
+      .Case("llvm.nvvm.barrier.cta.sync.aligned.all", "ltc_simt_barrier")
+      .Default("");
+}
+
+Status emulateIntrinsics(llvm::Module &module) {
+  for (llvm::Function &function : llvm::make_early_inc_range(module)) {
+    if (!function.getName().starts_with("llvm.nvvm."))
+      continue;
+    llvm::StringRef name = emulationOf(function.getName());
+    if (name.empty())
+      return Error{ErrorCode::CompileFailed,
+                   Stage::Codegen,
+                   "nothing emulates " + function.getName().str(),
+                   {},
+                   {},
+                   {}};
+    llvm::FunctionCallee made =
+        module.getOrInsertFunction(name, function.getFunctionType());
+    for (llvm::User *user : llvm::make_early_inc_range(function.users())) {
+      auto *call = llvm::cast<llvm::CallInst>(user);
+      llvm::IRBuilder<> b(call);
+      llvm::SmallVector<llvm::Value *> operands(call->args());
+      call->replaceAllUsesWith(b.CreateCall(made, operands));
+      call->eraseFromParent();
+    }
+    function.eraseFromParent();
+  }
+  return {};
+}
+
+/// An entry becomes a function that the emulator runs for each thread, behind
+/// one of the form that a kernel has on a CPU.
+void wrapEntry(llvm::Function &entry) {
+  llvm::Module &module = *entry.getParent();
+  std::string name = entry.getName().str();
+  entry.setName(name + ".thread");
+  entry.setLinkage(llvm::GlobalValue::InternalLinkage);
+  entry.setCallingConv(llvm::CallingConv::C);
+  entry.removeParamAttr(0, llvm::Attribute::ByVal);
+  llvm::IRBuilder<> b(module.getContext());
+  llvm::Type *word = b.getInt64Ty(), *pointer = b.getPtrTy();
+  auto *wrapper = llvm::Function::Create(
+      llvm::FunctionType::get(b.getVoidTy(), {word, word, pointer}, false),
+      llvm::GlobalValue::ExternalLinkage, name, module);
+  b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", wrapper));
+  int64_t threads = 1;
+  entry.getFnAttribute(kThreadsNote)
+      .getValueAsString()
+      .getAsInteger(10, threads);
+  llvm::FunctionCallee run = module.getOrInsertFunction(
+      "ltc_simt_run",
+      llvm::FunctionType::get(
+          b.getVoidTy(), {pointer, pointer, word, word, word, pointer}, false));
+  b.CreateCall(run,
+               {b.CreateGlobalString(name), &entry, b.getInt64(threads),
+                wrapper->getArg(0), wrapper->getArg(1), wrapper->getArg(2)});
+  b.CreateRetVoid();
+}
+
+class EmulatedBackend final : public NvptxBackend {
+public:
+  Target resolve(Target target) const override {
+    return CpuBackend().resolve(target);
+  }
+  llvm::StringRef codeKind() const override { return "elf"; }
+
+  Result<std::string>
+  emitCode(mlir::ModuleOp part, const Target &target, const TargetFacts &facts,
+           const std::function<void(const llvm::Module &)> &optimized)
+      const override {
+    Target gpu;
+    gpu.kind = "nvptx";
+    auto device = deviceMachine(NvptxBackend::resolve(gpu));
+    if (!device)
+      return device.takeError();
+    auto host = hostMachine(target);
+    if (!host)
+      return host.takeError();
+    llvm::LLVMContext context;
+    auto code = deviceModule(part, **device, context);
+    if (!code)
+      return code.takeError();
+    optimized(**code);
+    if (Status status = emulateIntrinsics(**code); !status)
+      return status.takeError();
+    for (llvm::Function &function : llvm::make_early_inc_range(**code))
+      if (function.hasFnAttribute(kThreadsNote))
+        wrapEntry(function);
+    (*code)->setTargetTriple((*host)->getTargetTriple());
+    (*code)->setDataLayout((*host)->createDataLayout());
+    return emitObject(**code, **host, facts.vector_bits,
+                      [](const llvm::Module &) {});
+  }
+};
+
+} // namespace
+
+namespace targets {
+const TargetBackend &nvptx_emulated() {
+  static const EmulatedBackend backend;
+  return backend;
+}
+} // namespace targets
+
+} // namespace ltc::compiler

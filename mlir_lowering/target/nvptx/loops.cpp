@@ -1,0 +1,77 @@
+//===- loops.cpp - Kernels on memrefs into loops of threads ---------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "mlir_lowering/target/loops/generics.h"
+#include "mlir_lowering/target/nvptx/block_nest.h"
+#include "mlir_lowering/target/nvptx/nvptx.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using linalg::GenericOp;
+
+namespace ltc::compiler {
+
+/// As many threads as have work in the largest op, by whole warps.
+static int64_t threadsFor(ArrayRef<GenericOp> ops, int64_t most) {
+  constexpr int64_t each = 4; // elements
+  int64_t points = 1;
+  for (GenericOp op : ops) {
+    int64_t all = 1;
+    for (int64_t size : op.getStaticLoopRanges())
+      all = ShapedType::isDynamic(size) ? most * each
+                                        : std::min(all * size, most * each);
+    points = std::max(points, all);
+  }
+  auto wanted = int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(points, each)));
+  return std::clamp(wanted, kWarp, std::max(most, kWarp));
+}
+
+/// All threads of a block run what is outside of the ops: it must be what each
+/// may do for itself.
+static LogicalResult checkOutside(func::FuncOp kernel) {
+  auto refuse = [](Operation *op, StringRef why) {
+    op->emitError(why);
+    return WalkResult::interrupt();
+  };
+  WalkResult result = kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<GenericOp>(op))
+      return WalkResult::skip();
+    if (isa<memref::AllocOp>(op))
+      return refuse(op, "a temporary of a block is larger than the memory that "
+                        "its threads share");
+    if (isa<memref::StoreOp>(op))
+      return refuse(op, "all threads of a block would store this");
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult NvptxBackend::emitLoops(func::FuncOp kernel,
+                                      const Schedule &schedule,
+                                      const TargetFacts &facts) const {
+  FailureOr<SmallVector<GenericOp>> generics = genericsOf(kernel);
+  if (failed(generics) || failed(checkOutside(kernel)))
+    return failure();
+  OpBuilder b(kernel.getContext());
+  bool isParallel = !kernel.getOps<scf::ForallOp>().empty();
+  int64_t threads = threadsFor(*generics, schedule.threads);
+  kernel->setAttr(attr::kThreads, b.getI64IntegerAttr(threads));
+  for (GenericOp op : *generics) {
+    if (isParallel && !op->getParentOfType<scf::ForallOp>())
+      return op.emitError("every block would do this");
+    // What one thread writes, others read or write behind it.
+    b.setInsertionPointAfter(op);
+    if (op != generics->back() || op->getParentOfType<scf::ForOp>())
+      gpu::BarrierOp::create(b, op.getLoc());
+    BlockNest(op, threads, facts).run();
+  }
+  return success();
+}
+
+} // namespace ltc::compiler

@@ -1,0 +1,16 @@
+//===- define_cache.h - The cache on disk for Python ------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <torch/csrc/utils/pybind.h>
+
+namespace ltc::python {
+
+/// What python/torch_ltc/cache.py asks for.
+void defineCache(pybind11::module_ &m);
+
+} // namespace ltc::python

@@ -1,0 +1,161 @@
+//===- define_graphs.cpp - Graphs of a front end for Python ---------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "define_graphs.h"
+
+#include "ltc_backend/graph/compiled_call.h"
+#include "ltc_backend/graph/graph_builder.h"
+#include "ltc_backend/lazy_device.h"
+
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+namespace py = pybind11;
+
+namespace ltc::python {
+namespace {
+
+using backend::BuiltGraph, backend::GraphBuilder, backend::HostArgument,
+    backend::CompiledCall, backend::HostResult;
+
+/// A tensor or number, or none if it is another object.
+std::optional<c10::IValue> fromPython(PyObject *object) {
+  if (THPVariable_Check(object))
+    return THPVariable_Unpack(object);
+  if (PyBool_Check(object))
+    return c10::IValue(object == Py_True);
+  if (PyLong_Check(object))
+    return c10::IValue(int64_t(PyLong_AsLongLong(object)));
+  if (PyFloat_Check(object))
+    return c10::IValue(PyFloat_AS_DOUBLE(object));
+  return std::nullopt;
+}
+
+PyObject *toPython(const c10::IValue &value) {
+  if (value.isTensor())
+    return THPVariable_Wrap(value.toTensor());
+  if (value.isBool())
+    return py::bool_(value.toBool()).release().ptr();
+  if (value.isInt())
+    return PyLong_FromLongLong(value.toInt());
+  if (value.isDouble())
+    return PyFloat_FromDouble(value.toDouble());
+  return py::none().release().ptr();
+}
+
+c10::IValue numberFrom(const py::object &object) {
+  std::optional<c10::IValue> number = fromPython(object.ptr());
+  if (!number && !object.is_none())
+    throw py::type_error("a program's argument or result is a tensor, a number "
+                         "or None");
+  return number.value_or(c10::IValue());
+}
+
+/// (an argument like it, number of the graph's input or None, is it copied).
+HostArgument argumentFrom(const py::tuple &row) {
+  HostArgument argument;
+  c10::IValue like = numberFrom(row[0]);
+  argument.isTensor = like.isTensor();
+  if (argument.isTensor) {
+    argument.type = like.toTensor().scalar_type();
+    argument.sizes = like.toTensor().sizes().vec();
+    argument.strides = like.toTensor().strides().vec();
+  } else {
+    argument.number = like;
+  }
+  argument.input = row[1].cast<std::optional<size_t>>();
+  argument.isCopied = row[2].cast<bool>();
+  return argument;
+}
+
+/// ("number", value), ("argument", i), or (kind, i, sizes, strides, offset).
+HostResult resultFrom(const py::tuple &row) {
+  auto kind = row[0].cast<std::string>();
+  HostResult result;
+  if (kind == "number") {
+    result.number = numberFrom(row[1]);
+    return result;
+  }
+  result.index = row[1].cast<size_t>();
+  result.kind = kind == "argument" ? HostResult::Argument
+                : kind == "view"   ? HostResult::ViewOfArgument
+                                   : HostResult::Result;
+  if (row.size() > 2) {
+    result.sizes = row[2].cast<std::vector<int64_t>>();
+    result.strides = row[3].cast<std::vector<int64_t>>();
+    result.offset = row[4].cast<int64_t>();
+  }
+  return result;
+}
+
+std::shared_ptr<CompiledCall> makeCall(std::shared_ptr<const BuiltGraph> graph,
+                                       const std::vector<py::tuple> &arguments,
+                                       const std::vector<py::tuple> &results) {
+  std::vector<HostArgument> given;
+  for (const py::tuple &row : arguments)
+    given.push_back(argumentFrom(row));
+  std::vector<HostResult> wanted;
+  for (const py::tuple &row : results)
+    wanted.push_back(resultFrom(row));
+  return std::make_shared<CompiledCall>(std::move(graph), std::move(given),
+                                        std::move(wanted));
+}
+
+/// The results for a list of arguments, or None if the call is not for them.
+py::object call(const CompiledCall &self, const py::list &arguments) {
+  std::vector<c10::IValue> given;
+  given.reserve(arguments.size());
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(arguments.ptr()); ++i) {
+    PyObject *object = PyList_GET_ITEM(arguments.ptr(), i);
+    if (object == Py_None) {
+      given.emplace_back();
+    } else {
+      std::optional<c10::IValue> value = fromPython(object);
+      if (!value)
+        return py::none();
+      given.push_back(std::move(*value));
+    }
+  }
+  if (!self.fits(given))
+    return py::none();
+  std::vector<c10::IValue> results;
+  {
+    py::gil_scoped_release unlocked;
+    results = self.run(given);
+  }
+  py::list list(results.size());
+  for (size_t i = 0; i < results.size(); ++i)
+    PyList_SET_ITEM(list.ptr(), Py_ssize_t(i), toPython(results[i]));
+  return list;
+}
+
+} // namespace
+
+void defineGraphs(py::module_ &m) {
+  py::class_<BuiltGraph, std::shared_ptr<BuiltGraph>>(m, "BuiltGraph")
+      .def("run", torch::wrap_pybind_function_no_gil(&BuiltGraph::run))
+      .def("text", torch::wrap_pybind_function(&BuiltGraph::text))
+      .def_property_readonly(
+          "key", [](const BuiltGraph &graph) { return graph.key.str(); });
+  py::class_<GraphBuilder>(m, "GraphBuilder")
+      .def(py::init(
+               torch::wrap_pybind_function([](int64_t device, bool inPlace) {
+                 return std::make_unique<GraphBuilder>(device, inPlace);
+               })),
+           py::arg("device"), py::arg("in_place") = false)
+      .def_property_readonly(
+          "device",
+          [](const GraphBuilder &builder) { return builder.device(); })
+      .def("input", torch::wrap_pybind_function(&GraphBuilder::input))
+      .def("finish", torch::wrap_pybind_function_no_gil(&GraphBuilder::finish));
+  py::class_<CompiledCall, std::shared_ptr<CompiledCall>>(m, "CompiledCall")
+      .def(py::init(torch::wrap_pybind_function(makeCall)))
+      .def("__call__", torch::wrap_pybind_function(call));
+  m.def("is_host", torch::wrap_pybind_function(
+                       [](int64_t device) { return backend::isHost(device); }));
+}
+
+} // namespace ltc::python

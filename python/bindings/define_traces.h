@@ -1,0 +1,15 @@
+//===- define_traces.h - What leads to some tensors, for Python -*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <torch/csrc/utils/pybind.h>
+
+namespace ltc::python {
+
+void defineTraces(pybind11::module_ &m);
+
+} // namespace ltc::python

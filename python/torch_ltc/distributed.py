@@ -1,0 +1,56 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lazy tensors in ``torch.distributed``: which backend of a process group has them.
+
+The backend ``ltc`` is PyTorch's Gloo for lazy tensors, on the memory of the device.
+What calls of it do is in the library (``record/host/collective.cpp``).
+"""
+
+import torch
+
+NAME = "ltc"
+
+
+def register():
+    """Make the backend known to ``torch.distributed``, where PyTorch has that."""
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_gloo_available():
+        # The default for the CPU stays Gloo by its own name.
+        distributed.Backend.register_backend(NAME, _make, devices=["cpu", "lazy"])
+
+
+def _make(store, rank, size, timeout):
+    """Make the part of a process group that carries lazy tensors."""
+    return torch.distributed.ProcessGroupGloo(store, rank, size, timeout=timeout)
+
+
+def naming_backends(stock):
+    """Wrap ``BackendConfig.__init__``, which names the backend of each device.
+
+    Of cpu and lazy, one that the program has not named shares the other's: with no
+    backend named, ``"gloo"``, ``"cpu:gloo"`` or ``"lazy:ltc"`` both have one.
+    """
+
+    def __init__(self, backend):
+        stock(self, backend)
+        backends = self.device_backend_map
+        for named, other in (("cpu", "lazy"), ("lazy", "cpu")):
+            if other not in backends and backends.get(named) in ("gloo", NAME):
+                backends[other] = backends[named]
+
+    return __init__
+
+
+def one_kind_only(stock):
+    """Wrap ``_default_to_fused_or_foreach``, by which a step takes its form.
+
+    A list of distributed and other tensors is no argument of a foreach op; the
+    loop over them is what eager takes on the CPU.
+    """
+
+    def default(params, *args, **options):
+        if len({hasattr(parameter, "device_mesh") for parameter in params}) > 1:
+            return False, False
+        return stock(params, *args, **options)
+
+    return default

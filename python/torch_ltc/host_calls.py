@@ -1,0 +1,172 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs of ATen ops as calls on CPU tensors, which are not copied.
+
+What is done with each argument and result is decided here, once for each set of
+sizes; `ltc_backend/graph/compiled_call.h` does it.
+"""
+
+import torch
+from torch import fx
+
+from torch_ltc import startup
+from torch_ltc.fx_calls import outputs_of, run, source_of
+
+
+def takes(gm, args, ordinal):
+    """Return whether all the graph's tensors are the host's, and the device is."""
+    nodes = [node for node in outputs_of(gm) if isinstance(node, fx.Node)]
+    values = [*args, *(node.meta.get("val") for node in nodes)]
+    return startup.start().is_host(ordinal) and all(
+        value.device.type == "cpu"
+        for value in values
+        if isinstance(value, torch.Tensor)
+    )
+
+
+def build(gm, args, ordinal, kept_from=None):
+    """Return what runs the graph on such arguments, or returns None for others.
+
+    Outputs from the number ``kept_from`` on are seen by no program, and have any
+    strides. Raises a ``RuntimeError`` if an op needs a value.
+    """
+    builder = startup.start().GraphBuilder(ordinal, in_place=True)
+    placeholders = gm.graph.find_nodes(op="placeholder")
+    arguments, stand_ins = [], []
+    inputs = 0
+    for node, arg in zip(placeholders, args, strict=True):
+        if isinstance(arg, torch.Tensor):
+            stand_in, copied = _stand_in(builder, arg, node.meta.get("val"))
+            arguments.append((arg, inputs, copied))
+            inputs += 1
+        else:
+            stand_in = arg
+            arguments.append((arg, None, False))
+        stand_ins.append(stand_in)
+    written = {
+        node.args[0]
+        for node in gm.graph.find_nodes(
+            op="call_function", target=torch.ops.aten.copy_.default
+        )
+    }
+    given = outputs_of(gm)
+    saved = [] if kept_from is None else given[kept_from:]
+    # Only of these, since an input of which there is a copy is not written in place.
+    before = {
+        node: stand_in.clone()
+        for node, stand_in in zip(placeholders, stand_ins, strict=True)
+        if node in written and node in saved
+    }
+    sources = {node: source_of(node) for node in given if isinstance(node, fx.Node)}
+    values, kept = run(gm, builder.device, stand_ins, keeping=sources.values())
+    results = _Results(placeholders, args)
+    for i, (node, value) in enumerate(zip(given, values, strict=True)):
+        if isinstance(value, torch.Tensor):
+            source = sources[node]
+            visible = kept_from is None or i < kept_from
+            if not visible and node in before:
+                # Backward computes from the value that forward began with.
+                results.add_own(before[node])
+            else:
+                results.add(node, value, source, kept[source], visible)
+        else:
+            results.rows.append(("number", value))
+    graph = builder.finish(results.values)
+    return startup.start().CompiledCall(graph, arguments, results.rows)
+
+
+class _Results:
+    """What the graph computes, and where the call's results are in that."""
+
+    def __init__(self, placeholders, args):
+        self.arguments = dict(zip(placeholders, args, strict=True))
+        self.places = {node: i for i, node in enumerate(placeholders)}
+        self.values = []
+        self.rows = []
+        self.numbers = {}
+
+    def add(self, node, value, source, whole, visible):
+        """Add a result, which is of the memory of ``source``, whose value is given."""
+        place = self.places.get(source)
+        if place is None:
+            if self._shows_memory(value, whole, visible):
+                self._add_view("result", self._memory_of(source, whole), value, whole)
+            else:
+                self.add_own(value)
+        elif node is source or node.target is torch.ops.aten.copy_.default:
+            self.rows.append(("argument", place))
+        elif whole.stride() == self.arguments[source].stride():
+            self._add_view("view", place, value, whole)
+        else:
+            self.add_own(value)
+
+    def _shows_memory(self, value, whole, visible):
+        """Return whether the result is to have all that it is a view of."""
+        if not isinstance(whole, torch.Tensor):
+            return False
+        if visible:  # as in eager, strides and all
+            return _order(whole) is not None
+        return whole.is_contiguous() and value.numel() >= whole.numel()
+
+    def _memory_of(self, node, value):
+        """Return the number of the node's value, in the order of its memory."""
+        if node not in self.numbers:
+            self.numbers[node] = len(self.values)
+            in_order = value.is_contiguous()
+            self.values.append(value if in_order else value.permute(_order(value)))
+        return self.numbers[node]
+
+    def _add_view(self, kind, number, value, whole):
+        offset = value.storage_offset() - whole.storage_offset()
+        self.rows.append((kind, number, tuple(value.shape), value.stride(), offset))
+
+    def add_own(self, value):
+        strides = torch.empty(value.shape, device="meta").stride()
+        self.rows.append(("result", len(self.values), tuple(value.shape), strides, 0))
+        self.values.append(value)
+
+
+def _order(tensor):
+    """Return the dimensions in the order of memory, or None if that has gaps."""
+    order = sorted(range(tensor.dim()), key=lambda d: -tensor.stride(d))
+    return order if tensor.permute(order).is_contiguous() else None
+
+
+def _stand_in(builder, arg, traced):
+    """Return a tensor of the builder's for an argument, and whether that is copied."""
+    like = torch.empty_strided(arg.shape, arg.stride(), dtype=arg.dtype, device="meta")
+    if arg.is_conj() or arg.is_neg():
+        return builder.input(like), True
+    if like.is_contiguous():
+        return builder.input(_laid(like, traced)), False
+    repeated = [d for d in range(like.dim()) if like.stride(d) == 0]
+    once = like
+    for d in repeated:
+        once = once.narrow(d, 0, min(1, like.shape[d]))
+    order = _order(once)
+    if order is None:
+        return builder.input(like), True
+    memory = builder.input(torch.empty_like(once.permute(order)))
+    back = sorted(range(like.dim()), key=lambda d: order[d])
+    return memory.permute(back).expand(arg.shape), False
+
+
+def _laid(like, traced):
+    """Return `like` with strides in the order that the graph was traced with.
+
+    Values that are only saved for backward have any, and views of them count on it.
+    """
+    if not isinstance(traced, torch.Tensor) or traced.dim() != like.dim():
+        return like
+    hints = [_hint(stride) for stride in traced.stride()]
+    order = sorted(range(like.dim()), key=lambda d: -hints[d])
+    if order == list(range(like.dim())) or 0 in hints:
+        return like
+    back = sorted(range(like.dim()), key=lambda d: order[d])
+    return torch.empty_like(
+        like.permute(order), memory_format=torch.contiguous_format
+    ).permute(back)
+
+
+def _hint(size):
+    return size if isinstance(size, int) else size.node.hint or 1

@@ -1,0 +1,420 @@
+//===- driver.cpp - A device with memory of its own -----------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a real accelerator is to the host: its memory has no address there, a
+// thread of its own does what is queued, and errors come later. Behind it the
+// driver cpu, through the same door, keeps the memory and runs the code.
+//
+//===----------------------------------------------------------------------===//
+#include "simt.h"
+#include "worker.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <vector>
+
+using namespace ltc::emulator;
+
+struct ltc_error {
+  Fault fault;
+};
+
+struct ltc_fence {
+  std::shared_ptr<Fence> fence;
+};
+
+struct ltc_queue {
+  Queue queue;
+};
+
+struct ltc_device {
+  ltc_device *cpu = nullptr; ///< that of the driver behind it
+  std::mutex mutex;          ///< held in its calls that take one thread
+  std::vector<ltc_property> properties;
+  std::string target;
+  std::chrono::microseconds delay{};
+  std::vector<std::string> taken; ///< names of library calls
+  std::atomic<int64_t> launches = 0, copies = 0;
+};
+
+namespace {
+
+const ltc_plugin *cpu = nullptr;
+
+ltc_error *fail(ltc_error_code code, std::string message) {
+  return new ltc_error{{code, std::move(message)}};
+}
+
+/// The content of an error of the driver behind, which is freed.
+Outcome take(ltc_error *error) {
+  if (!error)
+    return std::nullopt;
+  ltc_error_info info = {};
+  info.struct_size = sizeof(info);
+  cpu->error_read(error, &info);
+  Fault fault{info.code, info.message, info.site};
+  cpu->error_free(error);
+  return fault;
+}
+
+ltc_error *own(ltc_error *error) {
+  Outcome outcome = take(error);
+  return outcome ? new ltc_error{std::move(*outcome)} : nullptr;
+}
+
+void errorRead(const ltc_error *error, ltc_error_info *info) {
+  info->code = error->fault.code;
+  info->message = error->fault.message.c_str();
+  info->site = error->fault.site;
+}
+void errorFree(ltc_error *error) { delete error; }
+
+ltc_error *deviceCount(uint32_t *count) {
+  *count = 1;
+  return nullptr;
+}
+
+ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
+                      size_t optionCount, ltc_device **device) {
+  if (ordinal >= 1)
+    return fail(LTC_INVALID_ARGUMENT, "there is one emulated device, and no " +
+                                          std::to_string(ordinal));
+  auto made = std::make_unique<ltc_device>();
+  std::vector<ltc_property> passedOn;
+  auto isNumber = [](std::string_view text, auto &number) {
+    const char *last = text.data() + text.size();
+    auto [end, failure] = std::from_chars(text.data(), last, number);
+    return failure == std::errc() && end == last;
+  };
+  for (size_t i = 0; i < optionCount; ++i) {
+    std::string_view name = options[i].name, value = options[i].value;
+    if (name == "memory_limit") {
+      passedOn.push_back(options[i]);
+    } else if (name == "delay_us") {
+      int64_t delay = 0;
+      if (!isNumber(value, delay))
+        return fail(LTC_INVALID_ARGUMENT, "delay_us is a number");
+      made->delay = std::chrono::microseconds(delay);
+    } else if (name == "target") {
+      if (value != "cpu" && value != "nvptx")
+        return fail(LTC_INVALID_ARGUMENT,
+                    "the emulator's target is cpu or nvptx, not " +
+                        std::string(value));
+      if (value == "nvptx")
+        passedOn.push_back({"kind", "nvptx_emulated"});
+    } else if (name == "thread_order") {
+      uint32_t seed = 0;
+      if (!isNumber(value, seed))
+        return fail(LTC_INVALID_ARGUMENT, "thread_order is a number");
+      setThreadOrder(seed);
+    } else if (name == "takes") {
+      for (size_t plus; !value.empty();
+           value.remove_prefix(std::min(plus + 1, value.size()))) {
+        plus = std::min(value.find('+'), value.size());
+        made->taken.emplace_back(value.substr(0, plus));
+      }
+    } else {
+      return fail(LTC_INVALID_ARGUMENT,
+                  "the emulator has no option " + std::string(name) +
+                      ": its options are memory_limit, delay_us (before each "
+                      "piece of work), target (cpu, or nvptx: a GPU's kernels, "
+                      "with a fiber for each thread), thread_order (a seed "
+                      "that permutes those) and takes (library calls that it "
+                      "does itself, with + between)");
+    }
+  }
+  if (ltc_error *error = own(
+          cpu->device_open(0, passedOn.data(), passedOn.size(), &made->cpu)))
+    return error;
+  size_t count = 0;
+  const ltc_property *all = cpu->properties(made->cpu, &count);
+  for (size_t i = 0; i < count; ++i)
+    if (std::string_view(all[i].name) == "target")
+      made->target = all[i].value;
+  made->properties = {
+      {"target", made->target.c_str()},
+      {"description", "a device of its own thread and memory, on this CPU"}};
+  *device = made.release();
+  return nullptr;
+}
+
+void deviceClose(ltc_device *device) {
+  cpu->device_close(device->cpu);
+  delete device;
+}
+
+const ltc_property *properties(ltc_device *device, size_t *count) {
+  *count = device->properties.size();
+  return device->properties.data();
+}
+
+ltc_error *bufferAlloc(ltc_device *device, size_t bytes, ltc_buffer **buffer) {
+  return own(cpu->buffer_alloc(device->cpu, bytes, buffer));
+}
+
+void bufferFree(ltc_device *device, ltc_buffer *buffer) {
+  cpu->buffer_free(device->cpu, buffer);
+}
+
+/// Does it now where there is no queue.
+ltc_error *submit(ltc_queue *queue, std::function<Outcome()> work,
+                  bool mayBeSkipped) {
+  if (queue) {
+    queue->queue.push(std::move(work), mayBeSkipped);
+    return nullptr;
+  }
+  Outcome outcome = work();
+  return outcome ? new ltc_error{std::move(*outcome)} : nullptr;
+}
+
+/// What is outside of a buffer is refused at once: a transfer of nothing asks.
+ltc_error *checkRange(ltc_device *device, ltc_buffer *buffer, size_t offset,
+                      size_t bytes) {
+  size_t end;
+  char nothing;
+  if (__builtin_add_overflow(offset, bytes, &end))
+    end = SIZE_MAX;
+  std::lock_guard lock(device->mutex);
+  return own(cpu->buffer_read(device->cpu, nullptr, buffer, end, &nothing, 0));
+}
+
+ltc_error *bufferWrite(ltc_device *device, ltc_queue *queue, ltc_buffer *buffer,
+                       size_t offset, ltc_bytes data) {
+  if (ltc_error *error = checkRange(device, buffer, offset, data.size))
+    return error;
+  return submit(
+      queue,
+      [=] {
+        ++device->copies;
+        std::lock_guard lock(device->mutex);
+        return take(
+            cpu->buffer_write(device->cpu, nullptr, buffer, offset, data));
+      },
+      false);
+}
+
+ltc_error *bufferRead(ltc_device *device, ltc_queue *queue, ltc_buffer *buffer,
+                      size_t offset, void *data, size_t bytes) {
+  if (ltc_error *error = checkRange(device, buffer, offset, bytes))
+    return error;
+  return submit(
+      queue,
+      [=] {
+        ++device->copies;
+        std::lock_guard lock(device->mutex);
+        return take(cpu->buffer_read(device->cpu, nullptr, buffer, offset, data,
+                                     bytes));
+      },
+      false);
+}
+
+ltc_error *bufferCopy(ltc_device *device, ltc_queue *queue, ltc_buffer *to,
+                      size_t toOffset, ltc_buffer *from, size_t fromOffset,
+                      size_t bytes) {
+  for (auto [buffer, offset] : {std::pair(to, toOffset), {from, fromOffset}})
+    if (ltc_error *error = checkRange(device, buffer, offset, bytes))
+      return error;
+  return submit(
+      queue,
+      [=] {
+        ++device->copies;
+        std::vector<char> between(bytes);
+        std::lock_guard lock(device->mutex);
+        if (Outcome outcome = take(cpu->buffer_read(
+                device->cpu, nullptr, from, fromOffset, between.data(), bytes)))
+          return outcome;
+        return take(cpu->buffer_write(device->cpu, nullptr, to, toOffset,
+                                      {between.data(), bytes}));
+      },
+      false);
+}
+
+void memory(ltc_device *device, ltc_memory *out, int32_t resetPeak) {
+  cpu->memory(device->cpu, out, resetPeak);
+}
+
+ltc_error *programLoad(ltc_device *device, ltc_bytes artifact,
+                       ltc_program **program) {
+  std::lock_guard lock(device->mutex);
+  return own(cpu->program_load(device->cpu, artifact, program));
+}
+
+void programFree(ltc_device *device, ltc_program *program) {
+  std::lock_guard lock(device->mutex);
+  cpu->program_free(device->cpu, program);
+}
+
+/// A launch with what it borrowed.
+struct Launch {
+  explicit Launch(const ltc_launch &from)
+      : operands(from.operands, from.operands + from.operand_count),
+        symbols(from.symbols, from.symbols + from.symbol_count), launch(from) {
+    for (ltc_operand &operand : operands) {
+      sizes.emplace_back(operand.sizes, operand.sizes + operand.rank);
+      operand.sizes = sizes.back().data();
+    }
+    launch.operands = operands.data();
+    launch.symbols = symbols.data();
+  }
+  Launch(const Launch &) = delete;
+
+  std::vector<ltc_operand> operands;
+  std::vector<int64_t> symbols;
+  std::vector<std::vector<int64_t>> sizes;
+  ltc_launch launch;
+};
+
+ltc_error *programRun(ltc_device *device, ltc_queue *queue,
+                      ltc_program *program, const ltc_launch *launch) {
+  auto own = std::make_shared<Launch>(*launch);
+  return submit(
+      queue,
+      [=] {
+        ++device->launches;
+        std::lock_guard lock(device->mutex);
+        Outcome outcome =
+            take(cpu->program_run(device->cpu, nullptr, program, &own->launch));
+        if (std::optional<std::string> fault = takeSimtFault())
+          return Outcome(Fault{LTC_INTERNAL, *fault});
+        return outcome;
+      },
+      true);
+}
+
+int32_t callTaken(ltc_device *device, ltc_bytes call) {
+  std::string_view text(static_cast<const char *>(call.data), call.size);
+  return std::ranges::any_of(device->taken, [&](const std::string &name) {
+    return text.find("= " + name + "(") != text.npos;
+  });
+}
+
+ltc_error *queueCreate(ltc_device *device, ltc_queue **queue) {
+  *queue = new ltc_queue{Queue(device->delay)};
+  return nullptr;
+}
+
+void queueFree(ltc_device *, ltc_queue *queue) { delete queue; }
+
+ltc_error *queueResume(ltc_device *, ltc_queue *queue) {
+  queue->queue.resume();
+  return nullptr;
+}
+
+ltc_error *queueWait(ltc_device *, ltc_queue *queue, ltc_fence *fence) {
+  queue->queue.push(
+      [waited = fence->fence]() -> Outcome {
+        waited->wait(std::chrono::nanoseconds(-1));
+        return std::nullopt;
+      },
+      false);
+  return nullptr;
+}
+
+ltc_error *fenceRecord(ltc_device *, ltc_queue *queue, ltc_fence **fence) {
+  *fence = new ltc_fence{queue->queue.record()};
+  return nullptr;
+}
+
+ltc_error *fenceWait(ltc_device *, ltc_fence *fence, int64_t nanoseconds,
+                     int32_t *reached) {
+  *reached = fence->fence->wait(std::chrono::nanoseconds(nanoseconds));
+  if (!*reached || !fence->fence->outcome())
+    return nullptr;
+  return new ltc_error{*fence->fence->outcome()};
+}
+
+void fenceFree(ltc_device *, ltc_fence *fence) { delete fence; }
+
+ltc_error *fenceElapsed(ltc_device *, ltc_fence *start, ltc_fence *end,
+                        double *seconds) {
+  *seconds =
+      std::chrono::duration<double>(end->fence->time() - start->fence->time())
+          .count();
+  return nullptr;
+}
+
+ltc_error *hostAlloc(ltc_device *, size_t bytes, void **data) {
+  constexpr size_t alignment = 64;
+  size_t rounded = std::max<size_t>(bytes + alignment - 1, alignment) /
+                   alignment * alignment;
+  *data = rounded >= bytes ? std::aligned_alloc(alignment, rounded) : nullptr;
+  return *data ? nullptr
+               : fail(LTC_OUT_OF_MEMORY,
+                      "the host has no " + std::to_string(bytes) + " bytes");
+}
+
+void hostFree(ltc_device *, void *data) { std::free(data); }
+
+size_t statistics(ltc_device *device, ltc_statistic *out, size_t capacity) {
+  const ltc_statistic all[] = {{"launches", device->launches},
+                               {"copies", device->copies}};
+  std::copy_n(all, std::min(capacity, std::size(all)), out);
+  return std::size(all);
+}
+
+constexpr ltc_plugin plugin = [] {
+  ltc_plugin all = {};
+  all.struct_size = sizeof(ltc_plugin);
+  all.name = "emulator";
+  all.error_read = errorRead;
+  all.error_free = errorFree;
+  all.device_count = deviceCount;
+  all.device_open = deviceOpen;
+  all.device_close = deviceClose;
+  all.properties = properties;
+  all.buffer_alloc = bufferAlloc;
+  all.buffer_free = bufferFree;
+  all.buffer_write = bufferWrite;
+  all.buffer_read = bufferRead;
+  all.memory = memory;
+  all.program_load = programLoad;
+  all.program_free = programFree;
+  all.program_run = programRun;
+  all.call_taken = callTaken;
+  all.queue_create = queueCreate;
+  all.queue_free = queueFree;
+  all.queue_resume = queueResume;
+  all.fence_record = fenceRecord;
+  all.fence_wait = fenceWait;
+  all.fence_free = fenceFree;
+  all.queue_wait = queueWait;
+  all.fence_elapsed = fenceElapsed;
+  all.buffer_copy = bufferCopy;
+  all.host_alloc = hostAlloc;
+  all.host_free = hostFree;
+  all.statistics = statistics;
+  return all;
+}();
+
+/// The driver cpu, which lies beside this one.
+const ltc_plugin *findCpu(const ltc_host *host) {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void *>(&findCpu), &info))
+    return nullptr;
+  std::string path = info.dli_fname;
+  // Its code may call what simt.cpp defines.
+  dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+  path = path.substr(0, path.rfind('/') + 1) + "libltc_driver_cpu.so";
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  auto query = library ? reinterpret_cast<decltype(&ltc_plugin_query)>(
+                             dlsym(library, "ltc_plugin_query"))
+                       : nullptr;
+  return query ? query(LTC_ABI_MAJOR, host) : nullptr;
+}
+
+} // namespace
+
+const ltc_plugin *ltc_plugin_query(uint32_t abiMajor, const ltc_host *host) {
+  if (abiMajor != LTC_ABI_MAJOR)
+    return nullptr;
+  cpu = findCpu(host);
+  return cpu ? &plugin : nullptr;
+}

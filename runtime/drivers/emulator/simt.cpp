@@ -1,0 +1,220 @@
+//===- simt.cpp - A GPU's threads, as fibers on one thread ----------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "simt.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+namespace {
+
+enum class State { Ready, AtBarrier, AtShuffle, Done };
+constexpr size_t kStackBytes = 64 << 10;
+constexpr uint32_t kWarp = 32;
+
+#if defined(__x86_64__)
+using Context = void *; // its stack, on which lie the registers it keeps
+extern "C" void ltc_fiber_switch(Context *save, Context to);
+asm(R"(
+.text
+.type ltc_fiber_switch, @function
+ltc_fiber_switch:
+  push %rbp
+  push %rbx
+  push %r12
+  push %r13
+  push %r14
+  push %r15
+  mov %rsp, (%rdi)
+  mov %rsi, %rsp
+  pop %r15
+  pop %r14
+  pop %r13
+  pop %r12
+  pop %rbx
+  pop %rbp
+  ret
+)");
+
+void switchTo(Context &from, Context &to) { ltc_fiber_switch(&from, to); }
+
+void prepare(Context &context, char *stack, void (*begin)()) {
+  auto end = reinterpret_cast<uintptr_t>(stack + kStackBytes) & ~uintptr_t(63);
+  auto *top = reinterpret_cast<void **>(end);
+  *--top = nullptr; // where begin() would return to: keeps the alignment
+  *--top = reinterpret_cast<void *>(begin);
+  context = top - 6;
+}
+#else
+using Context = ucontext_t;
+
+void switchTo(Context &from, Context &to) { swapcontext(&from, &to); }
+
+void prepare(Context &context, char *stack, void (*begin)()) {
+  getcontext(&context);
+  context.uc_stack.ss_sp = stack;
+  context.uc_stack.ss_size = kStackBytes;
+  context.uc_link = nullptr;
+  makecontext(&context, begin, 0);
+}
+#endif
+
+struct Fiber {
+  Context context;
+  State state = State::Ready;
+  uint32_t given = 0; ///< to a shuffle
+};
+
+std::atomic<uint32_t> threadOrder = 0;
+thread_local std::optional<std::string> fault;
+
+/// One block at a time.
+class Block {
+public:
+  using Kernel = void (*)(const int64_t *words);
+
+  Block(const char *name, Kernel kernel, uint32_t threads, const int64_t *words)
+      : name(name), kernel(kernel), words(words), fibers(threads),
+        order(threads), stacks(new char[threads * kStackBytes]) {
+    std::iota(order.begin(), order.end(), 0);
+  }
+
+  /// Whether all threads came to their end.
+  bool run(int64_t blockNumber) {
+    number = blockNumber;
+    for (size_t i = 0; i < fibers.size(); ++i) {
+      prepare(fibers[i].context, stacks.get() + i * kStackBytes, begin);
+      fibers[i].state = State::Ready;
+    }
+    uint32_t seed = threadOrder;
+    std::mt19937 random(seed);
+    while (count(State::Done) < fibers.size()) {
+      if (seed)
+        std::ranges::shuffle(order, random);
+      for (uint32_t thread : order)
+        if (fibers[thread].state == State::Ready) {
+          running = thread;
+          switchTo(scheduler, fibers[thread].context);
+        }
+      if (!release())
+        return false;
+    }
+    return true;
+  }
+
+  void suspend(State state) {
+    Fiber &self = fibers[running];
+    self.state = state;
+    switchTo(self.context, scheduler);
+  }
+
+  uint32_t shuffle(uint32_t value, uint32_t distance) {
+    uint32_t self = running;
+    fibers[self].given = value;
+    suspend(State::AtShuffle);
+    uint32_t result = fibers[self ^ distance].given;
+    suspend(State::AtShuffle); // nobody gives another before all have read
+    return result;
+  }
+
+  /// A launch is one thread's, and so are its fibers.
+  static thread_local Block *current;
+  uint32_t running = 0;
+  int64_t number = 0;
+
+private:
+  static void begin() {
+    Block &block = *current;
+    block.kernel(block.words);
+    block.suspend(State::Done);
+  }
+
+  size_t count(State state) const {
+    return size_t(std::ranges::count(fibers, state, &Fiber::state));
+  }
+
+  /// Lets those go on that have waited for others; an error if none can.
+  bool release() {
+    bool any = false;
+    for (size_t first = 0; first < fibers.size(); first += kWarp) {
+      auto warp = std::span(fibers).subspan(
+          first, std::min<size_t>(kWarp, fibers.size() - first));
+      if (!std::ranges::all_of(warp, [](const Fiber &fiber) {
+            return fiber.state == State::AtShuffle;
+          }))
+        continue;
+      for (Fiber &fiber : warp)
+        fiber.state = State::Ready;
+      any = true;
+    }
+    if (any || count(State::Done) == fibers.size())
+      return true;
+    if (count(State::AtBarrier) < fibers.size()) {
+      bool shuffles = count(State::AtShuffle) > 0;
+      fault = std::string(name) + ": in block " + std::to_string(number) +
+              ", some threads wait at a " +
+              (shuffles ? "shuffle that others of their warp"
+                        : "barrier that others") +
+              " never reach";
+      return false;
+    }
+    for (Fiber &fiber : fibers)
+      fiber.state = State::Ready;
+    return true;
+  }
+
+  const char *name;
+  Kernel kernel;
+  const int64_t *words;
+  std::vector<Fiber> fibers;
+  std::vector<uint32_t> order;
+  std::unique_ptr<char[]> stacks;
+  Context scheduler{};
+};
+
+thread_local Block *Block::current = nullptr;
+
+} // namespace
+
+void ltc::emulator::setThreadOrder(uint32_t seed) { threadOrder = seed; }
+
+std::optional<std::string> ltc::emulator::takeSimtFault() {
+  return std::exchange(fault, std::nullopt);
+}
+
+// What compiled code calls.
+#pragma GCC visibility push(default)
+extern "C" {
+
+void ltc_simt_run(const char *name, void (*kernel)(const int64_t *),
+                  int64_t threads, int64_t begin, int64_t end,
+                  const int64_t *words) {
+  Block block(name, kernel, uint32_t(threads), words);
+  Block *before = std::exchange(Block::current, &block);
+  for (int64_t number = begin; number < end && block.run(number); ++number)
+    ;
+  Block::current = before;
+}
+
+int32_t ltc_simt_thread() { return int32_t(Block::current->running); }
+int32_t ltc_simt_block() { return int32_t(Block::current->number); }
+void ltc_simt_barrier(int32_t) { Block::current->suspend(State::AtBarrier); }
+
+int32_t ltc_simt_shuffle(int32_t, int32_t value, int32_t distance, int32_t) {
+  return int32_t(Block::current->shuffle(uint32_t(value), uint32_t(distance)));
+}
+}
+#pragma GCC visibility pop

@@ -1,0 +1,92 @@
+//===- worker.cpp - A worker thread that does what is queued --------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "worker.h"
+
+#include <utility>
+
+namespace ltc::emulator {
+
+void Fence::reach(Outcome outcome) {
+  {
+    std::lock_guard lock(mutex);
+    came = std::move(outcome);
+    when = std::chrono::steady_clock::now();
+    reached = true;
+  }
+  changed.notify_all();
+}
+
+bool Fence::wait(std::chrono::nanoseconds time) {
+  std::unique_lock lock(mutex);
+  auto isReached = [&] { return reached; };
+  if (time.count() < 0)
+    changed.wait(lock, isReached);
+  else
+    changed.wait_for(lock, time, isReached);
+  return reached;
+}
+
+Queue::Queue(std::chrono::microseconds delay)
+    : delay(delay), worker([this] { loop(); }) {}
+
+Queue::~Queue() {
+  {
+    std::lock_guard lock(mutex);
+    closed = true;
+  }
+  arrived.notify_all();
+  worker.join();
+}
+
+void Queue::push(std::function<Outcome()> work, bool mayBeSkipped) {
+  enqueue([this, work = std::move(work), mayBeSkipped] {
+    if (delay.count() > 0)
+      std::this_thread::sleep_for(delay);
+    Outcome outcome = isFailed && mayBeSkipped
+                          ? Outcome({LTC_SKIPPED, "a launch before it failed"})
+                          : work();
+    isFailed |= outcome.has_value();
+    if (!sinceFence)
+      sinceFence = std::move(outcome);
+  });
+}
+
+void Queue::resume() {
+  enqueue([this] { isFailed = false; });
+}
+
+std::shared_ptr<Fence> Queue::record() {
+  auto fence = std::make_shared<Fence>();
+  enqueue(
+      [this, fence] { fence->reach(std::exchange(sinceFence, std::nullopt)); });
+  return fence;
+}
+
+void Queue::enqueue(std::function<void()> command) {
+  {
+    std::lock_guard lock(mutex);
+    commands.push_back(std::move(command));
+  }
+  arrived.notify_one();
+}
+
+void Queue::loop() {
+  std::unique_lock lock(mutex);
+  while (true) {
+    arrived.wait(lock, [&] { return closed || !commands.empty(); });
+    if (commands.empty())
+      return;
+    std::function<void()> command = std::move(commands.front());
+    commands.pop_front();
+    lock.unlock();
+    command();
+    command = nullptr;
+    lock.lock();
+  }
+}
+
+} // namespace ltc::emulator

@@ -1,0 +1,25 @@
+//===- flops.h - How many operations a node is ------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/graph.h"
+
+#include <functional>
+
+namespace ltc {
+
+/// The type of each value of a graph.
+std::vector<ValueType> valueTypes(const Graph &graph);
+/// Calls f with each value that is an operand.
+void forOperands(const Node &node, const std::function<void(ValueId)> &f);
+
+/// Floating-point operations of a node, whose operands are among `types`,
+/// which have numbers for all sizes: a product of matrices, a convolution and
+/// attention by their formulas, anything else one for each element.
+LTC_API double flopsOf(const Node &node, std::span<const ValueType> types);
+
+} // namespace ltc

@@ -1,0 +1,207 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels for a GPU give eager's values, where there is no GPU.
+
+The emulator runs the LLVM IR that becomes PTX with a fiber for each thread of a
+block, in the order of their numbers and in another. ptxas, if there is one, takes
+the PTX of the same kernels.
+"""
+
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+import torch_ltc
+
+GPU = {"LTC_DEVICE": "emulator", "LTC_DEVICE_OPTIONS": "target=nvptx"}
+
+OPS = """
+import torch
+import torch_ltc
+from torch.nn import functional as F
+
+torch.manual_seed(0)
+ROWS = torch.randn(37, 1000)
+OTHER = torch.randn(37, 1000)
+NARROW = torch.randn(300, 6)
+INTEGERS = torch.randint(100, (40, 33))
+IMAGE = torch.randn(2, 3, 16, 16)
+
+CASES = {
+    "pointwise": lambda on: torch.where(
+        on(ROWS) > 0, torch.tanh(on(ROWS) * 2) + on(OTHER), on(OTHER).exp()
+    ),
+    "pointwise, odd": lambda on: on(ROWS[:7, :13]).relu() + 1,
+    "pointwise, f64": lambda on: on(ROWS.double()).exp() + on(OTHER.double()).erf(),
+    "pointwise, f16": lambda on: on(ROWS.half()) * 2 + on(OTHER.half()),
+    "integers": lambda on: on(INTEGERS) // 3 + on(INTEGERS) % 7,
+    "broadcast": lambda on: on(ROWS) * on(OTHER[0]) + on(OTHER[:, :1]),
+    "softmax": lambda on: on(ROWS).softmax(1),
+    "softmax of columns": lambda on: on(ROWS).softmax(0),
+    "softmax, bf16": lambda on: on(ROWS.bfloat16()).softmax(1),
+    "softmax of short rows": lambda on: on(NARROW).softmax(1),
+    "layer norm": lambda on: F.layer_norm(on(ROWS), (1000,), on(OTHER[0])),
+    "variance": lambda on: on(ROWS).var(1),
+    "sum": lambda on: on(ROWS).sum(),
+    "sums of rows": lambda on: on(ROWS).sum(1),
+    "sums of columns": lambda on: on(ROWS).sum(0),
+    "sum in parts": lambda on: on(torch.randn(600, 257)).sum(0),
+    "maxima": lambda on: on(ROWS).amax(1) + on(ROWS).amin(),
+    "index of the maximum": lambda on: on(ROWS).argmax(1),
+    "index of the first of equals": lambda on: on(INTEGERS // 50).argmax(1),
+    "all": lambda on: (on(ROWS) > -9).all(1),
+    "sum of integers": lambda on: on(INTEGERS).sum(1),
+    "maximum with NaN": lambda on: (on(ROWS) / on(ROWS * 0)).amax(1),
+    "transpose": lambda on: on(ROWS).t() + 1,
+    "rows by index": lambda on: on(ROWS)[on(INTEGERS[0]) % 37] * 2,
+    "concatenation": lambda on: torch.cat([on(ROWS), on(OTHER)], 1) * 2,
+    "pooling": lambda on: F.avg_pool2d(on(IMAGE), 3, padding=1),
+    "cross entropy": lambda on: F.cross_entropy(on(ROWS), on(INTEGERS[0].new_ones(37))),
+}
+
+for name, case in CASES.items():
+    torch.manual_seed(1)
+    wanted = case(lambda tensor: tensor)
+    torch.manual_seed(1)
+    found = case(lambda tensor: tensor.to("lazy")).cpu()
+    short = wanted.dtype in (torch.bfloat16, torch.float16)
+    torch.testing.assert_close(
+        found,
+        wanted,
+        rtol=2e-2 if short else 2e-5,
+        atol=1e-3 if short else 2e-5,
+        equal_nan=True,
+        msg=lambda why, name=name: name + ": " + why,
+    )
+metrics = torch_ltc.metrics.snapshot()
+assert metrics["execute.kernels"] > len(CASES) * 3 / 4
+assert not metrics.get("codegen.fallback")
+"""
+
+
+@pytest.mark.parametrize(
+    "order", ["permuted", pytest.param("as numbered", marks=pytest.mark.slow)]
+)
+def test_values_are_eagers(run_python, order):
+    options = "target=nvptx" + (",thread_order=5" if order == "permuted" else "")
+    run_python(OPS, **GPU | {"LTC_DEVICE_OPTIONS": options}, LTC_CACHE="off")
+
+
+OPEN_SIZES = """
+import torch
+from torch.nn import functional as F
+
+for rows, columns in ((8, 33), (9, 40), (5, 1027), (70, 64), (1, 1)):
+    x = torch.randn(rows, columns)
+    for compute in (
+        lambda x: x.softmax(1) * 2,
+        lambda x: x.sum(0) + x.exp().sum(),
+        lambda x: torch.tanh(x) + 1,
+    ):
+        torch.testing.assert_close(compute(x.to("lazy")).cpu(), compute(x))
+"""
+
+
+def test_open_sizes_share_kernels(run_python):
+    run_python(OPEN_SIZES, **GPU, LTC_CACHE="off")
+
+
+WITHOUT_CODE = """
+import torch
+import torch_ltc
+
+x = torch.linspace(0, 1e6, 1000, dtype=torch.float64)
+torch.testing.assert_close((x.to("lazy") * 2).sin().cpu(), (x * 2).sin())
+assert torch_ltc.metrics.snapshot()["codegen.fallback"] == 1
+"""
+
+
+def test_functions_without_code_are_library_calls(run_python):
+    """Sines of large angles in f64 are the C library's, which a GPU has not."""
+    err = run_python(WITHOUT_CODE, **GPU, LTC_CACHE="off").stderr
+    assert "there is no code for a GPU for the function sin" in err
+
+
+ERROR = """
+import torch
+
+table = torch.ones(4, 3).to("lazy")
+weight = torch.ones(3).to("lazy")
+rows = table[torch.tensor([1, 4]).to("lazy")]  # LINE
+weight.add_(rows.sum(0))
+try:
+    weight.cpu()
+except IndexError as error:
+    print(error)
+print((table + 1).sum().item())
+print(weight.tolist())
+"""
+
+
+def test_index_out_of_range_names_op_and_line(run_python):
+    out = run_python(ERROR, **GPU, LTC_CACHE="off").stdout
+    assert "index 4 is out of bounds for dimension 0 with size 4" in out
+    assert "program.py:6" in out
+    assert "24.0\n[1.0, 1.0, 1.0]" in out
+
+
+UNKNOWN = """
+import torch
+torch.ones(2).to("lazy").cpu()
+"""
+
+
+def test_another_target_is_refused(run_python):
+    device = {"LTC_DEVICE": "emulator", "LTC_DEVICE_OPTIONS": "target=tpu"}
+    err = run_python(UNKNOWN, **device, returncode=1).stderr
+    assert "the emulator's target is cpu or nvptx, not tpu" in err
+
+
+def find_ptxas():
+    """Return the assembler of nvidia-cuda-nvcc-cu12, or of a CUDA toolkit."""
+    package = importlib.util.find_spec("nvidia")
+    for folder in package.submodule_search_locations if package else ():
+        if found := list(pathlib.Path(folder).glob("*/bin/ptxas")):
+            return str(found[0])
+    return shutil.which("ptxas")
+
+
+def ptx_of(graph, machine):
+    """Return what the kernels of a dumped graph become, or why they do not."""
+    ltc_opt = pathlib.Path(torch_ltc.__file__).parents[2] / "bin/ltc-opt"
+    options = [f"--cpu={machine}:+ptx80", "--stop-after=codegen", "--print-code"]
+    done = subprocess.run(
+        [ltc_opt, graph, "--target=nvptx", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_ptxas(), reason="needs ptxas: nvidia-cuda-nvcc-cu12")
+@pytest.mark.parametrize("machine", ["sm_80", "sm_90"])
+def test_ptxas_takes_the_kernels(run_python, tmp_path, machine):
+    dumps = tmp_path / "dumps"
+    dumps.mkdir()
+    run_python(OPS, LTC_DUMP=str(dumps), LTC_CACHE="off")
+    assembled = 0
+    for graph in sorted(dumps.glob("*.ltc")):
+        text = ptx_of(graph, machine)
+        if "larger than the memory that its threads share" in text:
+            continue  # rows of open length, which are compiled for each length
+        assert ".entry" in text, text
+        ptx = tmp_path / "kernels.ptx"
+        ptx.write_text(text)
+        done = subprocess.run(
+            [find_ptxas(), f"-arch={machine}", ptx, "-o", tmp_path / "kernels.cubin"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, graph.read_text() + done.stderr
+        assembled += 1
+    assert assembled > 20

@@ -81,7 +81,7 @@ Step fuseElementwise;
 /// Makes library calls of concatenations of many parts that are only copied.
 Step joinParts;
 /// Makes one of sums over the same elements of a tensor.
-Step mergeSiblings;
+Step fuseHorizontally;
 /// Cuts reductions that are long, and few, into parts that run in parallel.
 Step splitReductions;
 /// Marks checks and library calls that can fail only where an earlier one has

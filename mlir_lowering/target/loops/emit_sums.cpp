@@ -18,7 +18,7 @@ SmallVector<Strip> NestWriter::strips(bool inParts,
   for (unsigned loop : reductions)
     loops.push_back({loop, nest.loops[loop].extent});
   llvm::append_range(loops, inside);
-  return cascade(loops, inParts);
+  return pairwiseStrips(loops, inParts);
 }
 
 NestWriter::Values

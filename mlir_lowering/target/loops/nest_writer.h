@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "mlir_lowering/target/loops/cascade.h"
 #include "mlir_lowering/target/loops/choose_loops.h"
+#include "mlir_lowering/target/loops/pairwise_sum.h"
 #include "mlir_lowering/target/loops/vector_body.h"
 
 namespace ltc::compiler {

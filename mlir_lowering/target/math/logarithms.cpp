@@ -83,11 +83,11 @@ Value log10(Real &f, Value x) {
 
 /// ln m in two parts; the first has so few digits that products of it and of a
 /// constant as short are exact.
-struct LongLog {
+struct LogParts {
   Value e, high, low;
 };
 
-LongLog splitLongLog(Real &f, Value x) {
+LogParts splitLogF64(Real &f, Value x) {
   Value tiny = f.less(x, 0x1p-1022);
   Value scaled = f.select(tiny, f.mul(x, f.constant(0x1p54)), x);
   Value bits = f.bits(scaled);
@@ -118,7 +118,7 @@ struct InTwo {
 
 /// ln x times `scale`, of which e times `unit` is the whole part.
 Value scaledLog(Real &f, Value x, InTwo scale, InTwo unit) {
-  LongLog p = splitLongLog(f, x);
+  LogParts p = splitLogF64(f, x);
   Value high = p.high, low = p.low;
   if (scale.high != 1) {
     Value rest = f.mul(f.add(p.low, p.high), f.constant(scale.low));
@@ -132,13 +132,13 @@ Value scaledLog(Real &f, Value x, InTwo scale, InTwo unit) {
   return finishLog(f, x, f.add(low, sum));
 }
 
-Value longLog(Real &f, Value x) {
+Value logF64(Real &f, Value x) {
   return scaledLog(f, x, {1, 0}, {0x1.62e42fefa2p-1, 0x1.9ef35793c7673p-41});
 }
-Value longLog2(Real &f, Value x) {
+Value log2F64(Real &f, Value x) {
   return scaledLog(f, x, {0x1.7154765p+0, 0x1.5c17f0bbbe880p-31}, {1, 0});
 }
-Value longLog10(Real &f, Value x) {
+Value log10F64(Real &f, Value x) {
   return scaledLog(f, x, {0x1.bcb7b15p-2, 0x1.37287195355bbp-33},
                    {0x1.34413509f6p-2, 0x1.9fef311f12b36p-42});
 }
@@ -149,7 +149,7 @@ Value log1p(Real &f, Value x) {
   Value u = f.add(x, one);
   Value lost = f.select(f.less(x, 1.0f), f.sub(x, f.sub(u, one)),
                         f.sub(one, f.sub(u, x)));
-  Value result = f.isDouble() ? longLog(f, u) : log(f, u);
+  Value result = f.isDouble() ? logF64(f, u) : log(f, u);
   Value corrected = f.add(result, f.div(lost, u));
   result = f.select(f.equal(lost, 0.0f), result, corrected);
   result = f.select(f.equal(u, 1.0f), x, result);
@@ -168,7 +168,7 @@ Value atanh(Real &f, Value x) {
   return f.withSign(f.select(f.less(size, 0.5), small, large), x);
 }
 
-Value longAtanh(Real &f, Value x) {
+Value atanhF64(Real &f, Value x) {
   Value size = f.abs(x), twice = f.add(size, size);
   Value isSmall = f.less(size, 0.5);
   Value over = f.select(isSmall, f.mul(twice, size), twice);
@@ -187,15 +187,15 @@ Value unary(Real &f, ValueRange operands) {
 void addLogarithms(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<Approximate<math::LogOp>>(context, unary<log>);
-  patterns.add<Approximate<math::LogOp>>(context, unary<longLog>, 64);
+  patterns.add<Approximate<math::LogOp>>(context, unary<logF64>, 64);
   patterns.add<Approximate<math::Log2Op>>(context, unary<log2>);
-  patterns.add<Approximate<math::Log2Op>>(context, unary<longLog2>, 64);
+  patterns.add<Approximate<math::Log2Op>>(context, unary<log2F64>, 64);
   patterns.add<Approximate<math::Log10Op>>(context, unary<log10>);
-  patterns.add<Approximate<math::Log10Op>>(context, unary<longLog10>, 64);
+  patterns.add<Approximate<math::Log10Op>>(context, unary<log10F64>, 64);
   patterns.add<Approximate<math::Log1pOp>>(context, unary<log1p>);
   patterns.add<Approximate<math::Log1pOp>>(context, unary<log1p>, 64);
   patterns.add<Approximate<math::AtanhOp>>(context, unary<atanh>);
-  patterns.add<Approximate<math::AtanhOp>>(context, unary<longAtanh>, 64);
+  patterns.add<Approximate<math::AtanhOp>>(context, unary<atanhF64>, 64);
 }
 
 } // namespace ltc::compiler

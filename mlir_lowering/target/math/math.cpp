@@ -111,7 +111,7 @@ Value expm1(Real &f, Value x) {
 
 /// 2^n e^r - 1, the two largest terms added without a loss. It is
 /// half of that, since n reaches 1024, until the end.
-Value longExpm1(Real &f, Value x) {
+Value expm1F64(Real &f, Value x) {
   ExpFit fit = expFit(f);
   constexpr double least = -40; // below, it rounds to -1
   Value far = f.select(f.greater(x, fit.most), f.constant(fit.most), x);
@@ -146,7 +146,7 @@ Value tanh(Real &f, Value x) {
   return f.withSign(f.select(f.less(t, 0.65f), small, large), x);
 }
 
-Value longTanh(Real &f, Value x) {
+Value tanhF64(Real &f, Value x) {
   Value s = f.mul(x, x);
   Value q = f.polynomial(
       s,
@@ -179,7 +179,7 @@ Value erf(Real &f, Value x) {
 }
 
 /// A polynomial below `cut`, 1 - e^r above, where r is one too.
-Value longErf(Real &f, Value x) {
+Value erfF64(Real &f, Value x) {
   constexpr double cut = 1;
   Value s = f.mul(x, x);
   Value q = f.polynomial(s, {0x1.06eba8214db68p-3, -0x1.812746b03799dp-2,
@@ -218,17 +218,17 @@ LogicalResult approximateMath(ModuleOp module, unsigned vectorBits) {
   patterns.add<Approximate<math::ExpOp>>(context, unary<exp>);
   patterns.add<Approximate<math::ExpOp>>(context, unary<exp>, /*bits=*/64);
   patterns.add<Approximate<math::ExpM1Op>>(context, unary<expm1>);
-  patterns.add<Approximate<math::ExpM1Op>>(context, unary<longExpm1>, 64);
+  patterns.add<Approximate<math::ExpM1Op>>(context, unary<expm1F64>, 64);
   patterns.add<Approximate<math::TanhOp>>(context, unary<tanh>);
-  patterns.add<Approximate<math::TanhOp>>(context, unary<longTanh>, 64);
+  patterns.add<Approximate<math::TanhOp>>(context, unary<tanhF64>, 64);
   patterns.add<Approximate<math::ErfOp>>(context, unary<erf>);
-  patterns.add<Approximate<math::ErfOp>>(context, unary<longErf>, 64);
+  patterns.add<Approximate<math::ErfOp>>(context, unary<erfF64>, 64);
   addLogarithms(patterns);
   addTrigonometry(patterns);
-  addArcs(patterns);
+  addInverseTrigonometry(patterns);
   addPowers(patterns);
-  addLongTrigonometry(patterns);
-  addLongPowers(patterns);
+  addTrigonometryF64(patterns);
+  addPowersF64(patterns);
   walkAndApplyPatterns(module, std::move(patterns));
   // AVX-512 has an instruction for it.
   if (vectorBits < 512)

@@ -113,11 +113,11 @@ void takeScalesApart(mlir::ModuleOp module);
 
 void addLogarithms(mlir::RewritePatternSet &patterns);
 void addTrigonometry(mlir::RewritePatternSet &patterns);
-void addArcs(mlir::RewritePatternSet &patterns);
+void addInverseTrigonometry(mlir::RewritePatternSet &patterns);
 void addPowers(mlir::RewritePatternSet &patterns);
 /// sin, cos and tan; pow, exp2 and remainders, in f64.
-void addLongTrigonometry(mlir::RewritePatternSet &patterns);
-void addLongPowers(mlir::RewritePatternSet &patterns);
+void addTrigonometryF64(mlir::RewritePatternSet &patterns);
+void addPowersF64(mlir::RewritePatternSet &patterns);
 
 /// Bits of the square root of 1/2 in f64.
 inline constexpr int64_t kRootHalf = 0x3FE6A09E667F3BCD;

@@ -149,8 +149,8 @@ void NestEmitter::emitWholeRows() {
                       : rows.extent / schedule.whole_rows * schedule.whole_rows;
   Value whole =
       rows.size ? wholeTurns(loop, schedule.whole_rows) : index(known);
-  addStrips(cascade({{loop, known, schedule.whole_rows}}, rounds()), index(0),
-            whole);
+  addStrips(pairwiseStrips({{loop, known, schedule.whole_rows}}, rounds()),
+            index(0), whole);
   if (known != rows.extent || rows.size)
     forLoop(whole, extentOf(loop), 1, {}, [&](Value row, ValueRange) {
       addRows(row, 1);

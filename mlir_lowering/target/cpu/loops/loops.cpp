@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/target/cpu/cpu.h"
-#include "mlir_lowering/target/cpu/loops/borders.h"
+#include "mlir_lowering/target/cpu/loops/index_set_splitting.h"
 #include "mlir_lowering/target/cpu/loops/nest_emitter.h"
 #include "mlir_lowering/target/loops/generics.h"
 
@@ -21,7 +21,7 @@ LogicalResult CpuBackend::emitLoops(func::FuncOp kernel,
   if (failed(generics))
     return failure();
   for (GenericOp generic : *generics)
-    for (GenericOp part : splitAtBorders(generic))
+    for (GenericOp part : splitIndexSets(generic))
       NestEmitter(part, schedule, facts).run();
   return success();
 }

@@ -1,4 +1,4 @@
-//===- arcs.cpp - Inverse trigonometric functions ---------------*- C++ -*-===//
+//===- inverse_trigonometry.cpp - asin, acos, atan and their like ---------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -176,7 +176,7 @@ Value atan2(Real &f, ValueRange operands) {
 
 } // namespace
 
-void addArcs(RewritePatternSet &patterns) {
+void addInverseTrigonometry(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   for (unsigned bits : {32, 64}) {
     patterns.add<Approximate<math::AsinOp>>(context, asin, bits);

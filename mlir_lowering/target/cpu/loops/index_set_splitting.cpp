@@ -1,4 +1,4 @@
-//===- borders.cpp - Parts of a loop without their conditions -------------===//
+//===- index_set_splitting.cpp - Loops without conditions -----------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 // constants, and fold.
 //
 //===----------------------------------------------------------------------===//
-#include "mlir_lowering/target/cpu/loops/borders.h"
+#include "mlir_lowering/target/cpu/loops/index_set_splitting.h"
 #include "mlir_lowering/target/cpu/loops/known_lines.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -189,7 +189,7 @@ private:
 
 } // namespace
 
-SmallVector<GenericOp> splitAtBorders(GenericOp op) {
+SmallVector<GenericOp> splitIndexSets(GenericOp op) {
   return Splitter(op).run();
 }
 

@@ -1,10 +1,10 @@
-//===- cascade.cpp - In which parts a long sum is taken -------------------===//
+//===- pairwise_sum.cpp - In which parts a long sum is taken --------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "mlir_lowering/target/loops/cascade.h"
+#include "mlir_lowering/target/loops/pairwise_sum.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/MathExtras.h"
@@ -15,8 +15,8 @@ namespace ltc::compiler {
 /// Sums of sums are so rare that few of them in a row cost nothing.
 constexpr int64_t kTerms = 32, kSums = 8;
 
-llvm::SmallVector<Strip> cascade(llvm::ArrayRef<Reduction> loops,
-                                 bool inParts) {
+llvm::SmallVector<Strip> pairwiseStrips(llvm::ArrayRef<Reduction> loops,
+                                        bool inParts) {
   llvm::SmallVector<Strip> strips;  // the innermost first
   int64_t terms = 1, most = kTerms; // of the sum that is open by now
   for (const Reduction &reduction : llvm::reverse(loops)) {

@@ -1,5 +1,5 @@
 // RUN: ltc-opt %s --stop-after=optimize | FileCheck %s
-// RUN: ltc-opt %s --ltc-fuse --ltc-merge-siblings | FileCheck %s --check-prefix=STEP
+// RUN: ltc-opt %s --ltc-fuse --ltc-horizontal-fusion | FileCheck %s --check-prefix=STEP
 //
 // A sum and a sum of squares along the same columns are two results of one
 // loop, which reads the matrix once. What is summed up to a result of the other

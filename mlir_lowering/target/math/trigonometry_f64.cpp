@@ -1,4 +1,4 @@
-//===- long_trigonometry.cpp - Sine, cosine, tan in f64 ---------*- C++ -*-===//
+//===- trigonometry_f64.cpp - Sine, cosine, tan in f64 ----------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -120,7 +120,7 @@ Value tan(Real &f, ValueRange x) {
 
 } // namespace
 
-void addLongTrigonometry(RewritePatternSet &patterns) {
+void addTrigonometryF64(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<Approximate<math::SinOp>>(context, sin, /*bits=*/64);
   patterns.add<Approximate<math::CosOp>>(context, cos, /*bits=*/64);

@@ -1,4 +1,4 @@
-//===- long_powers.cpp - Powers in f64 --------------------------*- C++ -*-===//
+//===- powers_f64.cpp - Powers in f64 ---------------------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -61,7 +61,7 @@ struct Pairs {
 };
 
 /// log2 of a positive finite number, to 64 bits.
-Pair longLog2(Real &f, Value x) {
+Pair log2F64(Real &f, Value x) {
   Pairs p{f.apart()};
   Value tiny = f.less(x, 0x1p-1022);
   Value bits = f.bits(f.select(tiny, f.mul(x, f.constant(0x1p54)), x));
@@ -91,7 +91,7 @@ Pair longLog2(Real &f, Value x) {
 }
 
 /// 2^(x + low), where x may be too large for it.
-Value longExp2(Real &f, Value x, Value low) {
+Value exp2F64(Real &f, Value x, Value low) {
   constexpr double most = 1100;
   Value far = f.greater(f.abs(x), most);
   x = f.select(far, f.withSign(f.constant(most), x), x);
@@ -119,7 +119,7 @@ Value longExp2(Real &f, Value x, Value low) {
 Value pow(Real &f, ValueRange operands) {
   Value x = operands[0], y = operands[1], size = f.abs(x);
   Pairs p{f.apart()};
-  Pair log = longLog2(f, size);
+  Pair log = log2F64(f, size);
   auto whereSize = [&](double is, double then) {
     Value there = f.equal(size, is);
     log.high = f.select(there, f.constant(then), log.high);
@@ -128,10 +128,10 @@ Value pow(Real &f, ValueRange operands) {
   whereSize(0.0, -kInfinity);
   whereSize(kInfinity, kInfinity);
   Pair exponent = p.mul(y, log);
-  return finishPower(f, x, y, longExp2(f, exponent.high, exponent.low));
+  return finishPower(f, x, y, exp2F64(f, exponent.high, exponent.low));
 }
 
-Value exp2(Real &f, ValueRange x) { return longExp2(f, x[0], f.constant(0.0)); }
+Value exp2(Real &f, ValueRange x) { return exp2F64(f, x[0], f.constant(0.0)); }
 
 /// x - n y, exact while n is: both are multiples of the last digit of y. A
 /// quotient that rounded up to n makes it a y too small.
@@ -148,7 +148,7 @@ Value remainder(Real &f, ValueRange operands) {
 
 } // namespace
 
-void addLongPowers(RewritePatternSet &patterns) {
+void addPowersF64(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<Approximate<math::PowFOp>>(context, pow, /*bits=*/64);
   patterns.add<Approximate<math::Exp2Op>>(context, exp2, /*bits=*/64);

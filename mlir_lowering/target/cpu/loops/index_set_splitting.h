@@ -1,4 +1,4 @@
-//===- borders.h - Parts of a loop without their conditions -----*- C++ -*-===//
+//===- index_set_splitting.h - Loops without conditions ---------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,6 +15,6 @@ namespace ltc::compiler {
 /// middle of a padded row, each copy in a repeated one. `op` itself where none
 /// would be read more simply.
 llvm::SmallVector<mlir::linalg::GenericOp>
-splitAtBorders(mlir::linalg::GenericOp op);
+splitIndexSets(mlir::linalg::GenericOp op);
 
 } // namespace ltc::compiler

@@ -1,4 +1,4 @@
-//===- cascade.h - In which parts a long sum is taken -----------*- C++ -*-===//
+//===- pairwise_sum.h - In which parts a long sum is taken ------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,6 +35,7 @@ struct Strip {
 
 /// The strips of loops that are nested as they stand, the outermost first.
 /// Unless `inParts`, there is one for each loop, and none is apart.
-llvm::SmallVector<Strip> cascade(llvm::ArrayRef<Reduction> loops, bool inParts);
+llvm::SmallVector<Strip> pairwiseStrips(llvm::ArrayRef<Reduction> loops,
+                                        bool inParts);
 
 } // namespace ltc::compiler

@@ -1,4 +1,4 @@
-//===- siblings.cpp - Sums over the same elements as one ------------------===//
+//===- horizontal_fusion.cpp - Sums over the same elements as one ---------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@ using linalg::GenericOp;
 namespace ltc::compiler {
 namespace {
 
-bool mayHaveSibling(GenericOp op) {
+bool isCandidate(GenericOp op) {
   return op.getNumReductionLoops() != 0 && !op.hasIndexSemantics() &&
          largestInput(op) &&
          !llvm::is_contained(loopSizes(op), ShapedType::kDynamic);
@@ -61,9 +61,9 @@ void makeKnownAt(Value value, Operation *place) {
 /// Two ops with one largest input as one op: where the first stands, if all
 /// that the second reads is known there, or else where the second does, if
 /// nobody wants results before.
-class Siblings {
+class SumPair {
 public:
-  Siblings(GenericOp first, GenericOp second, const TargetFacts &facts)
+  SumPair(GenericOp first, GenericOp second, const TargetFacts &facts)
       : first(first), second(second), facts(facts) {}
 
   bool match() {
@@ -174,19 +174,20 @@ private:
 
 } // namespace
 
-LogicalResult mergeSiblings(func::FuncOp main, const OptimizeOptions &options) {
+LogicalResult fuseHorizontally(func::FuncOp main,
+                               const OptimizeOptions &options) {
   if (!options.optimizations.fuse)
     return success();
   llvm::DenseMap<Value, SmallVector<GenericOp>> readers;
   for (GenericOp op : llvm::to_vector(main.getOps<GenericOp>())) {
-    if (!mayHaveSibling(op))
+    if (!isCandidate(op))
       continue;
     SmallVector<GenericOp> &others = readers[largestInput(op)->get()];
     for (GenericOp &other : others) {
-      Siblings siblings(other, op, options.tuning.facts);
-      if (!mayHaveSibling(other) || !siblings.match())
+      SumPair pair(other, op, options.tuning.facts);
+      if (!isCandidate(other) || !pair.match())
         continue;
-      if (GenericOp merged = siblings.merge(main)) {
+      if (GenericOp merged = pair.merge(main)) {
         op = other = merged;
         break;
       }

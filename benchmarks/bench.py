@@ -22,6 +22,7 @@ import limits
 import page
 import report
 import tracing
+import vectors
 
 HERE = Path(__file__).resolve().parent
 
@@ -43,6 +44,7 @@ def describe_machine(threads):
         "torch": torch.__version__,
         "python": platform.python_version(),
         "cpu": model.split(":", 1)[1].strip(),
+        "vectors": vectors.known(),
         "threads": threads,
         "load": f"{os.getloadavg()[1]:.1f}",
         "limits": {str(n): limits.measure(n) for n in sorted({1, threads})},
@@ -67,6 +69,9 @@ def parse_options():
         "--tracing", action="store_true", help="instead: the host's time for one call"
     )
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument(
+        "--vectors", choices=vectors.ENVIRONMENT, help="do without longer ones"
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--round-seconds", type=float, default=0.3)
     parser.add_argument("--small", action="store_true", help="sizes of a smoke test")
@@ -107,12 +112,14 @@ def choose(options):
 
 def begin(options):
     """Return the run that is to be continued, or one without rows."""
+    machine, same = describe_machine(options.threads), ("revision", "vectors", "cpu")
     if options.resume and options.json.exists():
         earlier = json.loads(options.json.read_text())
-        if earlier["machine"]["revision"] == git_revision():
+        if all(earlier["machine"].get(name) == machine[name] for name in same):
             return earlier
-        print("bench: --resume: another revision, begins anew", file=sys.stderr)
-    machine = describe_machine(options.threads)
+        print(
+            "bench: --resume: another revision or machine, begins anew", file=sys.stderr
+        )
     return {"machine": machine, "rows": [], "outputs": [], "failures": []}
 
 
@@ -159,6 +166,8 @@ def trace(options):
 
 def main():
     options = parse_options()
+    if options.vectors:
+        vectors.choose(options.vectors)
     if options.tracing:
         return trace(options)
     result = measure_all(options)

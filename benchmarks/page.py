@@ -10,11 +10,14 @@ import report
 import tracing
 
 BEGIN, END = "<!-- made by benchmarks/page.py -->", "<!-- end -->"
+#: Of a machine without AVX-512, or one told to do without.
+BEGIN_AVX2 = "<!-- made by benchmarks/page.py with AVX2 -->"
+END_AVX2 = "<!-- end of AVX2 -->"
 
 
 def markdown(result):
     """Return the table, what is behind a peer, and where it was measured."""
-    lines = [BEGIN, "", *report.heading(result), "", "![step times](performance.svg)"]
+    lines = ["", *report.heading(result), ""]
     lines += [
         "",
         f"| {' | '.join(report.COLUMNS)} |",
@@ -26,8 +29,7 @@ def markdown(result):
     for title, *entries in (report.missed(result), report.behind_peers(result)):
         lines += ["", title.capitalize()]
         lines += ["", *[f"- {words}" for words in entries]] if entries else []
-    lines += ["", END]
-    return "\n".join(lines)
+    return "\n".join([*lines, ""])
 
 
 def replace_part(path, begin, end, part):
@@ -47,5 +49,9 @@ def renew(docs, result):
     if ablation.was_run(result):
         part = ablation.markdown(result)
         return replace_part(path, ablation.BEGIN, ablation.END, part)
-    replace_part(path, BEGIN, END, markdown(result))
+    part = markdown(result)
+    if result["machine"]["vectors"] != "AVX-512":
+        return replace_part(path, BEGIN_AVX2, END_AVX2, f"{BEGIN_AVX2}\n{part}\n{END_AVX2}")
+    chart_line = "\n![step times](performance.svg)\n"
+    replace_part(path, BEGIN, END, f"{BEGIN}\n{chart_line}{part}\n{END}")
     (docs / "performance.svg").write_text(chart.draw(result), encoding="utf-8")

@@ -146,7 +146,7 @@ def heading(result):
         for threads, found in machine["limits"].items()
     ]
     return [
-        f"{machine['cpu']}, {machine['threads']} threads, torch {machine['torch']}, "
+        f"{machine['cpu']} with {machine['vectors']}, {machine['threads']} threads, torch {machine['torch']}, "
         f"{machine['revision']}, {machine['when']}, load {machine['load']}",
         "; ".join(limits),
     ]

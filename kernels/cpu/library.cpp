@@ -7,7 +7,7 @@
 #include "lent.h"
 #include "rows.h"
 #include "threads/parallel.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <new>
 
@@ -98,6 +98,6 @@ Result<std::unique_ptr<Kernel>> resolve(const Graph &call) {
       new Chosen(op, std::move(own), std::move(other)));
 }
 
-bool hasRecurrentLayers() { return hasHalfVectors(); }
+bool hasRecurrentLayers() { return hasVectors(); }
 
 } // namespace ltc::kernels

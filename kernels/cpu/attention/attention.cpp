@@ -7,7 +7,7 @@
 #include "attention.h"
 
 #include "attention_rows.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <array>
 
@@ -43,7 +43,7 @@ bool attentionPays(const TensorView &query, const TensorView &key,
                    const TensorView &value, const TensorView &mask) {
   constexpr int64_t kWidest = 256;
   DType type = query.dtype;
-  return hasHalfVectors() && (type == DType::F32 || type == DType::BF16) &&
+  return hasVectors() && (type == DType::F32 || type == DType::BF16) &&
          query.rank == 4 && isRegular(query, query) && isRegular(key, query) &&
          isRegular(value, query) && key.size(2) == value.size(2) &&
          (areFew(query, key) || attentionBackwardPays(query, key)) &&

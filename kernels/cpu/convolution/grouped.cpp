@@ -242,7 +242,7 @@ static bool isKnown(Sizes input, Sizes weight, int64_t groups,
                     const Window &window) {
   constexpr int64_t kMostPlaces = int64_t(1) << 20;
   constexpr int64_t kMostTogether = int64_t(1) << 18;
-  if (!hasWideVectors() || !elementsOf(input) ||
+  if (!hasVectors() || !elementsOf(input) ||
       std::ranges::max(window.stride) > PlaneLayout::kMostStep)
     return false;
   int64_t places = elementsOf(input.subspan(2));

@@ -18,7 +18,7 @@
 
 #include "scratch.h"
 #include "threads/for_ranges.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <atomic>
 #include <cstring>
@@ -37,21 +37,24 @@ constexpr int64_t kMostKernels = 4096;
 /// Of panels whose reading is shared.
 constexpr int64_t kMostShared = int64_t(1) << 21;
 
-using Vector = WideVector;
-
-/// Adds `by`; what is not finite leaves NaN in `check`.
-LTC_AVX512 void addTo(float *row, int64_t count, float by, Vector &check) {
-  int64_t i = 0;
-  for (; i + kLineFloats <= count; i += kLineFloats) {
-    auto &place = *reinterpret_cast<WideInMemory *>(row + i);
-    Vector value = place + by;
-    place = value;
-    noteFinite(value, check);
-  }
-  for (; i < count; ++i) {
-    row[i] += by;
-    check[0] += row[i] * 0.0f;
-  }
+/// Adds `by`. Whether all is finite then.
+bool addTo(float *row, int64_t count, float by) {
+  bool result = false;
+  withVectors([&](auto lanes) LTC_INLINED {
+    FiniteCheck<lanes> check;
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+      auto value = Floats<lanes>::load(row + i) + by;
+      value.store(row + i);
+      check.note(value);
+    }
+    for (; i < count; ++i) {
+      row[i] += by;
+      check.note(row[i]);
+    }
+    result = check.isFinite();
+  });
+  return result;
 }
 
 class Convolution {
@@ -189,11 +192,11 @@ private:
     bool adds = bias || seesZeros;
     if (!adds && !together)
       return;
-    Vector check = {};
+    bool finite = true;
     for (int64_t row = rows.begin; row < rows.end; ++row) {
       float *from = sum.row(row - rows.begin);
       if (adds)
-        addTo(from, places.size(), bias ? bias[row] : 0, check);
+        finite &= addTo(from, places.size(), bias ? bias[row] : 0);
       for (int64_t p = places.begin, next; together && p < places.end;
            p = next) {
         next = std::min(places.end, (p / plane + 1) * plane);
@@ -201,7 +204,7 @@ private:
                     (next - p) * sizeof(float));
       }
     }
-    if (seesZeros && !areFinite(check))
+    if (seesZeros && !finite)
       isFinite = false;
   }
 
@@ -228,7 +231,7 @@ bool patchesPay(Sizes input, Sizes weight, Sizes output, const Window &window) {
   // oneDNN's order of the weight has paid for itself.
   constexpr int64_t kFewest = 32, kFewestOfPoints = 8, kMostPlaces = 1024;
   int64_t kernels = weight[0], count = elementsOf(output);
-  if (!hasWideVectors() || count == 0 || kernels > kMostKernels ||
+  if (!hasVectors() || count == 0 || kernels > kMostKernels ||
       std::ranges::max(window.size) > Patches::kMostLines)
     return false;
   if (isMapped(input) || isMapped(output))
@@ -250,7 +253,7 @@ bool patchConvolution(const TensorView &input, const TensorView &weight,
 
 bool pointwisePays(Sizes grad, int64_t channels) {
   constexpr int64_t kFewest = 8;
-  return hasWideVectors() && elementsOf(grad) > 0 && channels >= kFewest &&
+  return hasVectors() && elementsOf(grad) > 0 && channels >= kFewest &&
          channels <= kMostKernels;
 }
 

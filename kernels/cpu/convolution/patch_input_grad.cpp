@@ -13,7 +13,7 @@
 
 #include "scratch.h"
 #include "threads/for_ranges.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <memory>
 
@@ -88,7 +88,7 @@ private:
 } // namespace
 
 bool patchInputGradPays(Sizes input, Sizes grad, const Window &window) {
-  return hasWideVectors() && (isMapped(input) || isMapped(grad)) &&
+  return hasVectors() && (isMapped(input) || isMapped(grad)) &&
          elementsOf(input) > 0 && elementsOf(grad) > 0 &&
          std::ranges::max(window.size) <= Patches::kMostLines;
 }

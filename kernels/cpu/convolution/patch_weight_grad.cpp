@@ -18,7 +18,7 @@
 
 #include "scratch.h"
 #include "threads/for_ranges.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <atomic>
 #include <memory>
@@ -184,7 +184,7 @@ bool patchWeightGradPays(Sizes input, Sizes weight, Sizes grad,
   int64_t weights = elementsOf(weight);
   bool isEmpty =
       weights == 0 || elementsOf(input) == 0 || elementsOf(grad) == 0;
-  if (!hasWideVectors() || isEmpty ||
+  if (!hasVectors() || isEmpty ||
       std::ranges::max(window.size) > Patches::kMostLines)
     return false;
   return isMapped(input) || isMapped(grad) ||

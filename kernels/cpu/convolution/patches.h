@@ -62,7 +62,7 @@ public:
   Patches(const WindowedImages &of, Span some);
 
   /// Rows `depth`, kPanelCols floats each; of those past the last place whole
-  /// vectors are zero or not written. For processors with hasWideVectors().
+  /// vectors are zero or not written. For processors with hasVectors().
   void read(Span depth, float *to) const;
 
   /// Adds such rows to the places of `images`, which are laid out as `of`, that

@@ -10,24 +10,28 @@
 
 #include <algorithm>
 #include <cstring>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace ltc::kernels {
 
-/// A line, which may be shorter than a call of memcpy() is worth.
-LTC_AVX512 static void copyLine(const float *from, int64_t count, float *to) {
-#if defined(__x86_64__)
+/// A line of `size` floats or more, the last ones with some of those before.
+template <int size>
+LTC_INLINED static void copyBy(const float *from, int64_t count, float *to) {
   int64_t i = 0;
-  for (; i + kLineFloats <= count; i += kLineFloats)
-    *reinterpret_cast<WideInMemory *>(to + i) =
-        *reinterpret_cast<const WideInMemory *>(from + i);
-  auto lanes = __mmask16((1u << (count - i)) - 1);
-  _mm512_mask_storeu_ps(to + i, lanes, _mm512_maskz_loadu_ps(lanes, from + i));
-#else
-  std::memcpy(to, from, count * sizeof(float));
-#endif
+  for (; i + size <= count; i += size)
+    std::memcpy(to + i, from + i, size * sizeof(float));
+  std::memcpy(to + count - size, from + count - size, size * sizeof(float));
+}
+
+/// A line, which may be shorter than a call of memcpy() is worth.
+LTC_INLINED static void copyLine(const float *from, int64_t count, float *to) {
+  if (count >= 16)
+    return copyBy<16>(from, count, to);
+  if (count >= 8)
+    return copyBy<8>(from, count, to);
+  if (count >= 4)
+    return copyBy<4>(from, count, to);
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = from[i];
 }
 
 PlaneLayout::PlaneLayout(const WindowedImages &images)
@@ -52,28 +56,64 @@ int64_t PlaneLayout::gradFloats() const {
   return reach + std::max(phaseCount, count);
 }
 
-LTC_AVX512 void PlaneLayout::spread(int64_t number, float *phases) const {
+LTC_INLINED inline void PlaneLayout::spreadLine(const float *__restrict from,
+                                                float *__restrict line) const {
+  if (stepX == 1)
+    return copyLine(from, images.width, line + left);
+  float *__restrict even = columns(line, 0), *__restrict odd = columns(line, 1);
+  int64_t pairs = images.width / 2;
+  for (int64_t i = 0; i < pairs; ++i) {
+    even[i] = from[2 * i];
+    odd[i] = from[2 * i + 1];
+  }
+  if (images.width % 2)
+    even[pairs] = from[2 * pairs];
+}
+
+LTC_INLINED inline void PlaneLayout::collectLine(const float *__restrict line,
+                                                 float *__restrict to) const {
+  if (stepX == 1)
+    return copyLine(line + left, images.width, to);
+  const float *__restrict even = columns(line, 0), *__restrict odd =
+                                                       columns(line, 1);
+  int64_t pairs = images.width / 2;
+  for (int64_t i = 0; i < pairs; ++i) {
+    to[2 * i] = even[i];
+    to[2 * i + 1] = odd[i];
+  }
+  if (images.width % 2)
+    to[2 * pairs] = even[pairs];
+}
+
+void PlaneLayout::spread(int64_t number, float *phases) const {
   const float *plane = images.data + number * images.plane();
-  for (int64_t y = 0; y < images.height; ++y)
-    spreadLine(plane + y * images.width, phases + lineOffsets[y]);
+  withVectors([&](auto) LTC_INLINED {
+    for (int64_t y = 0; y < images.height; ++y)
+      spreadLine(plane + y * images.width, phases + lineOffsets[y]);
+  });
 }
 
-LTC_AVX512 void PlaneLayout::collect(const float *phases, float *plane) const {
-  for (int64_t y = 0; y < images.height; ++y)
-    collectLine(phases + lineOffsets[y], plane + y * images.width);
+void PlaneLayout::collect(const float *phases, float *plane) const {
+  withVectors([&](auto) LTC_INLINED {
+    for (int64_t y = 0; y < images.height; ++y)
+      collectLine(phases + lineOffsets[y], plane + y * images.width);
+  });
 }
 
-LTC_AVX512 void PlaneLayout::spreadOutput(const float *plane, float *to) const {
+void PlaneLayout::spreadOutput(const float *plane, float *to) const {
   auto [height, width] = images.places;
-  for (int64_t y = 0; y < height; ++y)
-    copyLine(plane + y * width, width, to + y * pitch);
+  withVectors([=, this](auto) LTC_INLINED {
+    for (int64_t y = 0; y < height; ++y)
+      copyLine(plane + y * width, width, to + y * pitch);
+  });
 }
 
-LTC_AVX512 void PlaneLayout::collectOutput(const float *from,
-                                           float *plane) const {
+void PlaneLayout::collectOutput(const float *from, float *plane) const {
   auto [height, width] = images.places;
-  for (int64_t y = 0; y < height; ++y)
-    copyLine(from + y * pitch, width, plane + y * width);
+  withVectors([=, this](auto) LTC_INLINED {
+    for (int64_t y = 0; y < height; ++y)
+      copyLine(from + y * pitch, width, plane + y * width);
+  });
 }
 
 int64_t PlaneLayout::offset(int64_t r, int64_t s) const {
@@ -113,35 +153,6 @@ std::vector<int64_t> PlaneLayout::tapsOf(int64_t phase) const {
     ++tap;
   });
   return result;
-}
-
-LTC_AVX512 void PlaneLayout::spreadLine(const float *__restrict from,
-                                        float *__restrict line) const {
-  if (stepX == 1)
-    return copyLine(from, images.width, line + left);
-  float *__restrict even = columns(line, 0), *__restrict odd = columns(line, 1);
-  int64_t pairs = images.width / 2;
-  for (int64_t i = 0; i < pairs; ++i) {
-    even[i] = from[2 * i];
-    odd[i] = from[2 * i + 1];
-  }
-  if (images.width % 2)
-    even[pairs] = from[2 * pairs];
-}
-
-LTC_AVX512 void PlaneLayout::collectLine(const float *__restrict line,
-                                         float *__restrict to) const {
-  if (stepX == 1)
-    return copyLine(line + left, images.width, to);
-  const float *__restrict even = columns(line, 0), *__restrict odd =
-                                                       columns(line, 1);
-  int64_t pairs = images.width / 2;
-  for (int64_t i = 0; i < pairs; ++i) {
-    to[2 * i] = even[i];
-    to[2 * i + 1] = odd[i];
-  }
-  if (images.width % 2)
-    to[2 * pairs] = even[pairs];
 }
 
 } // namespace ltc::kernels

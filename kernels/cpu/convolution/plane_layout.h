@@ -19,14 +19,14 @@
 #pragma once
 
 #include "patches.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <vector>
 
 namespace ltc::kernels {
 
 /// How the planes of a convolution are laid out, for processors with
-/// hasWideVectors(). The memory for one is zeros at first; what is not the
+/// hasVectors(). The memory for one is zeros at first; what is not the
 /// plane's stays so.
 class PlaneLayout {
 public:
@@ -45,12 +45,12 @@ public:
   int64_t gradFloats() const;
 
   /// A plane of the images, to its phases.
-  LTC_AVX512 void spread(int64_t number, float *phases) const;
+  void spread(int64_t number, float *phases) const;
   /// And back.
-  LTC_AVX512 void collect(const float *phases, float *plane) const;
+  void collect(const float *phases, float *plane) const;
   /// A plane of the output's, to lines as far apart as a phase's.
-  LTC_AVX512 void spreadOutput(const float *plane, float *to) const;
-  LTC_AVX512 void collectOutput(const float *from, float *plane) const;
+  void spreadOutput(const float *plane, float *to) const;
+  void collectOutput(const float *from, float *plane) const;
 
   /// For each tap, the place in the phases that the output's first reads, to
   /// the end of `runs`.
@@ -68,8 +68,8 @@ private:
   /// visit(phase, offset in it), tap after tap.
   template <typename Visit> void forTaps(const Visit &visit) const;
   /// A line of a plane, whose columns may be in two phases.
-  LTC_AVX512 void spreadLine(const float *from, float *line) const;
-  LTC_AVX512 void collectLine(const float *line, float *to) const;
+  void spreadLine(const float *from, float *line) const;
+  void collectLine(const float *line, float *to) const;
   /// Every other column from `first` on.
   template <typename Float> Float *columns(Float *line, int64_t first) const {
     return line + (first + left) % 2 * phaseFloats() + (first + left) / 2;

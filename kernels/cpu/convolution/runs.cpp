@@ -5,76 +5,80 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Up to 20 vectors are summed up in registers: of several sums, so that what is
-// loaded of a run serves them all.
+// Up to 20 vectors (10 with AVX2) are summed up in registers: of several sums,
+// so that what is loaded of a run serves them all.
 //
 //===----------------------------------------------------------------------===//
 #include "runs.h"
 
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace ltc::kernels {
 namespace {
 
-constexpr int kVectors = kRunStep / kLineFloats;
-
-LTC_AVX512 WideVector load(const float *from) {
-  return *reinterpret_cast<const WideInMemory *>(from);
+/// Sums that stay in registers, with what they are made from.
+constexpr int vectorsOfStep(int lanes) { return lanes == 16 ? 4 : 2; }
+constexpr int mostRuns(int lanes, int rows) {
+  return lanes == 16 ? rows == 4 ? 5 : 9 : rows == 4 ? 2 : rows == 2 ? 5 : 9;
 }
 
-LTC_AVX512 float sumOf(const WideVector &vector) {
-#if defined(__x86_64__)
-  return _mm512_reduce_add_ps(vector);
-#else
-  float sum = 0;
-  for (int64_t i = 0; i < kLineFloats; ++i)
-    sum += vector[i];
-  return sum;
-#endif
+template <int lanes> LTC_INLINED float sumOf(Floats<lanes> vector) {
+  float parts[lanes];
+  vector.store(parts);
+  for (int half = lanes / 2; half; half /= 2)
+    for (int i = 0; i < half; ++i)
+      parts[i] += parts[i + half];
+  return parts[0];
 }
 
-template <int count>
-LTC_AVX512 void addSome(const float *const *runs, size_t runCount,
-                        const RunSum *sums, int64_t length) {
-  for (int64_t i = 0; i < length; i += kRunStep) {
-    WideVector totals[count][kVectors];
+template <int lanes, int count>
+LTC_INLINED void addSome(const float *const *runs, size_t runCount,
+                         const RunSum *sums, int64_t length) {
+  constexpr int kVectors = vectorsOfStep(lanes);
+  using Vector = Floats<lanes>;
+  for (int64_t i = 0; i < length; i += kVectors * lanes) {
+    Vector totals[count][kVectors];
     for (int k = 0; k < count; ++k)
       for (int v = 0; v < kVectors; ++v)
-        totals[k][v] = WideVector{} + sums[k].first;
+        totals[k][v] = Vector() + sums[k].first;
     for (size_t t = 0; t < runCount; ++t) {
-      WideVector run[kVectors];
+      Vector run[kVectors];
       for (int v = 0; v < kVectors; ++v)
-        run[v] = load(runs[t] + i + v * kLineFloats);
+        run[v] = Vector::load(runs[t] + i + v * lanes);
       for (int k = 0; k < count; ++k)
         for (int v = 0; v < kVectors; ++v)
-          totals[k][v] += sums[k].factors[t] * run[v];
+          totals[k][v].addProduct(run[v], sums[k].factors[t]);
     }
     for (int k = 0; k < count; ++k)
       for (int v = 0; v < kVectors; ++v)
-        *reinterpret_cast<WideInMemory *>(sums[k].to + i + v * kLineFloats) =
-            totals[k][v];
+        totals[k][v].store(sums[k].to + i + v * lanes);
   }
 }
 
-template <int rows, int taps>
-LTC_AVX512 void multiplySome(const float *const *runs, const float *const *by,
-                             int64_t length, float *to, int64_t stride) {
-  WideVector sums[rows][taps] = {};
-  for (int64_t i = 0; i < length; i += kLineFloats) {
-    WideVector factors[rows];
+template <int count>
+void addSome(const float *const *runs, size_t runCount, const RunSum *sums,
+             int64_t length) {
+  withVectors([&](auto lanes) LTC_INLINED {
+    addSome<lanes, count>(runs, runCount, sums, length);
+  });
+}
+
+template <int lanes, int rows, int taps>
+LTC_INLINED void multiplySome(const float *const *runs, const float *const *by,
+                              int64_t length, float *to, int64_t stride) {
+  using Vector = Floats<lanes>;
+  Vector sums[rows][taps];
+  for (int64_t i = 0; i < length; i += lanes) {
+    Vector factors[rows];
     for (int k = 0; k < rows; ++k)
-      factors[k] = load(by[k] + i);
+      factors[k] = Vector::load(by[k] + i);
     for (int t = 0; t < taps; ++t) {
-      WideVector run = load(runs[t] + i);
+      Vector run = Vector::load(runs[t] + i);
       for (int k = 0; k < rows; ++k)
-        sums[k][t] += factors[k] * run;
+        sums[k][t].addProduct(factors[k], run);
     }
   }
   for (int k = 0; k < rows; ++k)
@@ -82,20 +86,30 @@ LTC_AVX512 void multiplySome(const float *const *runs, const float *const *by,
       to[k * stride + t] = sumOf(sums[k][t]);
 }
 
-/// So many runs by `rows` others, `most` of them at once.
-template <int rows, int most>
+/// So many runs by `rows` others, as many of them at once as there is room for.
+template <int lanes, int rows>
+LTC_INLINED void multiplyRows(const std::vector<const float *> &runs,
+                              const float *const *by, int64_t length, float *to,
+                              int64_t stride) {
+  constexpr int kMost = mostRuns(lanes, rows);
+  for (size_t t = 0; t < runs.size(); t += kMost) {
+    int some = int(std::min<size_t>(kMost, runs.size() - t));
+    [&]<int... less>(std::integer_sequence<int, less...>) LTC_INLINED {
+      ((some == less + 1 ? multiplySome<lanes, rows, less + 1>(
+                               runs.data() + t, by, length, to + t, stride)
+                         : void()),
+       ...);
+    }(std::make_integer_sequence<int, kMost>());
+  }
+}
+
+template <int rows>
 void multiplyRows(const std::vector<const float *> &runs,
                   const float *const *by, int64_t length, float *to,
                   int64_t stride) {
-  using Kind = void (*)(const float *const *, const float *const *, int64_t,
-                        float *, int64_t);
-  static constexpr auto kinds = []<int... t>(std::integer_sequence<int, t...>) {
-    return std::array<Kind, most>{multiplySome<rows, t + 1>...};
-  }(std::make_integer_sequence<int, most>());
-  for (size_t t = 0; t < runs.size(); t += most) {
-    size_t some = std::min<size_t>(most, runs.size() - t);
-    kinds[some - 1](runs.data() + t, by, length, to + t, stride);
-  }
+  withVectors([&](auto lanes) LTC_INLINED {
+    multiplyRows<lanes, rows>(runs, by, length, to, stride);
+  });
 }
 
 } // namespace
@@ -119,11 +133,11 @@ void multiplyRuns(const std::vector<const float *> &runs,
                   float *to, int64_t stride) {
   size_t k = 0;
   for (; k + 4 <= by.size(); k += 4)
-    multiplyRows<4, 5>(runs, &by[k], count, to + int64_t(k) * stride, stride);
+    multiplyRows<4>(runs, &by[k], count, to + int64_t(k) * stride, stride);
   for (; k + 2 <= by.size(); k += 2)
-    multiplyRows<2, 9>(runs, &by[k], count, to + int64_t(k) * stride, stride);
+    multiplyRows<2>(runs, &by[k], count, to + int64_t(k) * stride, stride);
   if (k < by.size())
-    multiplyRows<1, 9>(runs, &by[k], count, to + int64_t(k) * stride, stride);
+    multiplyRows<1>(runs, &by[k], count, to + int64_t(k) * stride, stride);
 }
 
 } // namespace ltc::kernels

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For processors with hasWideVectors(). A run is some floats that stand
+// For processors with hasVectors(). A run is some floats that stand
 // anywhere; what is read and written of it is a multiple of kRunStep.
 //
 //===----------------------------------------------------------------------===//

@@ -10,7 +10,7 @@
 #include "product/lent_blocks.h"
 #include "scratch.h"
 #include "threads/for_ranges.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 #include "winograd_tiles.h"
 
 #include <atomic>
@@ -147,7 +147,7 @@ private:
 } // namespace
 
 bool winogradPays(Winograd which, Sizes input, Sizes weight, int64_t padding) {
-  if (!hasWideVectors() || input.size() != 4 || weight.size() != 4 ||
+  if (!hasVectors() || input.size() != 4 || weight.size() != 4 ||
       weight[2] != 3 || weight[3] != 3 || padding < 0 || padding > 2)
     return false;
   int64_t height = input[2] + 2 * padding - 2;
@@ -165,10 +165,12 @@ bool winogradPays(Winograd which, Sizes input, Sizes weight, int64_t padding) {
       width > kWidest)
     return false;
   // In products for each pair of channels. A weight's transform takes the time
-  // of some thousand; oneDNN's gradients of weights have one of their own.
+  // of some thousand, with AVX2 of more, as measured for images of 7x7;
+  // oneDNN's gradients of weights have one of their own.
+  int64_t ofWeight = isWeight ? 0 : hasWideVectors() ? 1000 : 2500;
   int64_t tiles = input[0] * ceilDiv(height, kTile) * ceilDiv(width, kTile);
   int64_t direct = 9 * input[0] * height * width;
-  int64_t ours = kAllSpots * tiles + (isWeight ? 0 : 1000);
+  int64_t ours = kAllSpots * tiles + ofWeight;
   return direct * 9 / 10 > ours;
 }
 

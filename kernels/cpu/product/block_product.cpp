@@ -14,7 +14,7 @@
 #include "block_product.h"
 
 #include "tensor_view.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <algorithm>
 #include <cstring>
@@ -27,9 +27,6 @@ namespace {
 constexpr int64_t kVectors = kPanelCols / kLineFloats;
 constexpr int64_t kTileRows = 6;
 
-using Vector = WideVector;
-using InMemory = WideInMemory;
-
 struct Tile {
   int64_t depth;
   BlockLeft a;
@@ -41,10 +38,10 @@ struct Tile {
   int64_t soonStride;
 };
 
-/// Inlined where the processor's vectors are known.
-template <int rows, int vectors>
-__attribute__((always_inline)) inline void multiplyTile(const Tile &at) {
-  Vector sum[rows][vectors] = {};
+template <int lanes, int rows, int vectors>
+LTC_INLINED void multiplyTile(const Tile &at) {
+  using Vector = Floats<lanes>;
+  Vector sum[rows][vectors];
   const float *b = at.b, *soon = at.soon;
   const int64_t stride = at.a.rowStride;
   for (int64_t piece = 0; piece < at.a.pieces; ++piece) {
@@ -56,8 +53,7 @@ __attribute__((always_inline)) inline void multiplyTile(const Tile &at) {
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v)
-          sum[r][v] += a[r * stride] *
-                       *reinterpret_cast<const InMemory *>(b + v * kLineFloats);
+          sum[r][v].addProduct(Vector::load(b + v * lanes), a[r * stride]);
       a += at.a.depthStride;
       b += at.bStride;
       soon += at.soonStride;
@@ -69,20 +65,19 @@ __attribute__((always_inline)) inline void multiplyTile(const Tile &at) {
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v)
-        sum[r][v] +=
-            *reinterpret_cast<const InMemory *>(at.c.row(r) + v * kLineFloats);
+        sum[r][v] = sum[r][v] + Vector::load(at.c.row(r) + v * lanes);
 #pragma GCC unroll 6
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v)
-      *reinterpret_cast<InMemory *>(at.c.row(r) + v * kLineFloats) = sum[r][v];
+      sum[r][v].store(at.c.row(r) + v * lanes);
 }
 
 template <int rows, int vectors> LTC_AVX512 void multiplyWide(const Tile &at) {
-  multiplyTile<rows, vectors>(at);
+  multiplyTile<16, rows, vectors>(at);
 }
 template <int rows> LTC_AVX2 void multiplyLine(const Tile &at) {
-  multiplyTile<rows, 1>(at);
+  multiplyTile<8, rows, kLineFloats / 8>(at);
 }
 
 using Multiply = void (*)(const Tile &);

@@ -46,7 +46,7 @@ struct BlockProduct {
   Prefetch prefetch; ///< what to bring near meanwhile
 };
 
-/// On the calling thread, of a processor with hasHalfVectors(). Where it has
+/// On the calling thread, of a processor with hasVectors(). Where it has
 /// hasWideVectors() the result is the same.
 LTC_API void multiplyBlock(const BlockProduct &product);
 

@@ -12,7 +12,7 @@ namespace ltc::kernels {
 
 /// Whether `a` has so few rows that memory decides how long the product takes,
 /// or nearly so, and packing `b` would take longer; never without
-/// hasWideVectors(). One row times rows is left to ATen.
+/// hasVectors(). One row times rows is left to ATen.
 bool isForFewRows(const MatrixView &a, const MatrixView &b);
 
 /// gemm() of these. Every weight is read once, where it lies. Scratch stays

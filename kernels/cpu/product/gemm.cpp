@@ -27,7 +27,7 @@
 #include "packing_habit.h"
 #include "scratch.h"
 #include "threads/for_ranges.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 namespace ltc::kernels {
 namespace {
@@ -65,7 +65,7 @@ private:
   void packPanels() {
     static thread_local PackingHabit habit;
     int64_t threads = std::min<int64_t>(loopThreads(), panels.count());
-    bool isShared = threads > 1 && hasWideVectors();
+    bool isShared = threads > 1 && hasVectors();
     bool streams = isShared && habit.streams();
     auto start = PackingHabit::Clock::now();
     forRanges(panels.count(), [=, this](int64_t begin, int64_t end) {
@@ -140,7 +140,7 @@ private:
 /// processor. Nothing else is asked: the same program gives the same values.
 bool blockKernelPays() {
 #if defined(__x86_64__)
-  static const bool answer = hasHalfVectors() && !__builtin_cpu_is("intel");
+  static const bool answer = hasVectors() && !__builtin_cpu_is("intel");
   return answer;
 #else
   return false;

@@ -17,7 +17,7 @@ namespace ltc::kernels {
 
 /// c = a b, or c += a b; `b` is `cols` columns of a panel (pack.h), from a
 /// whole vector on, and `depth` rows of it. On the calling thread, of a
-/// processor with hasHalfVectors().
+/// processor with hasVectors().
 void multiplyPanel(Rows<const float> a, int64_t rows, int64_t depth,
                    const float *b, int64_t cols, bool accumulate,
                    Rows<float> c);

@@ -8,7 +8,7 @@
 
 #include "product/lent_blocks.h"
 #include "threads/for_ranges.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <cstring>
 #if defined(__x86_64__)
@@ -20,19 +20,28 @@ namespace ltc::kernels {
 namespace {
 
 #if defined(__x86_64__)
-/// A line at a time, without reading what was there.
-LTC_AVX512 void streamRow(const float *from, float *to) {
-  for (int64_t i = 0; i < kPanelCols; i += kLineFloats)
-    _mm512_stream_ps(to + i, _mm512_loadu_ps(from + i));
+LTC_AVX512 inline void stream(const Floats<16> &value, float *to) {
+  _mm512_stream_ps(to, value.values);
+}
+LTC_AVX2 inline void stream(const Floats<8> &value, float *to) {
+  _mm256_stream_ps(to, value.values);
 }
 /// What was streamed is in memory before what the thread writes next.
 void endStreams() { _mm_sfence(); }
 #else
-void streamRow(const float *from, float *to) {
-  std::memcpy(to, from, kPanelCols * sizeof(float));
+template <int lanes> void stream(const Floats<lanes> &value, float *to) {
+  value.store(to);
 }
 void endStreams() {}
 #endif
+
+/// A line at a time, without reading what was there.
+void streamRow(const float *from, float *to) {
+  withVectors([&](auto lanes) LTC_INLINED {
+    for (int64_t i = 0; i < kPanelCols; i += lanes)
+      stream(Floats<lanes>::load(from + i), to + i);
+  });
+}
 
 } // namespace
 

@@ -18,7 +18,7 @@ namespace ltc::kernels {
 /// The right side of many products, cut into panels of kPanelCols columns. The
 /// columns, or the rows, of `from` may be `groups` things in turn: then a
 /// panel, or each kPanelCols rows of it, have as many of each, side by side,
-/// and zeros where there are no more. For processors with hasHalfVectors().
+/// and zeros where there are no more. For processors with hasVectors().
 class PackedMatrix {
 public:
   struct Groups {

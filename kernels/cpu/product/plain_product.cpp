@@ -8,7 +8,7 @@
 
 #include "product/gemm.h"
 #include "threads/for_ranges.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <vector>
 
@@ -78,7 +78,7 @@ MatrixView byRowsOrColumns(const TensorView &t, int64_t batch,
 
 bool tryGemm(const PlainProduct &of, const TensorView &c) {
   bool scales = of.alpha != 1 || (of.addend.isDefined() && of.beta != 1);
-  if (!hasHalfVectors() || scales || c.stride(-1) != 1 ||
+  if (!hasVectors() || scales || c.stride(-1) != 1 ||
       c.stride(-2) < c.size(-1) || of.a.size(-1) == 0)
     return false;
   std::vector<float> left, right;

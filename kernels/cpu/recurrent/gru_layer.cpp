@@ -14,7 +14,7 @@
 #include "gru.h"
 #include "gru_cell.h"
 #include "recurrent_steps.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <cstring>
 

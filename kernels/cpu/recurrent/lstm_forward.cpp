@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "lstm.h"
 #include "lstm_steps.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <vector>
 

@@ -11,7 +11,7 @@
 #include "recurrent_steps.h"
 #include "rnn.h"
 #include "vector_functions.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 namespace ltc::kernels {
 

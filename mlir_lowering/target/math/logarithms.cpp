@@ -83,11 +83,11 @@ Value log10(Real &f, Value x) {
 
 /// ln m in two parts; the first has so few digits that products of it and of a
 /// constant as short are exact.
-struct LogParts {
+struct LogPartsF64 {
   Value e, high, low;
 };
 
-LogParts splitLogF64(Real &f, Value x) {
+LogPartsF64 splitLogF64(Real &f, Value x) {
   Value tiny = f.less(x, 0x1p-1022);
   Value scaled = f.select(tiny, f.mul(x, f.constant(0x1p54)), x);
   Value bits = f.bits(scaled);
@@ -118,7 +118,7 @@ struct InTwo {
 
 /// ln x times `scale`, of which e times `unit` is the whole part.
 Value scaledLog(Real &f, Value x, InTwo scale, InTwo unit) {
-  LogParts p = splitLogF64(f, x);
+  LogPartsF64 p = splitLogF64(f, x);
   Value high = p.high, low = p.low;
   if (scale.high != 1) {
     Value rest = f.mul(f.add(p.low, p.high), f.constant(scale.low));

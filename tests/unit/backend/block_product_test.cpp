@@ -14,11 +14,11 @@
 #include <limits>
 
 using namespace ltc::kernels;
-using ltc::backend::test::HalfVectorsTest;
+using ltc::backend::test::VectorsTest;
 
 namespace {
 
-class BlockOfProduct : public HalfVectorsTest {};
+class BlockOfProduct : public VectorsTest {};
 
 /// Rows of a panel, and zeros up to its width.
 at::Tensor panel(int64_t depth, int64_t cols) {

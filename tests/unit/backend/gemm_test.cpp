@@ -16,8 +16,7 @@
 #include <gtest/gtest.h>
 
 using namespace ltc::kernels;
-using ltc::backend::test::HalfVectorsTest;
-using ltc::backend::test::WideVectorsTest;
+using ltc::backend::test::VectorsTest;
 
 namespace {
 
@@ -60,7 +59,7 @@ void expectClose(const at::Tensor &found, const at::Tensor &a,
       << a.sizes() << " by " << b.sizes();
 }
 
-class Gemm : public HalfVectorsTest {};
+class Gemm : public VectorsTest {};
 
 TEST_F(Gemm, MultipliesEveryLayout) {
   for (auto [m, k, n] : {std::tuple{8, 4, 4},
@@ -134,7 +133,7 @@ TEST_F(Gemm, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
-class StreamedPanels : public WideVectorsTest {};
+class StreamedPanels : public VectorsTest {};
 
 TEST_F(StreamedPanels, AreWhatIsPacked) {
   for (auto [rows, cols] : {std::pair{1, 64}, {40, 200}, {257, 128}})

@@ -20,14 +20,14 @@
 using namespace ltc::kernels;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::VectorsTest;
 using ltc::backend::test::view;
-using ltc::backend::test::WideVectorsTest;
 
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-class Grouped : public WideVectorsTest {};
+class Grouped : public VectorsTest {};
 
 struct Case {
   std::vector<int64_t> input; ///< (N, C, H, W)

@@ -21,12 +21,12 @@
 using namespace ltc::kernels;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::VectorsTest;
 using ltc::backend::test::view;
-using ltc::backend::test::WideVectorsTest;
 
 namespace {
 
-class PatchConvolution : public WideVectorsTest {};
+class PatchConvolution : public VectorsTest {};
 
 at::Tensor aten(const at::Tensor &input, const at::Tensor &weight,
                 const at::Tensor &bias, const Window &window) {

@@ -23,12 +23,12 @@
 using namespace ltc::kernels;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::VectorsTest;
 using ltc::backend::test::view;
-using ltc::backend::test::WideVectorsTest;
 
 namespace {
 
-class PatchInputGrad : public WideVectorsTest {};
+class PatchInputGrad : public VectorsTest {};
 
 using Case = ltc::backend::test::WindowCase;
 

@@ -22,12 +22,12 @@
 using namespace ltc::kernels;
 using ltc::backend::test::Guarded;
 using ltc::backend::test::KernelCall;
+using ltc::backend::test::VectorsTest;
 using ltc::backend::test::view;
-using ltc::backend::test::WideVectorsTest;
 
 namespace {
 
-class PatchWeightGrad : public WideVectorsTest {};
+class PatchWeightGrad : public VectorsTest {};
 
 using Case = ltc::backend::test::WindowCase;
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "kernels/cpu/wide_vectors.h"
+#include "kernels/cpu/vectors.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -28,16 +28,9 @@ struct Guarded {
 };
 
 /// Elsewhere nothing calls such a kernel.
-class WideVectorsTest : public testing::Test {
+class VectorsTest : public testing::Test {
   void SetUp() override {
-    if (!kernels::hasWideVectors())
-      GTEST_SKIP() << "no AVX-512";
-    at::manual_seed(0);
-  }
-};
-class HalfVectorsTest : public testing::Test {
-  void SetUp() override {
-    if (!kernels::hasHalfVectors())
+    if (!kernels::hasVectors())
       GTEST_SKIP() << "no AVX2";
     at::manual_seed(0);
   }

@@ -1,10 +1,10 @@
-//===- wide_vectors.cpp - Vectors as long as a cache line -----------------===//
+//===- vectors.cpp - Kernels for the vectors of a processor ---------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <cstdlib>
 #include <string_view>
@@ -26,7 +26,8 @@ Vectors ofProcessor() {
   bool wide = most != "avx2" && __builtin_cpu_supports("avx512f") &&
               __builtin_cpu_supports("avx512vl") &&
               __builtin_cpu_supports("avx512bw") &&
-              __builtin_cpu_supports("avx512dq");
+              __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("bmi2");
   return wide ? Wide : Half;
 #else
   return None;
@@ -40,8 +41,22 @@ Vectors vectors() {
 
 } // namespace
 
+bool hasVectors() { return vectors() != None; }
+
 bool hasWideVectors() { return vectors() == Wide; }
 
-bool hasHalfVectors() { return vectors() != None; }
+bool areFinite(const float *values, int64_t count) {
+  bool result = false;
+  withVectors([&](auto lanes) LTC_INLINED {
+    FiniteCheck<lanes> check;
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+      check.note(Floats<lanes>::load(values + i));
+    for (; i < count; ++i)
+      check.note(values[i]);
+    result = check.isFinite();
+  });
+  return result;
+}
 
 } // namespace ltc::kernels

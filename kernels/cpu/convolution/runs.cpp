@@ -37,23 +37,23 @@ template <int lanes> LTC_INLINED float sumOf(Floats<lanes> vector) {
 template <int lanes, int count>
 LTC_INLINED void addSome(const float *const *runs, size_t runCount,
                          const RunSum *sums, int64_t length) {
-  constexpr int kVectors = vectorsOfStep(lanes);
+  constexpr int64_t kVectors = vectorsOfStep(lanes);
   using Vector = Floats<lanes>;
   for (int64_t i = 0; i < length; i += kVectors * lanes) {
     Vector totals[count][kVectors];
     for (int k = 0; k < count; ++k)
-      for (int v = 0; v < kVectors; ++v)
+      for (int64_t v = 0; v < kVectors; ++v)
         totals[k][v] = Vector() + sums[k].first;
     for (size_t t = 0; t < runCount; ++t) {
       Vector run[kVectors];
-      for (int v = 0; v < kVectors; ++v)
+      for (int64_t v = 0; v < kVectors; ++v)
         run[v] = Vector::load(runs[t] + i + v * lanes);
       for (int k = 0; k < count; ++k)
-        for (int v = 0; v < kVectors; ++v)
+        for (int64_t v = 0; v < kVectors; ++v)
           totals[k][v].addProduct(run[v], sums[k].factors[t]);
     }
     for (int k = 0; k < count; ++k)
-      for (int v = 0; v < kVectors; ++v)
+      for (int64_t v = 0; v < kVectors; ++v)
         totals[k][v].store(sums[k].to + i + v * lanes);
   }
 }

@@ -52,7 +52,7 @@ LTC_INLINED void multiplyTile(const Tile &at) {
 #pragma GCC unroll 6
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v)
+        for (int64_t v = 0; v < vectors; ++v)
           sum[r][v].addProduct(Vector::load(b + v * lanes), a[r * stride]);
       a += at.a.depthStride;
       b += at.bStride;
@@ -64,12 +64,12 @@ LTC_INLINED void multiplyTile(const Tile &at) {
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v)
+      for (int64_t v = 0; v < vectors; ++v)
         sum[r][v] = sum[r][v] + Vector::load(at.c.row(r) + v * lanes);
 #pragma GCC unroll 6
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v)
+    for (int64_t v = 0; v < vectors; ++v)
       sum[r][v].store(at.c.row(r) + v * lanes);
 }
 

@@ -1,4 +1,4 @@
-// RUN: ltc-opt %s --stop-after=optimize | FileCheck %s
+// RUN: ltc-opt %s --cpu=x86-64-v4:+avx512f,+avx512vl,+avx512bw,+avx512dq --stop-after=optimize | FileCheck %s
 //
 // A gradient is computed row by row, and its sum along columns is that of a bias,
 // which the program asks for with the rows merged. The loop that computes the

@@ -51,7 +51,8 @@ def renew(docs, result):
         return replace_part(path, ablation.BEGIN, ablation.END, part)
     part = markdown(result)
     if result["machine"]["vectors"] != "AVX-512":
-        return replace_part(path, BEGIN_AVX2, END_AVX2, f"{BEGIN_AVX2}\n{part}\n{END_AVX2}")
+        part = f"{BEGIN_AVX2}\n{part}\n{END_AVX2}"
+        return replace_part(path, BEGIN_AVX2, END_AVX2, part)
     chart_line = "\n![step times](performance.svg)\n"
     replace_part(path, BEGIN, END, f"{BEGIN}\n{chart_line}{part}\n{END}")
     (docs / "performance.svg").write_text(chart.draw(result), encoding="utf-8")

@@ -146,7 +146,8 @@ def heading(result):
         for threads, found in machine["limits"].items()
     ]
     return [
-        f"{machine['cpu']} with {machine['vectors']}, {machine['threads']} threads, torch {machine['torch']}, "
+        f"{machine['cpu']} with {machine['vectors']}, {machine['threads']} threads, "
+        f"torch {machine['torch']}, "
         f"{machine['revision']}, {machine['when']}, load {machine['load']}",
         "; ".join(limits),
     ]

@@ -338,9 +338,15 @@ def test_gradients_of_a_batch(over, kind):
 def test_bfloat16_autocast(kind):
     found = []
     for device in ("cpu", "lazy"):
-        with torch.autocast(device, dtype=torch.bfloat16):
+        # Eager's LSTM is oneDNN's then, and raises on processors without AVX-512.
+        casts = (
+            device == "lazy"
+            or kind != "LSTM"
+            or torch.ops.mkldnn._is_mkldnn_bf16_supported()
+        )
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=casts):
             output, _ = build(device, kind, batch_first=True)(inputs(device, 3, 6, 7))
-        found.append(output.detach().cpu())
+        found.append((output if casts else output.bfloat16()).detach().cpu())
     assert found[0].dtype == found[1].dtype
     torch.testing.assert_close(found[1], found[0], rtol=0.05, atol=0.02)
 

@@ -17,7 +17,6 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-#define LTC_AVX512_BMI2 __attribute__((target("avx512f,bmi2")))
 #endif
 
 namespace ltc::kernels {

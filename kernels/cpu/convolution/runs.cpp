@@ -19,10 +19,13 @@
 namespace ltc::kernels {
 namespace {
 
-/// Sums that stay in registers, with what they are made from.
+// Sums stay in registers, with what they are made from: of AVX-512's 32, and of
+// AVX2's 16.
 constexpr int vectorsOfStep(int lanes) { return lanes == 16 ? 4 : 2; }
 constexpr int mostRuns(int lanes, int rows) {
-  return lanes == 16 ? rows == 4 ? 5 : 9 : rows == 4 ? 2 : rows == 2 ? 5 : 9;
+  if (lanes == 16)
+    return rows == 4 ? 5 : 9;
+  return rows == 4 ? 2 : rows == 2 ? 5 : 9;
 }
 
 template <int lanes> LTC_INLINED float sumOf(Floats<lanes> vector) {

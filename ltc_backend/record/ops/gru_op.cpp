@@ -133,17 +133,10 @@ Two gru(const Tensor &input, const Tensor &hx, TensorList params,
 Two gruOfPacked(const Tensor &data, const Tensor &batchSizes, const Tensor &hx,
                 TensorList params, bool hasBiases, int64_t count,
                 double dropout, bool train, bool bidirectional) {
-  if (BatchSizes::areValid(batchSizes)) {
-    Layers layers{count,
-                  bidirectional,
-                  hasBiases,
-                  /*isBatchFirst=*/false,
-                  dropout,
-                  train,
-                  BatchSizes(batchSizes)};
-    if (auto made = unit.run(layers, data, hx, params))
+  if (auto layers = Layers::ofPacked(batchSizes, count, bidirectional,
+                                     hasBiases, dropout, train))
+    if (auto made = unit.run(*layers, data, hx, params))
       return *made;
-  }
   return at::native::gru(data, batchSizes, hx, params, hasBiases, count,
                          dropout, train, bidirectional);
 }

@@ -125,6 +125,16 @@ bool Layers::fit(const Tensor &input, at::TensorList states,
   return std::ranges::all_of(parameters, isAlike);
 }
 
+std::optional<Layers> Layers::ofPacked(const Tensor &batchSizes, int64_t count,
+                                       bool isBidirectional, bool hasBiases,
+                                       double dropout, bool train) {
+  if (!BatchSizes::areValid(batchSizes))
+    return {};
+  return Layers{
+      count, isBidirectional,       hasBiases, /*isBatchFirst=*/false, dropout,
+      train, BatchSizes(batchSizes)};
+}
+
 Tensor Layers::timesFirst(const Tensor &input) const {
   // Of dense rows, a product with a weight is one for all times.
   return (isBatchFirst ? input.transpose(0, 1) : input).contiguous();

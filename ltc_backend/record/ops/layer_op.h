@@ -73,6 +73,11 @@ struct Layers {
   bool train;
   BatchSizes sizes{};
 
+  /// Of a packed sequence; none if its batch sizes are not valid.
+  static std::optional<Layers> ofPacked(const at::Tensor &batchSizes,
+                                        int64_t count, bool isBidirectional,
+                                        bool hasBiases, double dropout,
+                                        bool train);
   /// Whether somebody watches the tensors, so that ops are to be seen.
   static bool areUnderTransform(const at::Tensor &input, at::TensorList states,
                                 at::TensorList parameters);

@@ -204,17 +204,10 @@ Three lstm(const Tensor &input, TensorList hx, TensorList params,
 Three lstmOfPacked(const Tensor &data, const Tensor &batchSizes, TensorList hx,
                    TensorList params, bool hasBiases, int64_t count,
                    double dropout, bool train, bool bidirectional) {
-  if (BatchSizes::areValid(batchSizes)) {
-    Layers layers{count,
-                  bidirectional,
-                  hasBiases,
-                  /*isBatchFirst=*/false,
-                  dropout,
-                  train,
-                  BatchSizes(batchSizes)};
-    if (auto made = byLayers(layers, data, hx, params))
+  if (auto layers = Layers::ofPacked(batchSizes, count, bidirectional,
+                                     hasBiases, dropout, train))
+    if (auto made = byLayers(*layers, data, hx, params))
       return *made;
-  }
   return at::native::lstm(data, batchSizes, hx, params, hasBiases, count,
                           dropout, train, bidirectional);
 }

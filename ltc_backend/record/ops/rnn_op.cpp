@@ -132,17 +132,10 @@ template <bool relu>
 Two rnnOfPacked(const Tensor &data, const Tensor &batchSizes, const Tensor &hx,
                 TensorList params, bool hasBiases, int64_t count,
                 double dropout, bool train, bool bidirectional) {
-  if (BatchSizes::areValid(batchSizes)) {
-    Layers layers{count,
-                  bidirectional,
-                  hasBiases,
-                  /*isBatchFirst=*/false,
-                  dropout,
-                  train,
-                  BatchSizes(batchSizes)};
-    if (auto made = unit<relu>.run(layers, data, hx, params))
+  if (auto layers = Layers::ofPacked(batchSizes, count, bidirectional,
+                                     hasBiases, dropout, train))
+    if (auto made = unit<relu>.run(*layers, data, hx, params))
       return *made;
-  }
   if constexpr (relu)
     return at::native::rnn_relu(data, batchSizes, hx, params, hasBiases, count,
                                 dropout, train, bidirectional);

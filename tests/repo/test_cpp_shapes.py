@@ -25,13 +25,6 @@ NO_CALL = {
     "set.source_Storage": "takes a Storage, which no file of calls holds",
     "set.source_Storage_storage_offset": "takes a Storage",
 }
-# Eager says that the CPU has no kernel for dense tensors; PyTorch's functional
-# form knows the shape, and a program has no way to call it but by its name.
-NO_KERNEL = (
-    *("_coalesced", "_philox_normal", "_philox_uniform", "_resize_output"),
-    *("copy_sparse_to_sparse", "resize_as_sparse", "sparse_resize"),
-    "sparse_resize_and_clear",
-)
 NESTED = (
     *("_nested_from_padded", "_nested_tensor_from_mask"),
     *("_nested_tensor_from_tensor_list", "_nested_view_from_buffer_copy"),
@@ -45,8 +38,7 @@ UNLIKE = {
     "grid_sampler_2d_backward": "leaves out what output_mask does",
     "grid_sampler_3d_backward": "leaves out what output_mask does",
     "to_mkldnn": "is refused in words of our own",
-    **dict.fromkeys(NO_KERNEL, "has no kernel of the CPU's"),
-    **dict.fromkeys(NESTED, "gives a nested tensor, which the device has none of"),
+    **dict.fromkeys(NESTED, "gives a nested tensor, and is refused"),
 }
 # What eager's kernels refuse by values, and a graph when it runs.
 BY_VALUES = (

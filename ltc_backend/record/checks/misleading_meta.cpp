@@ -9,6 +9,8 @@
 #include <ATen/ATen.h>
 #include <ATen/native/ConvUtils.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace ltc::backend {
@@ -59,10 +61,29 @@ static bool drawsIntegers(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   return false;
 }
 
+/// What PyTorch generates of an op that writes, and that the CPU has no kernel
+/// for: its meta kernel knows shapes of what eager refuses.
+static bool isOfOtherDevices(const OpInfo &info) {
+  using c10::DispatchKey;
+  if (info.handle.hasKernelForDispatchKey(DispatchKey::CPU))
+    return false;
+  c10::OperatorName name = info.handle.operator_name();
+  name.name += "_";
+  auto writer = c10::Dispatcher::singleton().findSchema(name);
+  return writer && std::ranges::none_of(
+                       std::array{DispatchKey::CPU,
+                                  DispatchKey::CompositeExplicitAutograd,
+                                  DispatchKey::CompositeImplicitAutograd},
+                       [&](DispatchKey key) {
+                         return writer->hasKernelForDispatchKey(key);
+                       });
+}
+
 bool hasMisleadingMeta(const OpInfo &info, c10::ArrayRef<IValue> arguments) {
   return info.facts.has(OpFact::MetaMisleads) ||
          isPowerOfBool(info, arguments) || isSumOverNone(info, arguments) ||
-         countsUnlikeMeta(info, arguments) || drawsIntegers(info, arguments);
+         countsUnlikeMeta(info, arguments) || drawsIntegers(info, arguments) ||
+         isOfOtherDevices(info);
 }
 
 /// What the CPU's convolution, or its gradients, of arguments from `input` on

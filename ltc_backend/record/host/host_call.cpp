@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/host/host_call.h"
 
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_read.h"
 #include "ltc_backend/graph/read.h"
 #include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/lazy_device.h"
+#include "ltc_backend/raise.h"
 #include "ltc_backend/record/host/quantized.h"
 #include "ltc_backend/record/host/sparse.h"
 #include "ltc_backend/tensors/device_data.h"
@@ -70,11 +72,11 @@ static Tensor memberOn(c10::Device device, const Tensor &cpu) {
 namespace {
 class HostCall {
 public:
-  HostCall(const c10::FunctionSchema &schema, torch::jit::Stack &stack)
-      : schema(schema),
+  HostCall(const c10::OperatorHandle &op, torch::jit::Stack &stack)
+      : op(op), schema(op.schema()),
         arguments(torch::jit::pop(stack, schema.arguments().size())) {}
 
-  void run(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
+  void run(torch::jit::Stack &stack) {
     syncOperands(arguments);
     torch::jit::Stack call;
     for (const IValue &value : arguments)
@@ -134,6 +136,8 @@ private:
     for (const Pair &pair : pairs)
       if (pair.cpu.is_same(cpu))
         return pair.tensor;
+    if (cpu.is_nested())
+      refuseNested(op);
     if (isSparse(cpu))
       return mapMembers(
           cpu, [&](const Tensor &member) { return memberOn(device, member); });
@@ -192,6 +196,7 @@ private:
     return found;
   }
 
+  const c10::OperatorHandle &op;
   const c10::FunctionSchema &schema;
   std::vector<IValue> arguments;
   std::vector<Pair> pairs;
@@ -199,10 +204,17 @@ private:
 };
 } // namespace
 
+void refuseNested(const c10::OperatorHandle &op, const std::string &found) {
+  raise({ErrorCode::Unsupported, Stage::Record,
+         "there are no nested tensors on a lazy device" + found,
+         c10::toString(op.operator_name()), sourceOf(currentSource()),
+         "pad on the CPU: torch.nested.to_padded_tensor"});
+}
+
 void callOnHost(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
   SyncCause cause(profile::Cause::Fallback, op.schema().name());
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  HostCall(op.schema(), stack).run(op, stack);
+  HostCall(op, stack).run(stack);
 }
 
 } // namespace ltc::backend

@@ -9,6 +9,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include <string>
+
 namespace ltc::backend {
 
 /// Whether it is a sparse or quantized tensor of a lazy device.
@@ -22,5 +24,9 @@ inline bool isNotDense(const at::Tensor &tensor) {
 /// Calls the op with CPU tensors in the place of lazy ones, of whatever layout.
 /// What it returns moves to the device, what it writes to gets its new value.
 void callOnHost(const c10::OperatorHandle &op, torch::jit::Stack &stack);
+
+/// Of an op that takes or gives a nested tensor; `found` says more.
+[[noreturn]] void refuseNested(const c10::OperatorHandle &op,
+                               const std::string &found = "");
 
 } // namespace ltc::backend

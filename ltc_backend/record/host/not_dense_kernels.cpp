@@ -12,10 +12,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/host/not_dense_kernels.h"
 
-#include "ltc_backend/current_source.h"
 #include "ltc_backend/not_dense.h"
-#include "ltc_backend/raise.h"
 #include "ltc_backend/record/fallback.h"
+#include "ltc_backend/record/host/host_call.h"
 #include "ltc_backend/record/host/sparse.h"
 #include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/stock_call.h"
@@ -47,13 +46,9 @@ static std::string foundBeside(const OperatorHandle &op,
              : ", and found was one on " + nested + " beside one on " + lazy;
 }
 
-/// Boxed kernel.
-static void refuseNested(const OperatorHandle &op, torch::jit::Stack *stack) {
-  raise(
-      {ErrorCode::Unsupported, Stage::Record,
-       "there are no nested tensors on a lazy device" + foundBeside(op, *stack),
-       c10::toString(op.operator_name()), sourceOf(currentSource()),
-       "pad on the CPU: torch.nested.to_padded_tensor"});
+static void refuseNestedCall(const OperatorHandle &op,
+                             torch::jit::Stack *stack) {
+  refuseNested(op, foundBeside(op, *stack));
 }
 
 namespace {
@@ -67,7 +62,7 @@ struct EmptyLikeNested final : KernelOverride {
                   torch::jit::Stack *stack) {
     const c10::IValue &device = torch::jit::peek(*stack, 3, 6);
     if (device.isDevice() && device.toDevice().is_lazy())
-      refuseNested(op, stack);
+      refuseNestedCall(op, stack);
     stock.callBoxed(op, keys, stack);
   }
 };
@@ -81,7 +76,7 @@ struct ProductOfNested final : KernelOverride {
   void operator()(const OperatorHandle &op, DispatchKeySet keys,
                   torch::jit::Stack *stack) {
     if (!foundBeside(op, *stack).empty())
-      refuseNested(op, stack);
+      refuseNestedCall(op, stack);
     stock.callBoxed(op, keys, stack);
   }
 };
@@ -124,7 +119,7 @@ static void functionalize(const OperatorHandle &op, DispatchKeySet keys,
 
 static void registerNested() {
   makeLibrary("_", DispatchKey::NestedTensorLazy)
-      ->fallback(CppFunction::makeFromBoxedFunction<&refuseNested>());
+      ->fallback(CppFunction::makeFromBoxedFunction<&refuseNestedCall>());
   implementBoxed<EmptyLikeNested>(
       *makeLibrary("aten", DispatchKey::NestedTensorCPU), "empty_like",
       atenOp("empty_like"));
@@ -136,7 +131,8 @@ static void registerNested() {
 
 static void callFirst(NotDense what, const OperatorHandle &op,
                       torch::jit::Stack *stack) {
-  what == NotDense::Nested ? refuseNested(op, stack) : callNotDense(op, stack);
+  what == NotDense::Nested ? refuseNestedCall(op, stack)
+                           : callNotDense(op, stack);
 }
 
 /// One kernel of PyTorch's for all devices, which is none for this one.

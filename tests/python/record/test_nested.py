@@ -14,6 +14,12 @@ STRIDED = {
         [part.to("lazy") for part in PARTS]
     ),
     "moved": lambda: torch.nested.nested_tensor(PARTS).to("lazy"),
+    "of a mask": lambda: torch._nested_tensor_from_mask(
+        torch.ones(1, 2, 3, device="lazy"), torch.ones(1, 2, device="lazy").bool()
+    ),
+    "of a list": lambda: torch.ops.aten._nested_tensor_from_tensor_list(
+        [torch.ones(3, device="lazy")]
+    ),
 }
 
 

@@ -81,18 +81,32 @@ function(ltc_place_library name folder output_name)
   install(TARGETS ${name} LIBRARY DESTINATION "torch_ltc/lib/${folder}" COMPONENT python NAMELINK_SKIP)
 endfunction()
 
-# Symbols of static archives (LLVM, MLIR, GoogleTest) never leave a library;
-# without EXPORTS a library shows what its headers mark LTC_API.
+# What others may link to: names that match one of these, as linkers know them,
+# and that headers mark LTC_API. Nothing of what templates and static archives
+# (the standard library's, PyTorch's, LLVM's) left in it.
+function(ltc_export_only target)
+  list(JOIN ARGN ";" symbols)
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/${target}.exports")
+  file(CONFIGURE OUTPUT "${script}" CONTENT "{ global: @symbols@; local: *; };\n" @ONLY)
+  target_link_options(${target} PRIVATE "-Wl,--version-script=${script}")
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
+endfunction()
+
+# EXPORTS: patterns for ltc_export_only(); by default those of namespace ltc.
 function(ltc_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "FOLDER;OUTPUT_NAME;SOVERSION" "SOURCES;PUBLIC_LINK;PRIVATE_LINK;EXPORTS")
   if(arg_STATIC)
     add_library(${name} STATIC ${arg_SOURCES})
   else()
     add_library(${name} SHARED ${arg_SOURCES})
-    target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,--gc-sections)
+    target_link_options(${name} PRIVATE -Wl,--as-needed -Wl,--gc-sections)
     if(NOT LTC_SANITIZE)
       target_link_options(${name} PRIVATE -Wl,-z,defs)
     endif()
+    if(NOT arg_EXPORTS) # functions, and what classes that are derived from or thrown come with
+      set(arg_EXPORTS _ZN3ltc* _ZNK3ltc* _ZTIN3ltc* _ZTSN3ltc* _ZTVN3ltc*)
+    endif()
+    ltc_export_only(${name} ${arg_EXPORTS})
     if(NOT arg_OUTPUT_NAME)
       set(arg_OUTPUT_NAME ${name})
     endif()
@@ -104,13 +118,6 @@ function(ltc_add_library name)
   endif()
   target_link_libraries(${name} PUBLIC ${arg_PUBLIC_LINK} PRIVATE ltc_options ${arg_PRIVATE_LINK})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/include")
-  if(arg_EXPORTS)
-    list(JOIN arg_EXPORTS ";" symbols)
-    set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}.exports")
-    file(CONFIGURE OUTPUT "${script}" CONTENT "{ global: @symbols@; local: *; };\n" @ONLY)
-    target_link_options(${name} PRIVATE "-Wl,--version-script=${script}")
-    set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS "${script}")
-  endif()
 endfunction()
 
 function(ltc_add_tool name)

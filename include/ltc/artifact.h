@@ -89,7 +89,7 @@ struct Artifact {
   LTC_API std::string serialize() const;
   /// How long the bytes are that begin with this header; an error if it is none
   /// or of another format version. Looks at the first headerBytes.
-  LTC_API static Result<size_t> sizeBehind(std::string_view header);
+  static Result<size_t> sizeBehind(std::string_view header);
   static constexpr size_t headerBytes = LTC_HEADER_BYTES;
   /// Refuses anything but exactly what serialize() made.
   LTC_API static Result<Artifact> deserialize(std::string_view bytes);

@@ -47,7 +47,7 @@ struct GraphDifference {
 
 /// Compares two graphs in the order in which they were recorded; they must
 /// differ in more than their sources. O(nodes).
-LTC_API GraphDifference compareGraphs(const Graph &before, const Graph &now);
+GraphDifference compareGraphs(const Graph &before, const Graph &now);
 
 /// One graph that an engine did not have in memory.
 struct CompileRecord {
@@ -68,7 +68,7 @@ struct CompileRecord {
   LTC_API std::string remedy() const;
   /// Several lines for people; line() is one, for a log.
   LTC_API std::string str() const;
-  LTC_API std::string line() const;
+  std::string line() const;
 };
 
 /// The last thousand, oldest first. Any thread.
@@ -77,34 +77,34 @@ LTC_API std::vector<CompileRecord> compileRecords();
 /// Counts what the thread that entered it compiles, or has another compile in
 /// its stead, until it leaves. Left by its destructor, in any order with
 /// others.
-class LTC_API CompileWatch {
+class CompileWatch {
 public:
   /// `loads`: a graph loaded from disk counts too.
-  CompileWatch(size_t allowed, bool loads);
+  LTC_API CompileWatch(size_t allowed, bool loads);
   ~CompileWatch() { leave(); }
   CompileWatch(const CompileWatch &) = delete;
   CompileWatch &operator=(const CompileWatch &) = delete;
 
-  void enter();
-  void leave();
+  LTC_API void enter();
+  LTC_API void leave();
   /// All that was counted. Any thread.
-  std::vector<CompileRecord> records() const;
+  LTC_API std::vector<CompileRecord> records() const;
 
   struct Count;
   /// Those of a thread, the innermost last.
   using Entered = std::vector<std::shared_ptr<Count>>;
   /// Whether this thread is inside of one.
-  static bool isEntered();
+  LTC_API static bool isEntered();
   /// Of this thread: to be given to one that compiles in its stead.
-  static Entered entered();
+  LTC_API static Entered entered();
   /// Makes this thread compile for these, and returns those it did before.
-  static Entered exchange(Entered guards);
+  LTC_API static Entered exchange(Entered guards);
 
   /// Tells the guards of this thread.
   static void notify(const CompileRecord &record);
   /// UnexpectedCompile, with the autopsy, if a guard of this thread has been
   /// broken since the last call.
-  static Status check();
+  LTC_API static Status check();
 
 private:
   std::shared_ptr<Count> count;

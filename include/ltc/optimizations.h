@@ -20,7 +20,7 @@ struct Optimizations {
   /// InvalidArgument error that lists them.
   LTC_API static Result<Optimizations> without(std::string_view names);
   /// None of them: the library is called for one op after the other.
-  LTC_API static Optimizations none();
+  static Optimizations none();
 };
 
 } // namespace ltc

@@ -182,9 +182,8 @@ LTC_API uint64_t submitRun();
 LTC_API void beginRun(uint64_t run);
 LTC_API void endRun(uint64_t run);
 /// Its graph; nothing of a run of an earlier profile.
-LTC_API std::optional<Hash128> keyOf(uint64_t run);
-LTC_API void noteMemory(uint64_t run, size_t allocated, size_t reserved,
-                        size_t arena);
+std::optional<Hash128> keyOf(uint64_t run);
+void noteMemory(uint64_t run, size_t allocated, size_t reserved, size_t arena);
 /// Whether nobody has told of this graph's.
 LTC_API bool isFirstNotANumber(uint64_t run);
 LTC_API void addNotANumber(uint64_t run, std::string op, SourceId place);
@@ -197,6 +196,6 @@ LTC_API void addTransfer(int64_t start, bool isUpload, const void *data,
 LTC_API void addRecorded(std::string_view op, SourceId place);
 
 /// A stage that took so many nanoseconds and ends now.
-LTC_API void addEvent(std::string_view name, int64_t time);
+void addEvent(std::string_view name, int64_t time);
 
 } // namespace ltc::profile

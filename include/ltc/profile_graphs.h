@@ -85,12 +85,12 @@ struct KernelSpan {
 };
 
 /// Whether this run of the graph is to be made step by step. Counts it.
-LTC_API bool timesSteps(Hash128 key);
+bool timesSteps(Hash128 key);
 /// One that was: `times` has the start of each step, and the end of the last.
-LTC_API void addSteps(Hash128 key, uint64_t run,
-                      std::shared_ptr<const Profiled> program,
-                      std::span<const int64_t> times,
-                      const std::vector<std::shared_ptr<const void>> &results);
+void addSteps(Hash128 key, uint64_t run,
+              std::shared_ptr<const Profiled> program,
+              std::span<const int64_t> times,
+              const std::vector<std::shared_ptr<const void>> &results);
 
 /// Ends the collecting.
 struct GraphRows {

@@ -19,8 +19,6 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc/types.h"
-
 #include <cstdint>
 #include <type_traits>
 
@@ -37,8 +35,8 @@ namespace ltc::kernels {
 
 /// Whether this processor has AVX2 and FMA, and AVX-512 besides, and PyTorch's
 /// ATEN_CPU_CAPABILITY does not keep its kernels, and so ours, from them.
-LTC_API bool hasVectors();
-LTC_API bool hasWideVectors();
+bool hasVectors();
+bool hasWideVectors();
 
 template <int lanes> using Lanes = std::integral_constant<int, lanes>;
 

@@ -15,7 +15,7 @@
 namespace ltc::backend {
 
 /// A compiled graph. Immutable, any thread.
-class LTC_API BuiltGraph {
+class BuiltGraph {
 public:
   /// Queues one run. Inputs have the types that they were built with, are on
   /// the graph's device or on the CPU, from which they are copied. Results are
@@ -23,9 +23,10 @@ public:
   /// to has its new value. Random ops draw anew, unless the setting rng was
   /// eager: then they drew when the graph was built. Raises if an input has
   /// another type. Release the GIL first.
-  std::vector<at::Tensor> run(const std::vector<at::Tensor> &inputs) const;
+  LTC_API std::vector<at::Tensor>
+  run(const std::vector<at::Tensor> &inputs) const;
   /// The graph's text.
-  std::string text() const;
+  LTC_API std::string text() const;
   const Hash128 key;
 
 private:

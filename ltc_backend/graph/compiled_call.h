@@ -43,18 +43,19 @@ struct HostResult {
 };
 
 /// Immutable, any thread.
-class LTC_API CompiledCall {
+class CompiledCall {
 public:
   /// Of a graph that was built for a device that isHost().
-  CompiledCall(std::shared_ptr<const BuiltGraph> graph,
-               std::vector<HostArgument> arguments,
-               std::vector<HostResult> results);
+  LTC_API CompiledCall(std::shared_ptr<const BuiltGraph> graph,
+                       std::vector<HostArgument> arguments,
+                       std::vector<HostResult> results);
 
   /// Whether it is for such arguments.
-  bool fits(c10::ArrayRef<c10::IValue> arguments) const;
+  LTC_API bool fits(c10::ArrayRef<c10::IValue> arguments) const;
   /// Runs it on arguments that fit. Raises what the program raises; then no
   /// argument has changed. Release the GIL first.
-  std::vector<c10::IValue> run(c10::ArrayRef<c10::IValue> arguments) const;
+  LTC_API std::vector<c10::IValue>
+  run(c10::ArrayRef<c10::IValue> arguments) const;
 
 private:
   class Run;

@@ -24,6 +24,6 @@ void compileInBackground(Engine &engine, Graph graph,
 
 /// Waits until all of that is compiled, and returns the first error since the
 /// last call. Any thread; must not hold the GIL.
-LTC_API Status finishCompiling();
+Status finishCompiling();
 
 } // namespace ltc::backend

@@ -14,7 +14,7 @@ namespace ltc::backend {
 
 /// What two calls of a step did alike, to be done again by as many launches.
 /// Immutable, any thread; of one step, one run at a time.
-class LTC_API FrozenStep {
+class FrozenStep {
 public:
   struct Given {
     std::vector<at::Tensor> tensors, hosts; ///< lazy and CPU tensors
@@ -24,17 +24,17 @@ public:
   /// differ. `state` has the first tensors of both; what follows comes with
   /// each run. `counted` are CPU tensors that count each call.
   /// Null with a reason if a number changes, and it is not known why.
-  static std::shared_ptr<const FrozenStep>
+  LTC_API static std::shared_ptr<const FrozenStep>
   make(const StepRecording &older, const StepRecording &newer, Given state,
        std::vector<uint32_t> counted, StepObstacle &why);
 
   /// Which of the numbers are inputs; the others are as they were.
-  std::vector<bool> variableLeaves() const;
+  LTC_API std::vector<bool> variableLeaves() const;
   /// Queues one step, and returns what the function's tensors are: nothing, and
   /// nothing has happened, if it has to be recorded this time, since a tensor
   /// has another type or shares its memory. Raises what the launch raises.
   /// Release the GIL first.
-  std::optional<std::vector<at::Tensor>> run(const Given &given) const;
+  LTC_API std::optional<std::vector<at::Tensor>> run(const Given &given) const;
 
 private:
   class Run;

@@ -20,13 +20,13 @@
 namespace ltc::backend {
 
 /// Builds one graph. One thread.
-class LTC_API GraphBuilder {
+class GraphBuilder {
 public:
   /// Of a graph for this device. Raises if too many are being built. A graph
   /// with `inPlace` may write the new values of inputs to their memory, which
   /// nobody else must have then.
-  explicit GraphBuilder(int64_t device, bool inPlace = false);
-  ~GraphBuilder();
+  LTC_API explicit GraphBuilder(int64_t device, bool inPlace = false);
+  LTC_API ~GraphBuilder();
   GraphBuilder(const GraphBuilder &) = delete;
 
   /// What the program's calls are to be made on.
@@ -34,10 +34,10 @@ public:
   /// A tensor that stands for the next input, with the dtype, sizes and strides
   /// of `like`. To read its value is an error; to write to it gives the input a
   /// new value in each run.
-  at::Tensor input(const at::Tensor &like);
+  LTC_API at::Tensor input(const at::Tensor &like);
   /// Compiles what leads to these tensors, and to what was written to inputs.
   /// Raises what the compiler says. Once.
-  std::shared_ptr<const BuiltGraph>
+  LTC_API std::shared_ptr<const BuiltGraph>
   finish(const std::vector<at::Tensor> &outputs);
 
 private:

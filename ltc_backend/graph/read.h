@@ -13,6 +13,6 @@ namespace ltc::backend {
 /// The data of a live tensor, which a sync computes first if it is pending.
 std::shared_ptr<DeviceData> readyData(const at::Tensor &tensor);
 /// The tensor's value as a CPU tensor of its own memory; syncs if needed.
-LTC_API at::Tensor toCpu(const at::Tensor &tensor);
+at::Tensor toCpu(const at::Tensor &tensor);
 
 } // namespace ltc::backend

@@ -23,17 +23,18 @@ Collection collectToLook(int64_t device, PendingList &list,
                          Recorded whose = {});
 
 /// The graph of lazy tensors of one device, without what other tensors need.
-class LTC_API TracedGraph {
+class TracedGraph {
 public:
   /// Raises if they are not lazy, or of several devices.
-  explicit TracedGraph(const std::vector<at::Tensor> &tensors);
+  LTC_API explicit TracedGraph(const std::vector<at::Tensor> &tensors);
 
   const Graph &get() const { return graph; }
   /// Of the graph and of what the tensors are of it.
-  Hash128 key() const;
+  LTC_API Hash128 key() const;
   /// One an input: its values on the CPU, or the number, and PyTorch's number
   /// of the tensor that has it, or -1. Waits. Release the GIL first.
-  std::pair<std::vector<int64_t>, std::vector<c10::IValue>> inputs() const;
+  LTC_API std::pair<std::vector<int64_t>, std::vector<c10::IValue>>
+  inputs() const;
   /// One a tensor: the number of the graph's output, or counted from there on,
   /// of the input that it is.
   const std::vector<uint32_t> &results() const { return places; }

@@ -24,12 +24,12 @@ namespace ltc::backend {
 /// Collects the operands of one call and the key of its CallShape. In two
 /// steps: what may run other code comes first, what needs the pending list's
 /// lock second. The arguments must outlive it.
-class LTC_API CallReader {
+class CallReader {
   profile::Timed timed{profile::Part::Record}; // first: to read takes time
 
 public:
   /// Without a lock.
-  CallReader(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
+  LTC_API CallReader(const OpInfo &info, c10::ArrayRef<c10::IValue> arguments);
   /// The same of unboxed arguments: to box a tensor, its Python object is
   /// taken hold of, and that is done with the GIL.
   template <typename... Args>
@@ -70,7 +70,7 @@ public:
   void checkDevices() const;
   /// Fills in the operands of lazy tensors and returns the key of the call.
   /// With the lock of `device`'s pending list.
-  Hash128 readValues();
+  LTC_API Hash128 readValues();
   /// readValues(), and what is known of such a call.
   /// Null if numbers of a random op are still to be checked.
   std::shared_ptr<const CallShape> findShape();
@@ -111,9 +111,9 @@ private:
     else
       read(info.arguments[index], value);
   }
-  void read(const ArgumentInfo &argument, const c10::IValue &value);
+  LTC_API void read(const ArgumentInfo &argument, const c10::IValue &value);
   void readTensor(const c10::IValue &value, bool comesAlong = false);
-  void readTensor(const at::Tensor &tensor, bool comesAlong = false);
+  LTC_API void readTensor(const at::Tensor &tensor, bool comesAlong = false);
   /// False, and nothing is done, for other tensors.
   bool readDeferredView(const at::Tensor &tensor);
   void readLazy(torch::lazy::LTCTensorImpl &impl);
@@ -122,7 +122,7 @@ private:
   void readNumber(const c10::IValue &value);
   void readWrappedNumber(const at::Tensor &number);
   void readPlacement(const c10::IValue &value);
-  void readIntegers(at::IntArrayRef values);
+  LTC_API void readIntegers(at::IntArrayRef values);
   void readSymbols(c10::SymIntArrayRef values);
   void readMask(c10::ArrayRef<bool> values);
   void readTensors(const at::ITensorListRef &tensors);

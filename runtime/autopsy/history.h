@@ -17,7 +17,7 @@
 namespace ltc::runtime {
 
 /// Any thread.
-class LTC_API CompileHistory {
+class CompileHistory {
 public:
   struct Event {
     std::chrono::steady_clock::duration took;

@@ -18,6 +18,6 @@ namespace ltc::runtime {
 
 /// The text of the note "LTC" in an ELF library of this machine's kind; nothing
 /// if there is no such file or note.
-LTC_API std::optional<std::string> readCompilerNote(const std::string &path);
+std::optional<std::string> readCompilerNote(const std::string &path);
 
 } // namespace ltc::runtime

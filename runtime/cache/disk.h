@@ -21,7 +21,7 @@
 namespace ltc::runtime {
 
 /// What one engine remembers of the directory between graphs. Any thread.
-struct LTC_API DiskCacheState {
+struct DiskCacheState {
   std::atomic<bool> readFailed = false, writeFailed = false,
                     untrusted = false; ///< told already
   /// Written since the directory was last measured.
@@ -29,7 +29,7 @@ struct LTC_API DiskCacheState {
 };
 
 /// The place of one graph. One thread at a time; lives as long as the build.
-class LTC_API DiskEntry {
+class DiskEntry {
 public:
   /// Null if there is no cache on disk, says setting `cache`, or if `target`
   /// leaves open what CPU it means. `graph` must outlive it.

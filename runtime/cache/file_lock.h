@@ -16,7 +16,7 @@ namespace ltc::runtime {
 /// A lock on one byte of a file, for all processes and threads that open it,
 /// also over NFS. The kernel releases it when the holder dies; the file is
 /// never written nor removed.
-class LTC_API FileLock {
+class FileLock {
 public:
   FileLock() = default;
   ~FileLock() { release(); }

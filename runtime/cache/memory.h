@@ -17,7 +17,7 @@
 namespace ltc::runtime {
 
 /// Any thread.
-class LTC_API MemoryCache {
+class MemoryCache {
 public:
   using Make = std::function<Result<ExecutablePtr>()>;
 

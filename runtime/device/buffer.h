@@ -27,7 +27,7 @@ using FailurePtr = std::shared_ptr<Failure>;
 
 /// The moment at which the results of a launch become ready or fail. Any
 /// thread waits; one thread finishes, once.
-class LTC_API Completion {
+class Completion {
 public:
   using Clock = std::chrono::steady_clock;
 

@@ -30,7 +30,7 @@ struct Fault {
 };
 
 /// Owns a piece of device memory.
-class LTC_API Memory {
+class Memory {
 public:
   Memory() = default;
   Memory(std::shared_ptr<Device> device, ltc_buffer *handle)
@@ -57,7 +57,7 @@ private:
 };
 
 /// A place in a device's queue. One thread.
-class LTC_API Fence {
+class Fence {
 public:
   Fence() = default;
   Fence(std::shared_ptr<Device> device, ltc_fence *handle)
@@ -83,7 +83,7 @@ private:
 
 /// Memory of the host's that the device copies from and to, where it can,
 /// without a copy of its own. Grows; for one thread.
-class LTC_API HostMemory {
+class HostMemory {
 public:
   HostMemory() = default;
   HostMemory(const HostMemory &) = delete;
@@ -102,7 +102,7 @@ private:
 
 /// One open device. Shared by all that lives on it, closed by the last. Any
 /// thread: what the ABI wants from one thread at a time takes the lock.
-class LTC_API Device : public std::enable_shared_from_this<Device> {
+class Device : public std::enable_shared_from_this<Device> {
 public:
   using Options = std::vector<std::pair<std::string, std::string>>;
   static Result<std::shared_ptr<Device>>

@@ -30,10 +30,10 @@ struct Driver {
 /// Opens a driver by path when it contains a slash, else by name: the library
 /// libltc_driver_<name>.so beside this one, or in a folder of setting
 /// plugin_path. One Driver for each, for the process.
-LTC_API Result<const Driver *> loadDriver(const std::string &nameOrPath);
+Result<const Driver *> loadDriver(const std::string &nameOrPath);
 
 /// What is wrong with a plugin's table, or success.
-LTC_API Status checkTable(const ltc_plugin &table);
+Status checkTable(const ltc_plugin &table);
 
 /// Path of a library of ours, in the directory of libltc_runtime.so.
 std::string siblingLibrary(const std::string &fileName);

@@ -52,7 +52,7 @@ public:
 /// Runs work, one piece at a time, in the order in which it was pushed: on a
 /// thread of its own, or what is short and need not wait, in push(). Work that
 /// a device goes on with is finished in the same order, by the thread.
-class LTC_API Queue {
+class Queue {
 public:
   /// `rest`, unless empty, is called on the thread when there has been nothing
   /// to run for some time, with the queue's lock.

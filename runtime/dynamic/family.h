@@ -39,11 +39,11 @@ struct Family {
   std::unordered_set<Hash128> diskAsked;
 
   /// Of the traces, and positions of the fits: what its memory goes by.
-  LTC_API size_t integers() const;
+  size_t integers() const;
 };
 
 /// The families of one engine, as many as fit. Any thread.
-class LTC_API Families {
+class Families {
 public:
   /// Together; a trace of 10,000 ops has some 50,000, and a family a few. What
   /// is more goes, the least recently used first, but for the last one used.

@@ -19,7 +19,7 @@
 namespace ltc::runtime {
 
 /// Each position's formula, and where each symbol's value is found.
-struct LTC_API Fit {
+struct Fit {
   std::vector<Formula> formulas;   ///< distinct
   std::vector<uint32_t> formulaAt; ///< by position: which one it has
   std::vector<uint32_t> symbolAt;  ///< by symbol: a position that is just it
@@ -39,16 +39,16 @@ using Trace = std::vector<int64_t>;
 
 /// Formulas for these traces, of which there is at least one, all of the same
 /// length. Each of them solves the fit.
-LTC_API Fit fitTraces(std::span<const Trace> traces,
-                      std::span<const IntegerKind> kinds);
+Fit fitTraces(std::span<const Trace> traces,
+              std::span<const IntegerKind> kinds);
 
 /// The trace's graph with the fit's formulas in place of its integers. They
 /// must solve the fit; the symbols' values become hints. A donation between
 /// types that were equal in this trace alone is left out.
-LTC_API Graph openGraph(const Graph &trace, const Fit &fit);
+Graph openGraph(const Graph &trace, const Fit &fit);
 
 /// The fit that a graph with symbols was made with; nothing if some symbol does
 /// not stand alone anywhere, and so has no value in a trace.
-LTC_API std::optional<Fit> fitOf(const Graph &open);
+std::optional<Fit> fitOf(const Graph &open);
 
 } // namespace ltc::runtime

@@ -24,7 +24,7 @@ namespace ltc::runtime {
 
 /// The integers of one graph that may vary, in the order of its text: the
 /// dimensions of inputs, then of each node its attributes and results.
-struct LTC_API Skeleton {
+struct Skeleton {
   Hash128 key; ///< of all the rest
   std::vector<int64_t> integers;
   std::vector<IntegerKind> kinds; ///< one an integer
@@ -32,19 +32,19 @@ struct LTC_API Skeleton {
 
 /// A graph with symbols and what it was made from have one key; its integers
 /// are then symbolic sizes where the other's are numbers.
-LTC_API Skeleton skeletonOf(const Graph &graph);
+Skeleton skeletonOf(const Graph &graph);
 
 /// The same graph with value(old, position) for each integer of its skeleton.
-LTC_API Graph mapIntegers(
+Graph mapIntegers(
     const Graph &graph,
     const std::function<int64_t(int64_t value, size_t position)> &value);
 
 /// The position of an input's dimension, or nothing if it is structure.
-LTC_API std::optional<size_t> positionOf(const Graph &graph, uint32_t input,
-                                         uint32_t dim);
+std::optional<size_t> positionOf(const Graph &graph, uint32_t input,
+                                 uint32_t dim);
 
 /// What stands at a position: "dim 1 of input 0", "argument 'size' of
 /// aten::view (node 3)". For messages.
-LTC_API std::string describeInteger(const Graph &graph, size_t position);
+std::string describeInteger(const Graph &graph, size_t position);
 
 } // namespace ltc::runtime

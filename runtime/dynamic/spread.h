@@ -19,6 +19,6 @@ namespace ltc::runtime {
 
 /// The trace with a symbol for each size that is marked dynamic, and formulas
 /// where it leads. Without symbols if nothing that may vary is marked.
-LTC_API Graph spreadMarks(const Graph &trace, std::span<const DimMark> marks);
+Graph spreadMarks(const Graph &trace, std::span<const DimMark> marks);
 
 } // namespace ltc::runtime

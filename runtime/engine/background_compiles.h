@@ -19,7 +19,7 @@ namespace ltc::runtime {
 
 /// One at a time, on a thread of lowest priority that is made for the first
 /// one. Any thread, but for its own.
-class LTC_API BackgroundCompiles {
+class BackgroundCompiles {
 public:
   struct Request {
     Hash128 key;

@@ -18,7 +18,7 @@ namespace ltc::runtime {
 /// Lives as long as a compile. After `patience` it tells on standard error what
 /// is compiled: on a terminal in one line that counts the seconds and vanishes
 /// at the end; elsewhere in a line of the log, at level info.
-class LTC_API CompileProgress {
+class CompileProgress {
 public:
   explicit CompileProgress(
       const Graph &graph,

@@ -29,9 +29,9 @@ struct Cut {
 /// `isTaken`: by node, whether it goes into a part. Makes as few parts as its
 /// order of data allows: two are apart only if a node that is not taken lies on
 /// a way from one to the other.
-LTC_API Cut cut(const Graph &graph, const std::vector<bool> &isTaken);
+Cut cut(const Graph &graph, const std::vector<bool> &isTaken);
 
 /// The graph of one node: its operands are the inputs, all results the outputs.
-LTC_API Graph callOf(const Graph &graph, uint32_t node);
+Graph callOf(const Graph &graph, uint32_t node);
 
 } // namespace ltc::runtime

@@ -24,7 +24,7 @@
 namespace ltc::runtime {
 
 /// Any thread.
-class LTC_API Deferrals {
+class Deferrals {
 public:
   /// In seconds: of one run call by call, and of a compile.
   struct Costs {

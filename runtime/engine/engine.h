@@ -25,7 +25,7 @@ struct CompilerSource {
   std::function<std::string()> identity;
 };
 
-class LTC_API DeviceEngine final : public Engine {
+class DeviceEngine final : public Engine {
 public:
   DeviceEngine(std::shared_ptr<Device> device, CompilerSource compiler);
   ~DeviceEngine() override { close(); }

@@ -13,11 +13,11 @@ namespace ltc::runtime {
 /// About what a one-node graph's call takes one thread, in nanoseconds, besides
 /// reading and writing its results; `call` has numbers for all sizes. Being
 /// wrong costs time, never bits.
-LTC_API double expectedTime(const Graph &call);
+double expectedTime(const Graph &call);
 
 /// About what a graph takes one thread call by call, and what its compile
 /// takes, in seconds.
-LTC_API double expectedRunTime(const Graph &graph);
-LTC_API double expectedCompileTime(const Graph &graph);
+double expectedRunTime(const Graph &graph);
+double expectedCompileTime(const Graph &graph);
 
 } // namespace ltc::runtime

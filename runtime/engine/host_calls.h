@@ -17,7 +17,7 @@ namespace ltc::runtime {
 /// values of its symbols. The device runs the steps between them; for each the
 /// host copies what its operands lie in, runs its own kernel, and copies back.
 /// Memory that the host reaches is not copied. One run at a time.
-class LTC_API HostCalls {
+class HostCalls {
 public:
   /// `isOnHost`: by number of the call. Finds the kernels.
   static Result<std::unique_ptr<HostCalls>>

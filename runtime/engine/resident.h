@@ -21,17 +21,17 @@ namespace ltc::runtime {
 
 /// Gives the pages of host memory whose contents nobody needs back to the
 /// system; the next write makes them anew, from zeros.
-LTC_API void discardContents(void *data, size_t bytes);
+void discardContents(void *data, size_t bytes);
 
 /// Lets the heap keep what is freed, up to 62 MiB at its end. Otherwise a
 /// library's temporaries of some MiB go back to the system at the end of a call
 /// and are made anew, page by page, in the next: 3000 faults in each step took
 /// 7 of 10 ms of a convolution of 4 MiB. Once a process.
-LTC_API void keepFreedHeap();
+void keepFreedHeap();
 
 /// Gives back the free pages at the end of this thread's heap, which would stay
 /// with the process when the thread ends. After keepFreedHeap().
-LTC_API void discardFreeEndOfHeap();
+void discardFreeEndOfHeap();
 
 /// Gives back the code of the library at `path`, which is read from its file
 /// again where it runs on. Any thread, also while it runs.
@@ -48,6 +48,6 @@ constexpr size_t kWorthReleasing = size_t(4) << 20;
 /// Gives back what building a program leaves: free pieces of the heap, and the
 /// code of the compiler, the library at `path`. 3 to 8 ms after a compile, 1 ms
 /// after a program that came from disk.
-LTC_API void releaseAfterBuild(const std::string &path);
+void releaseAfterBuild(const std::string &path);
 
 } // namespace ltc::runtime

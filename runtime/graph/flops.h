@@ -20,6 +20,6 @@ void forOperands(const Node &node, const std::function<void(ValueId)> &f);
 /// Floating-point operations of a node, whose operands are among `types`,
 /// which have numbers for all sizes: a product of matrices, a convolution and
 /// attention by their formulas, anything else one for each element.
-LTC_API double flopsOf(const Node &node, std::span<const ValueType> types);
+double flopsOf(const Node &node, std::span<const ValueType> types);
 
 } // namespace ltc

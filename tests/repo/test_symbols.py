@@ -41,6 +41,11 @@ def path_of(build, library):
     return found[0]
 
 
+def is_elf(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
 def symbols(path, which):
     """Demangled names of the dynamic symbols that are defined or undefined."""
     listed = subprocess.run(
@@ -101,6 +106,31 @@ def test_llvm_is_inside_and_hidden(build, library):
     assert not matching(LLVM, symbols(path_of(build, library), "defined"))
     libraries = " ".join(needed(path_of(build, library)))
     assert not re.search("LLVM|MLIR|zstd|xml2|z3", libraries), libraries
+
+
+@pytest.mark.parametrize("library", WITHOUT_TORCH + WITH_TORCH)
+def test_leaves_no_symbols_of_others(build, library):
+    names = symbols(path_of(build, library), "defined")
+    own = re.compile(r"\bltc::|^ltc_\w+$|^PyInit__C$|^(?:typeinfo|vtable)\b.*\bltc::")
+    assert not [name for name in names if not own.search(name)]
+
+
+@pytest.fixture(scope="module")
+def wanted(build):
+    """Return what the libraries, tools and tests of a build take from each other."""
+    if not (build / "tests/engine_unit_test").exists():
+        pytest.skip("the build has no unit tests")
+    files = [*build.glob("lib/**/*.so*"), *build.glob("bin/*"), *build.glob("tests/*")]
+    taken = [symbols(f, "undefined") for f in files if f.is_file() and is_elf(f)]
+    return {name for names in taken for name in names}
+
+
+@pytest.mark.parametrize("library", ["ltc_runtime", "ltc_kernels_cpu", "ltc_backend"])
+def test_exports_what_others_of_ours_link_to(build, wanted, library):
+    shown = set(symbols(path_of(build, library), "defined"))
+    # A class that is derived from, or thrown, comes with these.
+    of_classes = re.compile(r"^(?:typeinfo|vtable)\b")
+    assert not {name for name in shown - wanted if not of_classes.search(name)}
 
 
 def test_the_compiler_has_one_door(build):

@@ -34,16 +34,15 @@ struct Attention {
 
 /// Whether operands are as above, but for a mask of their own type, and these
 /// kernels faster than ATen's.
-LTC_API bool attentionPays(const TensorView &query, const TensorView &key,
-                           const TensorView &value,
-                           const TensorView &mask = {});
+bool attentionPays(const TensorView &query, const TensorView &key,
+                   const TensorView &value, const TensorView &mask = {});
 
 /// Writes the output and the logarithms of the sums of e^score. Both run on
 /// the library's threads, whose number changes no value. Scratch stays with the
 /// threads: at most 2.5 MiB each, and for bfloat16 2 MiB and two floats for
 /// each element of a head's key.
-LTC_API void attention(const Attention &of, const TensorView &output,
-                       const TensorView &logSums);
+void attention(const Attention &of, const TensorView &output,
+               const TensorView &logSums);
 
 /// Queries that are few: attention() then takes attentionOfFew().
 inline constexpr int64_t kFewQueries = 8;
@@ -51,15 +50,13 @@ void attentionOfFew(const Attention &of, const TensorView &output,
                     const TensorView &logSums);
 
 /// Whether the gradients pay too: few queries' are left to ATen.
-LTC_API bool attentionBackwardPays(const TensorView &query,
-                                   const TensorView &key);
+bool attentionBackwardPays(const TensorView &query, const TensorView &key);
 
 /// Writes the gradients with respect to query, key and value, from that with
 /// respect to `output`.
-LTC_API void
-attentionBackward(const Attention &of, const TensorView &gradOutput,
-                  const TensorView &output, const TensorView &logSums,
-                  const TensorView &gradQuery, const TensorView &gradKey,
-                  const TensorView &gradValue);
+void attentionBackward(const Attention &of, const TensorView &gradOutput,
+                       const TensorView &output, const TensorView &logSums,
+                       const TensorView &gradQuery, const TensorView &gradKey,
+                       const TensorView &gradValue);
 
 } // namespace ltc::kernels

@@ -23,11 +23,11 @@ namespace ltc::kernels {
 /// Whether groupedConvolution() and groupedInputGrad() are faster than oneDNN's
 /// on this processor, for a weight as below. Of what they pay for, a thread's
 /// scratch is some MiB; 16, and what is around, where each channel is alone.
-LTC_API bool groupedPays(Sizes input, Sizes weight, int64_t groups,
-                         const Window &window);
+bool groupedPays(Sizes input, Sizes weight, int64_t groups,
+                 const Window &window);
 /// The same of groupedWeightGrad().
-LTC_API bool groupedWeightGradPays(Sizes input, Sizes weight, int64_t groups,
-                                   const Window &window);
+bool groupedWeightGradPays(Sizes input, Sizes weight, int64_t groups,
+                           const Window &window);
 
 // Images are (N, C, H, W), weights (K, C / groups, R, S), outputs (N, K, Y, X);
 // the dimensions of H, R and Y may be absent. A window moves by two at most.
@@ -37,15 +37,14 @@ LTC_API bool groupedWeightGradPays(Sizes input, Sizes weight, int64_t groups,
 // computed in another way. Scratch stays with the threads.
 
 /// `bias` (K) may be undefined.
-LTC_API bool groupedConvolution(const TensorView &input,
-                                const TensorView &weight,
-                                const TensorView &bias, int64_t groups,
-                                const Window &window, const TensorView &output);
-LTC_API bool groupedInputGrad(const TensorView &grad, const TensorView &weight,
-                              int64_t groups, const Window &window,
-                              const TensorView &gradInput);
-LTC_API bool groupedWeightGrad(const TensorView &grad, const TensorView &input,
-                               int64_t groups, const Window &window,
-                               const TensorView &gradWeight);
+bool groupedConvolution(const TensorView &input, const TensorView &weight,
+                        const TensorView &bias, int64_t groups,
+                        const Window &window, const TensorView &output);
+bool groupedInputGrad(const TensorView &grad, const TensorView &weight,
+                      int64_t groups, const Window &window,
+                      const TensorView &gradInput);
+bool groupedWeightGrad(const TensorView &grad, const TensorView &input,
+                       int64_t groups, const Window &window,
+                       const TensorView &gradWeight);
 
 } // namespace ltc::kernels

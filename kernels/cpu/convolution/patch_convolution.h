@@ -23,8 +23,7 @@ namespace ltc::kernels {
 
 /// Whether patchConvolution() is faster than oneDNN's on this processor, for a
 /// weight (K, C, rows, columns) or (K, C, columns).
-LTC_API bool patchesPay(Sizes input, Sizes weight, Sizes output,
-                        const Window &window);
+bool patchesPay(Sizes input, Sizes weight, Sizes output, const Window &window);
 
 /// Images (N, C, H, W) by a weight (K, C, R, S) give `output` (N, K, Y, X); the
 /// dimensions of H, R and Y may be absent. `bias` (K) may be undefined. All
@@ -33,18 +32,17 @@ LTC_API bool patchesPay(Sizes input, Sizes weight, Sizes output,
 /// zero around an image may have made it so; what was written is to be computed
 /// in another way. Scratch stays with the threads: 1.3 MiB at most, and 8 MiB
 /// on the calling one.
-LTC_API bool patchConvolution(const TensorView &input, const TensorView &weight,
-                              const TensorView &bias, const Window &window,
-                              const TensorView &output);
+bool patchConvolution(const TensorView &input, const TensorView &weight,
+                      const TensorView &bias, const Window &window,
+                      const TensorView &output);
 
 /// Whether pointwiseInputGrad() is faster than oneDNN's on this processor, of
 /// so many `channels`.
-LTC_API bool pointwisePays(Sizes grad, int64_t channels);
+bool pointwisePays(Sizes grad, int64_t channels);
 
 /// The gradient of images by a weight (K, C, 1, 1) in a window that moves by
 /// one, from that of the output. All else as above; zeros there are none.
-LTC_API void pointwiseInputGrad(const TensorView &grad,
-                                const TensorView &weight,
-                                const TensorView &gradInput);
+void pointwiseInputGrad(const TensorView &grad, const TensorView &weight,
+                        const TensorView &gradInput);
 
 } // namespace ltc::kernels

@@ -21,7 +21,7 @@
 namespace ltc::kernels {
 
 /// Whether patchInputGrad() is faster than oneDNN's on this processor.
-LTC_API bool patchInputGradPays(Sizes input, Sizes grad, const Window &window);
+bool patchInputGradPays(Sizes input, Sizes grad, const Window &window);
 
 /// Of the gradient (N, K, Y, X) of what a weight (K, C, R, S) made of images
 /// (N, C, H, W), the gradient of those; the dimensions of H, Y and R may be
@@ -30,8 +30,8 @@ LTC_API bool patchInputGradPays(Sizes input, Sizes grad, const Window &window);
 /// whose number changes no value. Scratch stays with the threads, at most 1 MiB
 /// each for a gradient of 2048 channels; while it runs there is a copy of the
 /// weight.
-LTC_API void patchInputGrad(const TensorView &grad, const TensorView &weight,
-                            const TensorView &bias, const Window &window,
-                            const TensorView &gradInput);
+void patchInputGrad(const TensorView &grad, const TensorView &weight,
+                    const TensorView &bias, const Window &window,
+                    const TensorView &gradInput);
 
 } // namespace ltc::kernels

@@ -20,8 +20,8 @@
 namespace ltc::kernels {
 
 /// Whether patchWeightGrad() is faster than oneDNN's on this processor.
-LTC_API bool patchWeightGradPays(Sizes input, Sizes weight, Sizes grad,
-                                 const Window &window);
+bool patchWeightGradPays(Sizes input, Sizes weight, Sizes grad,
+                         const Window &window);
 
 /// Of images (N, C, H, W) and the gradient (N, K, Y, X) of what a weight made
 /// of them, the gradient (K, C, R, S) of that; the dimensions of H, Y and R may
@@ -30,8 +30,7 @@ LTC_API bool patchWeightGradPays(Sizes input, Sizes weight, Sizes grad,
 /// finite, and a zero around an image may have made it so; the result is to be
 /// computed in another way. Scratch stays with the threads, 0.6 MiB each; while
 /// it runs there are 16 MiB more, or as much as the result has.
-LTC_API bool patchWeightGrad(const TensorView &grad, const TensorView &input,
-                             const Window &window,
-                             const TensorView &gradWeight);
+bool patchWeightGrad(const TensorView &grad, const TensorView &input,
+                     const Window &window, const TensorView &gradWeight);
 
 } // namespace ltc::kernels

@@ -30,7 +30,7 @@ struct Window {
 /// since its threshold for that grows to 32 MiB and no further. oneDNN's
 /// kernels copy a tensor to an order of their own; where the system has to
 /// clear pages for the copy, that takes longer than the sums.
-LTC_API bool isMapped(Sizes sizes);
+bool isMapped(Sizes sizes);
 
 /// A convolution's images (images, channels, height, width), around which are
 /// zeros, and its output's places (places[0], places[1]) in each.

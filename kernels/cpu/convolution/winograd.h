@@ -36,21 +36,17 @@ enum class Winograd { Convolution, InputGrad, WeightGrad };
 
 /// Whether `which` is faster than oneDNN's on this processor, for an input and
 /// a weight of these sizes.
-LTC_API bool winogradPays(Winograd which, Sizes input, Sizes weight,
-                          int64_t padding);
+bool winogradPays(Winograd which, Sizes input, Sizes weight, int64_t padding);
 
 /// `bias` (K) may be undefined.
-LTC_API bool winogradConvolution(const TensorView &input,
-                                 const TensorView &weight,
-                                 const TensorView &bias, int64_t padding,
-                                 const TensorView &output);
+bool winogradConvolution(const TensorView &input, const TensorView &weight,
+                         const TensorView &bias, int64_t padding,
+                         const TensorView &output);
 
-LTC_API bool winogradInputGrad(const TensorView &gradOutput,
-                               const TensorView &weight, int64_t padding,
-                               const TensorView &gradInput);
+bool winogradInputGrad(const TensorView &gradOutput, const TensorView &weight,
+                       int64_t padding, const TensorView &gradInput);
 
-LTC_API bool winogradWeightGrad(const TensorView &gradOutput,
-                                const TensorView &input, int64_t padding,
-                                const TensorView &gradWeight);
+bool winogradWeightGrad(const TensorView &gradOutput, const TensorView &input,
+                        int64_t padding, const TensorView &gradWeight);
 
 } // namespace ltc::kernels

@@ -48,6 +48,6 @@ struct BlockProduct {
 
 /// On the calling thread, of a processor with hasVectors(). Where it has
 /// hasWideVectors() the result is the same.
-LTC_API void multiplyBlock(const BlockProduct &product);
+void multiplyBlock(const BlockProduct &product);
 
 } // namespace ltc::kernels

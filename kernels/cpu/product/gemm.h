@@ -28,13 +28,13 @@ bool gemmCan(const MatrixView &operand);
 /// Whether gemm() is the faster way to `c = a b` on this processor: it
 /// reads both operands, `b` is no vector, and `a` is none where
 /// `b` lies by rows.
-LTC_API bool gemmPays(const MatrixView &a, const MatrixView &b);
+bool gemmPays(const MatrixView &a, const MatrixView &b);
 
 /// c = a b + addend. The addend is c's shape (a bias has rowStride 0), or null
 /// data for none; it overlaps `c` only if it is `c`. Runs on the library's
 /// threads, whose number changes no value. Scratch stays with the threads: at
 /// most 8.5 MiB each.
-LTC_API void gemm(const MatrixView &a, const MatrixView &b,
-                  const MatrixView &addend, Rows<float> c);
+void gemm(const MatrixView &a, const MatrixView &b, const MatrixView &addend,
+          Rows<float> c);
 
 } // namespace ltc::kernels

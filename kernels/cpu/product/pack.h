@@ -53,10 +53,10 @@ struct Panels {
   }
 
   /// Copies a panel of `from`, which has as many rows and columns.
-  LTC_API void pack(const MatrixView &from, int64_t panel) const;
+  void pack(const MatrixView &from, int64_t panel) const;
   /// The same past the caches, from memory of a panel's alignment. Only with
   /// hasVectors().
-  LTC_API void stream(const MatrixView &from, int64_t panel) const;
+  void stream(const MatrixView &from, int64_t panel) const;
 
   /// Takes its sizes from a matrix that there is room for, and all its panels.
   void fill(const MatrixView &from);

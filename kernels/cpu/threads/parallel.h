@@ -15,33 +15,33 @@ namespace ltc::kernels {
 /// as many as noteThreadCount() saw. Serial inside a parallel region, or if two
 /// pieces of `grain` are too many. `body` must not throw. Which thread runs
 /// which piece, and how many pieces there are, differs from time to time.
-LTC_API void parallelFor(int64_t n, int64_t grain,
-                         void (*body)(int64_t begin, int64_t end, void *),
-                         void *argument);
+void parallelFor(int64_t n, int64_t grain,
+                 void (*body)(int64_t begin, int64_t end, void *),
+                 void *argument);
 
 /// The threads among which parallelFor() would share a loop of the calling
 /// thread's: one where it is serial.
-LTC_API unsigned loopThreads();
+unsigned loopThreads();
 
 /// HostServices::stayAlone. The calling thread runs programs and nothing else
 /// from now on: their loops share a parallel region (team.h), which stays open
 /// until lendThreads() or the end of the thread. While the thread is alone
 /// its own loops pass the region by.
-LTC_API void stayAlone(bool alone);
+void stayAlone(bool alone);
 
 /// HostServices::borrowThread. With the floating-point modes of a new thread.
-LTC_API void borrowThread(bool begins, WaitingTeam team = {});
+void borrowThread(bool begins, WaitingTeam team = {});
 
 /// HostServices::waitingTeam. That of the calling thread's region, if it is
 /// open.
-LTC_API WaitingTeam waitingTeam();
+WaitingTeam waitingTeam();
 
 /// HostServices::rest. Idle threads count for libgomp: with more of them than
 /// cores it lets those of all other teams sleep between loops, and an eager
 /// step of 0.8 ms took 2.8 as soon as a lazy one had run on two threads.
-LTC_API void rest();
+void rest();
 
 /// HostServices::threadCount. What noteThreadCount() saw last.
-LTC_API unsigned threadCount();
+unsigned threadCount();
 
 } // namespace ltc::kernels

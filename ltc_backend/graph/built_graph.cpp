@@ -9,6 +9,7 @@
 #include "ltc/cpu_kernels.h"
 #include "ltc/profile.h"
 #include "ltc_backend/convert.h"
+#include "ltc_backend/graph/checked_launch.h"
 #include "ltc_backend/graph/read.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/lent_generator.h"
@@ -16,6 +17,8 @@
 #include "ltc_backend/tensors/lazy_tensor.h"
 #include "ltc_backend/tensors/wrapper.h"
 #include "ltc_backend/waiting.h"
+
+#include <cstring>
 
 namespace ltc::backend {
 
@@ -57,7 +60,24 @@ BuiltGraph::launch(std::span<const BufferPtr> inputs) const {
   if (profile::isOn()) [[unlikely]]
     profile::nameRun(key, graph.nodes.size(), graph.inputs.size(),
                      graph.outputs.size());
-  return valueOrRaise(engine(device).launch(executable, std::move(arguments)));
+  Engine &target = engine(device);
+  if (!isChecked(key)) [[likely]]
+    return valueOrRaise(target.launch(executable, std::move(arguments)));
+  // A launch that is checked may write to copies.
+  std::vector<void *> homes; // donated buffers have no memory afterwards
+  for (const Write &write : writes)
+    homes.push_back(const_cast<void *>(inputs[write.input]->hostPointer()));
+  std::vector<BufferPtr> results = valueOrRaise(launchChecked(
+      target, executable, graph, key, std::move(arguments), nullptr));
+  for (size_t i = 0; i < writes.size(); ++i) {
+    if (!writes[i].isInPlace)
+      continue;
+    Buffer &result = *results[*writes[i].value.result];
+    waitUninterrupted(result);
+    if (!result.failure() && result.hostPointer() != homes[i])
+      std::memcpy(homes[i], result.hostPointer(), result.type().bytes());
+  }
+  return results;
 }
 
 std::vector<at::Tensor>

@@ -12,6 +12,7 @@
 #include "ltc/settings.h"
 #include "ltc/trace.h"
 #include "ltc_backend/current_source.h"
+#include "ltc_backend/graph/checked_launch.h"
 #include "ltc_backend/graph/collect.h"
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/graph/failed_nodes.h"
@@ -23,7 +24,6 @@
 #include "ltc_backend/graph/saved_graph.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/graph/sync_cause.h"
-#include "ltc_backend/graph/verified_launch.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/tensors/tape.h"
@@ -316,9 +316,11 @@ findAndLaunch(Engine &engine, Collection &collection, PendingList &list,
   if (!*executable)
     return interpretAll(engine, collection, list, whose);
   kernels::releaseThreads();
-  if (settings().verify && verifies(collection.key)) [[unlikely]]
+  if (isChecked(collection.key)) [[unlikely]]
     if (awaitInputs(collection) && checkMemory(collection))
-      return launchVerified(engine, *executable, collection, place);
+      return launchChecked(engine, *executable, collection.build(place),
+                           collection.key, std::move(collection.arguments),
+                           collection.replaced);
   profile::Timed timed(profile::Part::Queue);
   if (profile::isOn()) [[unlikely]]
     nameRun(collection);

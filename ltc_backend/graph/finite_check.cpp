@@ -7,6 +7,7 @@
 #include "ltc_backend/graph/finite_check.h"
 
 #include "ltc_backend/aten/clean_thread_state.h"
+#include "ltc_backend/convert.h"
 #include "ltc_backend/raise.h"
 
 #include <ATen/ATen.h>
@@ -50,12 +51,13 @@ static Found of(double number) {
 }
 
 /// In the numbers that are arguments of the call.
-static Found countInNumbers(const OpNode &node) {
+static Found countInNumbers(const Node &call,
+                            std::span<const OperandValue> operands) {
   Found found;
-  for (const Operand &operand : node.inputs)
-    if (!operand.node && operand.scalarType == DType::F64)
+  for (const OperandValue &operand : operands)
+    if (!operand.tensor && operand.dtype == DType::F64)
       found += of(std::bit_cast<double>(operand.bits));
-  for (const Argument &argument : node.call->prototype.arguments) {
+  for (const Argument &argument : call.arguments) {
     const auto *attribute = std::get_if<Attribute>(&argument.value);
     if (!attribute)
       continue;
@@ -75,8 +77,9 @@ static std::string number(double value) {
 }
 
 /// "f32[8] from -1 to 2, 3 of them Inf".
-static std::string rangeOf(const at::Tensor &tensor, const TensorType &type) {
-  std::string text = type.str();
+static std::string rangeOf(const at::Tensor &tensor) {
+  std::string text =
+      TensorType{*toDType(tensor.scalar_type()), tensor.sizes().vec()}.str();
   if (tensor.numel() == 0)
     return text + " is empty";
   if (tensor.scalar_type() == at::kBool)
@@ -96,33 +99,30 @@ static std::string rangeOf(const at::Tensor &tensor, const TensorType &type) {
   return text;
 }
 
-static std::string rangesOf(const OpNode &node,
-                            c10::ArrayRef<const at::Tensor *> operands) {
+static std::string rangesOf(std::span<const OperandValue> operands) {
   std::string text;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const Operand &operand = node.inputs[i];
+  for (const OperandValue &operand : operands) {
     text += text.empty() ? "" : "; ";
-    if (operand.node)
-      text += rangeOf(*operands[i], operand.ltc().result(operand.index).type);
+    if (operand.tensor)
+      text += rangeOf(*operand.tensor);
     else
-      text += operand.scalarType == DType::F64
+      text += operand.dtype == DType::F64
                   ? "number " + number(std::bit_cast<double>(operand.bits))
                   : "number " + std::to_string(int64_t(operand.bits));
   }
   return text.empty() ? "it has no operands" : "its operands: " + text;
 }
 
-static Status check(const OpNode &node,
-                    c10::ArrayRef<const at::Tensor *> operands,
+static Status check(const Node &call, std::span<const OperandValue> operands,
                     std::span<const at::Tensor> results, bool orInf) {
   for (size_t i = 0; i < results.size(); ++i) {
     Found made = countIn(results[i]);
     if (!made.nan && !(orInf && made.inf))
       continue;
-    Found had = countInNumbers(node);
-    for (const at::Tensor *operand : operands)
-      if (operand && operand->defined())
-        had += countIn(*operand);
+    Found had = countInNumbers(call, operands);
+    for (const OperandValue &operand : operands)
+      if (operand.tensor)
+        had += countIn(*operand.tensor);
     const bool isNan = made.nan && !had.nan;
     if (!isNan && !(orInf && made.inf && !had.inf && !had.nan))
       continue;
@@ -131,8 +131,7 @@ static Status check(const OpNode &node,
     error.message = "it made " + std::to_string(isNan ? made.nan : made.inf) +
                     (isNan ? " NaN" : " Inf") + " of " +
                     std::to_string(results[i].numel()) +
-                    " values, and no operand has any; " +
-                    rangesOf(node, operands);
+                    " values, and no operand has any; " + rangesOf(operands);
     error.hint = isNan ? "keep the operands in the op's domain, as by clamp() "
                          "or an epsilon"
                        : "keep the operands small enough, or look for NaN "
@@ -142,14 +141,13 @@ static Status check(const OpNode &node,
   return {};
 }
 
-Status checkFinite(const OpNode &node,
-                   c10::ArrayRef<const at::Tensor *> operands,
+Status checkFinite(const Node &call, std::span<const OperandValue> operands,
                    std::span<const at::Tensor> results, bool orInf) {
   try {
     CleanThreadState clean;
-    return check(node, operands, results, orInf);
+    return check(call, operands, results, orInf);
   } catch (...) { // no memory for it
-    return currentError(Stage::Execute, node.call->op->name);
+    return currentError(Stage::Execute, call.op);
   }
 }
 

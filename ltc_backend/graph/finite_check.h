@@ -6,15 +6,25 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/tensors/pending.h"
+#include "ltc/graph.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
 
 namespace ltc::backend {
+
+/// An operand of a call that has run: a tensor, or the bits of a number.
+struct OperandValue {
+  const at::Tensor *tensor = nullptr;
+  uint64_t bits = 0;
+  DType dtype = DType::F64;
+};
 
 /// NotFinite, with the operands' ranges, if the call has made a NaN, or with
 /// `orInf` an Inf. It has made none that an operand already has, or that the
 /// program asks for: full(n, inf). The error names neither line nor op.
-Status checkFinite(const OpNode &node,
-                   c10::ArrayRef<const at::Tensor *> operands,
+Status checkFinite(const Node &call, std::span<const OperandValue> operands,
                    std::span<const at::Tensor> results, bool orInf);
 
 } // namespace ltc::backend

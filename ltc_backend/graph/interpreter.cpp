@@ -31,6 +31,9 @@ private:
   void findLifetimes();
   Status runNode(size_t number);
   Status giveMemory(const OpNode &node, bool isView);
+  Status lookForNan(const OpNode &node,
+                    c10::ArrayRef<const at::Tensor *> tensors,
+                    std::span<const at::Tensor> results) const;
   std::string rangesOf(const OpNode &node) const;
   Error atNode(Error error, const OpNode &node) const;
 
@@ -110,6 +113,16 @@ Status Interpreter::giveMemory(const OpNode &node, bool isView) {
   return {};
 }
 
+Status Interpreter::lookForNan(const OpNode &node,
+                               c10::ArrayRef<const at::Tensor *> tensors,
+                               std::span<const at::Tensor> results) const {
+  std::vector<OperandValue> read;
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    read.push_back(
+        {tensors[i], node.inputs[i].bits, node.inputs[i].scalarType});
+  return checkFinite(node.call->prototype, read, results, looksForInf);
+}
+
 Status Interpreter::runNode(size_t number) {
   const OpNode &node = *graph.nodes[number];
   CallRunner &runner = CallRunner::of(*node.call, node.inputs);
@@ -122,8 +135,7 @@ Status Interpreter::runNode(size_t number) {
   if (Status status = runner.run(node.inputs, tensors, results); !status)
     return status;
   if (looksForNan && !runner.isView())
-    if (Status status = checkFinite(node, tensors, results, looksForInf);
-        !status)
+    if (Status status = lookForNan(node, tensors, results); !status)
       return status;
   for (size_t i = 0; i < node.inputs.size(); ++i)
     if (lastUse[operands[i]] == number && outputOf[operands[i]] == kNone)

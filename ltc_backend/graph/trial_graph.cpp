@@ -13,6 +13,7 @@
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/call_runner.h"
 #include "ltc_backend/graph/collect.h"
+#include "ltc_backend/graph/finite_check.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/waiting.h"
@@ -183,6 +184,55 @@ TrialGraph::Tensors TrialGraph::reference(const Tensors &inputs,
         disturb(values[next], generator);
   }
   return values;
+}
+
+/// As a launch says it (runtime/engine/launch.cpp).
+static Error atNode(Error error, const Node &node,
+                    const std::vector<ValueType> &types) {
+  std::string operands;
+  for (ValueId operand : operandsOf(node))
+    operands += (operands.empty() ? "" : ", ") + types[operand].str();
+  error.message = node.op + "(" + operands + "): " + error.message;
+  error.op = node.op;
+  error.source = sourceOf(node.source);
+  return error;
+}
+
+static Status lookAtNodes(const Graph &graph, TrialGraph::Tensors values,
+                          bool orInf) {
+  checkInputs(graph, values);
+  CleanThreadState clean;
+  const std::vector<ValueType> types = typesOf(graph);
+  values.resize(types.size());
+  kernels::noteThreadCount();
+  auto next = ValueId(graph.inputs.size());
+  for (const Node &node : graph.nodes) {
+    if (Status status = runNode(node, types, values, next); !status)
+      return atNode(status.takeError(), node, types);
+    std::vector<OperandValue> operands;
+    for (ValueId operand : operandsOf(node)) {
+      const DType dtype = types[operand].tensor.dtype;
+      if (types[operand].isScalar)
+        operands.push_back(
+            {nullptr, uint64_t(values[operand].item<int64_t>()), dtype});
+      else
+        operands.push_back({&values[operand], 0, dtype});
+    }
+    std::span<const at::Tensor> results(values.data() + next,
+                                        node.results.size());
+    if (Status status = checkFinite(node, operands, results, orInf); !status)
+      return atNode(status.takeError(), node, types);
+    next += ValueId(node.results.size());
+  }
+  return {};
+}
+
+Status TrialGraph::lookForNan(const Tensors &inputs, bool orInf) const {
+  try {
+    return lookAtNodes(graph, inputs, orInf);
+  } catch (...) { // no memory for it
+    return currentError(Stage::Execute, "");
+  }
 }
 
 TrialGraph::Tensors TrialGraph::compiled(const Tensors &inputs,

@@ -36,6 +36,10 @@ public:
   /// error, as that number seeds it. Raises the first error of a kernel.
   Tensors reference(const Tensors &inputs, std::optional<int64_t> noise) const;
 
+  /// NotFinite of the first op that makes a NaN, or with `orInf` an Inf, as
+  /// ATen's kernels compute it; or the first error of a kernel. Never throws.
+  Status lookForNan(const Tensors &inputs, bool orInf) const;
+
   /// The outputs of the compiled graph. Raises its errors.
   Tensors compiled(const Tensors &inputs, int64_t device) const;
 

@@ -13,7 +13,7 @@
 #include "ltc/compile_hooks.h"
 #include "ltc/engine.h"
 #include "ltc_backend/graph/trial_graph.h"
-#include "ltc_backend/graph/verified_launch.h"
+#include "ltc_backend/graph/checked_launch.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
 

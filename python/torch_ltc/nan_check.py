@@ -7,9 +7,6 @@ with torch_ltc.detect_nan():
     loss.backward()
 """
 
-import warnings
-
-from torch_ltc import settings
 from torch_ltc.checked_block import CheckedBlock
 
 
@@ -22,19 +19,11 @@ class detect_nan(CheckedBlock):
     ``inf=False`` looks for NaN alone.
 
     Graphs run call by call meanwhile, in all threads, with a look at each result: about
-    as fast as autograd's `detect_anomaly`. What was recorded before the block is not
+    as fast as autograd's `detect_anomaly`. Those of torch.compile, and of devices other
+    than the CPU, do so before each launch. What was recorded before the block is not
     looked at, and the end of the block computes all that was recorded inside.
     ``LTC_DETECT_NAN=all`` does so to a whole program.
     """
 
     def __init__(self, *, inf=True):
         super().__init__(detect_nan="all" if inf else "nan")
-
-    def __enter__(self):
-        if settings.device != "cpu":
-            warnings.warn(
-                f"detect_nan looks at graphs of the device cpu alone, and this is "
-                f"{settings.device}",
-                stacklevel=2,
-            )
-        super().__enter__()

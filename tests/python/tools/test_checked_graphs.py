@@ -137,9 +137,12 @@ def test_a_miscompiled_graph_of_torch_compile_is_found(wrong_rows, tmp_path, dev
         torch.ones(3, 21).to(device),
         torch.linspace(0, 1, 63).view(3, 21).to(device),
     )
-    with torch_ltc.settings.scope(repro_dir=str(tmp_path)):
-        with pytest.raises(MiscompiledError) as raised, verify():
-            compiled(step)(weight, x).cpu()
+    with (
+        torch_ltc.settings.scope(repro_dir=str(tmp_path)),
+        pytest.raises(MiscompiledError) as raised,
+        verify(),
+    ):
+        compiled(step)(weight, x).cpu()
     error = raised.value
     assert "At fault: aten::expm1 at " in error.message
     assert error.line == line_of(step, 2)

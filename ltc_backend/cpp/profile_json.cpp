@@ -4,10 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/cpp/json.h"
 #include "ltc_backend/cpp/profile_files.h"
-
-#include "ltc/autopsy.h"
+#include "ltc_backend/cpp/profile_rows.h"
 
 #include <ATen/Parallel.h>
 #include <torch/version.h>
@@ -20,6 +18,14 @@
 #include <tuple>
 
 namespace ltc::backend {
+
+JsonBuilder lineRow(const Source &source) {
+  return JsonBuilder::object()
+      .add("file", source.file)
+      .add("line", source.line)
+      .add("function", source.function);
+}
+
 namespace {
 using profile::Part;
 using profile::Parts;
@@ -28,21 +34,12 @@ using profile::Run;
 using profile::Step;
 using profile::Sync;
 
-JsonBuilder json(const Source &source) {
-  return JsonBuilder::object()
-      .add("file", source.file)
-      .add("line", source.line)
-      .add("function", source.function);
-}
-
 JsonBuilder json(const Parts &parts) {
   JsonBuilder object = JsonBuilder::object();
   for (size_t i = 0; i < parts.size(); ++i)
     object.add(name(Part(i)), parts[i]);
   return object;
 }
-
-int64_t timeOf(const Run &run) { return run.ended ? run.ended - run.begun : 0; }
 
 /// What a step launched.
 struct Launched {
@@ -82,7 +79,7 @@ JsonBuilder json(const Step &step, size_t number, const Launched &launched) {
       .add("thread", step.thread)
       .add("whole", step.isWhole)
       .add("cause", name(step.cause))
-      .add("place", json(sourceOf(step.place)))
+      .add("place", lineRow(step.place))
       .add("parts", parts)
       .add("launches", launched.launches)
       .add("ops", launched.ops)
@@ -98,7 +95,7 @@ JsonBuilder json(const Sync &sync) {
       .add("thread", sync.thread)
       .add("cause", name(sync.cause))
       .add("detail", sync.detail)
-      .add("place", json(sourceOf(sync.place)))
+      .add("place", lineRow(sync.place))
       .add("parts", json(sync.parts))
       .add("graphs", sync.graphs)
       .add("time", sync.end - sync.start);
@@ -129,61 +126,11 @@ JsonBuilder ledgerOf(const std::vector<Sync> &syncs) {
     list.add(JsonBuilder::object()
                  .add("cause", name(reason.first->cause))
                  .add("detail", reason.first->detail)
-                 .add("place", json(sourceOf(reason.first->place)))
+                 .add("place", lineRow(reason.first->place))
                  .add("count", reason.count)
                  .add("time", reason.time)
                  .add("wait", reason.wait)
                  .add("graphs", reason.graphs));
-  return list;
-}
-
-JsonBuilder compilesOf(const Hash128 &key,
-                       const std::vector<CompileRecord> &records) {
-  JsonBuilder list = JsonBuilder::list();
-  for (const CompileRecord &record : records)
-    if (record.key == key)
-      list.add(JsonBuilder::object()
-                   .add("cause", name(record.difference.cause))
-                   .add("what", record.difference.what)
-                   .add("remedy", record.remedy())
-                   .add("seconds", record.seconds)
-                   .add("from_disk", record.fromDisk)
-                   .add("text", record.str())
-                   .add("needed_by", json(record.endedAt)));
-  return list;
-}
-
-/// Those that ran longest first.
-JsonBuilder graphsOf(const std::vector<Run> &runs) {
-  struct Graph {
-    const Run *first = nullptr;
-    size_t launches = 0, interpreted = 0;
-    int64_t running = 0;
-  };
-  std::map<std::string, Graph> graphs;
-  for (const Run &run : runs) {
-    Graph &graph = graphs[run.key.str()];
-    graph.first = &run;
-    ++graph.launches;
-    graph.running += timeOf(run);
-    graph.interpreted += run.isInterpreted;
-  }
-  std::vector<Graph> sorted;
-  for (const auto &[key, graph] : graphs)
-    sorted.push_back(graph);
-  std::ranges::stable_sort(sorted, std::greater(), &Graph::running);
-  std::vector<CompileRecord> records = compileRecords();
-  JsonBuilder list = JsonBuilder::list();
-  for (const Graph &graph : sorted)
-    list.add(JsonBuilder::object()
-                 .add("key", graph.first->key.str())
-                 .add("ops", graph.first->ops)
-                 .add("inputs", graph.first->inputs)
-                 .add("results", graph.first->results)
-                 .add("launches", graph.launches)
-                 .add("running", graph.running)
-                 .add("interpreted", graph.interpreted)
-                 .add("compiles", compilesOf(graph.first->key, records)));
   return list;
 }
 
@@ -245,8 +192,11 @@ std::string profileJson(const Profile &profile) {
       .add("steps", steps)
       .add("syncs", syncs)
       .add("ledger", ledgerOf(profile.syncs))
-      .add("graphs", graphsOf(profile.runs))
+      .add("graphs", graphRows(profile))
       .add("runs", runs)
+      .add("transfers", transferRows(profile.transfers))
+      .add("not_numbers", notNumberRows(profile.notNumbers))
+      .add("memory", memoryRows(profile.runs))
       .str();
 }
 

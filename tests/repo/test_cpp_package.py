@@ -15,7 +15,7 @@ from pathlib import Path
 import cpp_server
 import pytest
 import torch
-from torch_ltc import profile_data
+from torch_ltc import autopsy, profile_data, profile_kernels
 
 TORCH = Path(torch.__file__).parent
 SONAME = "libtorch_ltc.so.0.1"
@@ -67,12 +67,19 @@ def configure(source, folder, prefixes, **variables):
 
 @pytest.fixture(scope="module")
 def libtorch(build):
-    """Lay PyTorch out as its download for C++ is, in a place that ccache knows."""
+    """Lay PyTorch out as its download for C++ is, in a place that ccache knows.
+
+    PyTorch makes that of a wheel, too: all that is C++, and no libtorch_python.
+    """
     folder = build / "tests/libtorch"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for part in ("include", "lib", "share"):
+    folder.joinpath("lib").mkdir(parents=True)
+    for part in ("include", "share"):
         folder.joinpath(part).symlink_to(TORCH / part)
+    for library in TORCH.glob("lib/*"):
+        if not library.name.startswith("libtorch_python"):
+            folder.joinpath("lib", library.name).symlink_to(library)
+    folder.joinpath("build-version").write_text(torch.__version__ + "\n")
     return folder
 
 
@@ -130,6 +137,14 @@ def test_example_trains_as_eager_without_python(weights):
     assert {tensor.device.type for tensor in state.values()} == {"cpu"}
 
 
+def test_example_loads_the_folders_libtorch(examples, prefix, libtorch):
+    loaded = succeed("ldd", examples / "train_digits")
+    assert "not found" not in loaded and "python" not in loaded, loaded
+    for library in ("libtorch_cpu.so", "libc10.so"):
+        assert f"{library} => {libtorch}/lib/{library}" in loaded, loaded
+    assert f"{SONAME} => {prefix}/lib/torch_ltc/" in loaded, loaded
+
+
 def test_second_start_compiles_nothing(examples, tmp_path):
     def run():
         said = succeed(examples / "balance_poles", tmp_path, OMP_NUM_THREADS="1")
@@ -148,22 +163,41 @@ def test_profile_is_as_pythons(examples, tmp_path):
     succeed(examples / "balance_poles", **settings)
     found = json.loads((folder / "profile.json").read_text())
     assert found["format"] == "torch_ltc.profile"
-    of_python = profile_data.Data(0, 0, [], [], [], [], []).as_dict()
-    only_python = {"transfers", "not_numbers", "memory"}  # and what kernels do
+    kernel = profile_kernels.Kernel("", 0, "", "", 0, 0, [], [], 0, 0, 0)
+    value, of_result = ("", autopsy.Place("", 0, ""), 0), (0, 0)
+    details = profile_kernels.Details(
+        kernels=[kernel],
+        results=[profile_kernels.Result(*value, *of_result)],
+        at_peak=[profile_kernels.Value(*value)],
+    )
+    graph = profile_data.Graph("", 0, 0, 0, details=details)
+    of_python = profile_data.Data(0, 0, [], [], [], [], [graph]).as_dict()
     made_by = {"format", "version", "made_by"}
-    assert found.keys() == of_python.keys() - only_python | made_by
+    assert found.keys() == of_python.keys() | made_by
     rows = {
         "steps": profile_data.Step,
         "syncs": profile_data.Sync,
         "ledger": profile_data.Reason,
-        "graphs": profile_data.Graph,
         "runs": profile_data.Run,
+        "transfers": profile_kernels.Transfers,
+        "memory": profile_kernels.Memory,
     }
     for name, row in rows.items():
         timed = {"time"} if name in ("steps", "syncs") else set()
         assert found[name], name
-        fields = {field.name for field in dataclasses.fields(row)} - {"details"}
+        fields = {field.name for field in dataclasses.fields(row)}
         assert found[name][0].keys() == fields | timed
+    (wanted,) = of_python["graphs"]
+    compiled = [each for each in found["graphs"] if each["kernels"]]
+    assert compiled
+    for each in compiled:
+        assert each.keys() == wanted.keys() and each["text"] and each["listing"]
+        for name in ("kernels", "outputs", "at_peak"):
+            assert each[name][0].keys() == wanted[name][0].keys()
+        timed = [kernel for kernel in each["kernels"] if kernel["timed"]]
+        assert all(kernel["time"] > 0 and kernel["bytes"] > 0 for kernel in timed)
+    assert any(kernel["timed"] for each in compiled for kernel in each["kernels"])
+    assert all(row["activations"] > 0 for row in found["memory"])
     steps = [step for step in found["steps"] if step["whole"]]
     assert {step["cause"] for step in steps} == {"optimizer_step"}
     for step in steps:

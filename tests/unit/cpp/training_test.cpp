@@ -29,6 +29,14 @@ nn::Sequential makeCnn() {
                         nn::Linear(4, 3));
 }
 
+nn::Sequential makeEncoder() {
+  return nn::Sequential(
+      nn::Unflatten(nn::UnflattenOptions(1, {3, 2})),
+      nn::TransformerEncoderLayer(
+          nn::TransformerEncoderLayerOptions(2, 1).dim_feedforward(8)),
+      nn::Flatten(), nn::Linear(6, 3));
+}
+
 struct Job {
   const char *name;
   nn::Sequential (*makeModel)();
@@ -112,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Jobs, Training,
                                          Job{"MlpAdam", makeMlp, adam},
                                          Job{"MlpRmsprop", makeMlp, rmsprop},
                                          Job{"MlpAdagrad", makeMlp, adagrad},
-                                         Job{"CnnAdamw", makeCnn, adamw}),
+                                         Job{"CnnAdamw", makeCnn, adamw},
+                                         Job{"EncoderAdam", makeEncoder, adam}),
                          [](const auto &info) {
                            return std::string(info.param.name);
                          });

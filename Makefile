@@ -56,7 +56,7 @@ wheel: setup ## build dist/torch_ltc-*.whl for the installed PyTorch, or for TOR
 	  CC=clang-22 CXX=clang++-22 python -m pip wheel -v --no-build-isolation --no-deps --wheel-dir dist .
 
 install: package ## copy what C++ programs need to PREFIX=...
-	@test -n "$(PREFIX)" || { echo "say where: make install PREFIX=~/torch_ltc"; exit 2; }
+	@test -n "$(PREFIX)" || { echo "say where: make install PREFIX=\$$HOME/torch_ltc"; exit 2; }
 	@cmake --install $(BUILD) --prefix "$(PREFIX)" --component cpp
 
 lint: package ## check all C++ with clang-tidy, or FILES="..."; takes long

@@ -129,7 +129,7 @@ def wanted(build):
 def test_exports_what_others_of_ours_link_to(build, wanted, library):
     shown = set(symbols(path_of(build, library), "defined"))
     # A class that is derived from, or thrown, comes with these.
-    of_classes = re.compile(r"^(?:typeinfo|vtable)\b")
+    of_classes = re.compile(r"^(?:typeinfo|vtable)\b|(\w+)::~?\1\(")
     assert not {name for name in shown - wanted if not of_classes.search(name)}
 
 

@@ -10,6 +10,7 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/call_key.h"
 #include "ltc_backend/record/ops/random.h"
+#include "ltc_backend/record/writes/step_end.h"
 #include "ltc_backend/tensors/deferred_view.h"
 #include "ltc_backend/tensors/functional.h"
 #include "ltc_backend/tensors/lazy_tensor.h"
@@ -140,6 +141,7 @@ void CallReader::readTensor(const at::Tensor &tensor, bool comesAlong) {
     if (impl != lazy) {
       auto *wrapper = static_cast<at::FunctionalTensorWrapper *>(impl);
       if (!wrapper->is_up_to_date()) {
+        endStepBefore();
         materialise(*wrapper);
         lazy = lazyImpl(tensor);
       }
@@ -168,8 +170,10 @@ bool CallReader::readDeferredView(const at::Tensor &tensor) {
     return false;
   auto &view = static_cast<at::FunctionalTensorWrapper &>(impl);
   std::optional<Operand> value;
-  if (isNotTaken(view))
+  if (isNotTaken(view)) {
+    endStepBefore(); // the view's nodes belong to the step that reads it
     value = valueOf(view);
+  }
   if (!value)
     return false;
   int64_t here = static_cast<const OpNode &>(*value->node).device;

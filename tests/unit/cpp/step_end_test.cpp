@@ -96,6 +96,28 @@ TEST_F(StepEnd, ComesOnceForClippingAndSeveralOptimizers) {
   EXPECT_EQ(ended, 3);
 }
 
+TEST_F(StepEnd, LeavesViewsToTheStepThatReadsThem) {
+  ltc::initialize({{"tiers", "off"}});
+  optim::SGD sgd(model->parameters(), 0.01);
+  auto compiledByEpoch = [&] {
+    int64_t before = ltc::metrics()["codegen.graphs"];
+    Tensor loss;
+    for (int step = 0; step < 3; ++step) {
+      Tensor x = torch::ones({2, 2, 2}).to(ltc::device());
+      loss = model->forward(x.flatten(1)).square().sum();
+      sgd.zero_grad();
+      loss.backward();
+      sgd.step();
+    }
+    model->weight.cpu();
+    loss.item<float>();
+    return ltc::metrics()["codegen.graphs"] - before;
+  };
+  EXPECT_GT(compiledByEpoch(), 0);
+  EXPECT_EQ(compiledByEpoch(), 0);
+  ltc::initialize({{"tiers", "auto"}});
+}
+
 TEST_F(StepEnd, ComesNotWhereGradientsAccumulate) {
   optim::SGD sgd(model->parameters(), 0.01);
   int64_t ended = endedIn(3, [&] {

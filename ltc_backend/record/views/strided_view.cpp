@@ -257,6 +257,19 @@ struct ResizeKernel final : KernelOverride {
     torch::jit::drop(*stack, 2);
   }
 };
+
+/// Ours for lazy tensors; others, such as those of a trace, have PyTorch's.
+struct LazyOnlyKernel final : KernelOverride {
+  LazyOnlyKernel(const c10::OperatorHandle &op, const c10::KernelFunction &ours)
+      : KernelOverride(op), ours(ours) {}
+  void operator()(const c10::OperatorHandle &op, DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    const size_t size = op.schema().arguments().size();
+    const Tensor &self = torch::jit::peek(*stack, 0, size).toTensor();
+    (isFunctionalLazy(self) ? ours : stock).callBoxed(op, keys, stack);
+  }
+  c10::KernelFunction ours;
+};
 } // namespace
 
 /// PyTorch's kernel here makes a new tensor of it, whatever its size is.
@@ -286,10 +299,8 @@ unsafeSplitWithSizes(const Tensor &self, at::IntArrayRef sizes, int64_t dim) {
 static Tensor asStridedScatter(const Tensor &self, const Tensor &source,
                                at::IntArrayRef size, at::IntArrayRef stride,
                                std::optional<int64_t> offset) {
-  Tensor whole = isFunctionalLazy(self)
-                     ? storageView(self.storage(), self.scalar_type())
-                           .clone(at::MemoryFormat::Contiguous)
-                     : self.clone();
+  Tensor whole = storageView(self.storage(), self.scalar_type())
+                     .clone(at::MemoryFormat::Contiguous);
   Tensor result =
       whole.as_strided(self.sizes(), self.strides(), self.storage_offset());
   Tensor slice =
@@ -309,11 +320,18 @@ void registerStridedViews(torch::Library &library) {
   implementBoxed<AsStridedInPlaceKernel>(library, "as_strided_",
                                          atenOp("as_strided_"));
   implementBoxed<ResizeKernel>(library, "resize_", atenOp("resize_"));
-  library.impl("resize_as_", resizeAs);
-  library.impl("_reshape_alias", reshapeAlias);
-  library.impl("unsafe_split.Tensor", unsafeSplit);
-  library.impl("unsafe_split_with_sizes", unsafeSplitWithSizes);
-  library.impl("as_strided_scatter", asStridedScatter);
+  auto forLazy = [&](const char *name, const char *overload, auto *kernel) {
+    c10::OperatorHandle op = atenOp(name, overload);
+    std::string full = *overload ? c10::str(name, ".", overload) : name;
+    implementBoxed<LazyOnlyKernel>(
+        library, full.c_str(), op,
+        c10::KernelFunction::makeFromUnboxedRuntimeFunction(kernel));
+  };
+  forLazy("resize_as_", "", &resizeAs);
+  forLazy("_reshape_alias", "", &reshapeAlias);
+  forLazy("unsafe_split", "Tensor", &unsafeSplit);
+  forLazy("unsafe_split_with_sizes", "", &unsafeSplitWithSizes);
+  forLazy("as_strided_scatter", "", &asStridedScatter);
   forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
     if (!op.schema().name().ends_with("_copy"))
       return;

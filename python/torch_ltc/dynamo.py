@@ -15,6 +15,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 
 from torch_ltc import host_calls, settings, startup
 from torch_ltc.fx_calls import OURS, is_drawn, outputs_of, run, warn_at
+from torch_ltc.fx_pieces import Pieces, mark_reads, reads_values
 
 # torch.compile() imports this. Started later, the device would patch functions of
 # PyTorch's while Dynamo traces them.
@@ -40,22 +41,31 @@ def ltc(gm, example_inputs, *, options=None, mode=None):
     scope = dict(options or {})
     if mode not in (None, *_MODES):
         raise ValueError(f"backend='ltc' has no mode {mode!r}; it takes {_MODES}")
+    with settings.scope(**scope):
+        return aot_autograd(**compilers(scope))(gm, example_inputs)
+
+
+def compilers(scope=None):
+    """Return what PyTorch's AOTAutograd is to compile graphs of ATen ops with.
+
+    Keyword arguments, such as those of ``functorch.compile.aot_function``. The
+    settings in ``scope`` hold in the calls of what is compiled.
+    """
 
     def compiler(gm, _, kept_from=None):
-        compiled = _Compiled(gm, kept_from)
+        compiled = _compiled(gm, kept_from)
         return _Scoped(compiled, scope) if scope else compiled
 
     def forward_compiler(gm, inputs):
         return compiler(gm, inputs, _returned_by_forward())
 
-    with settings.scope(**scope):
-        return aot_autograd(
-            fw_compiler=forward_compiler,
-            bw_compiler=compiler,
-            inference_compiler=compiler,
-            partition_fn=_partition,
-            keep_inference_input_mutations=True,
-        )(gm, example_inputs)
+    return {
+        "fw_compiler": forward_compiler,
+        "bw_compiler": compiler,
+        "inference_compiler": compiler,
+        "partition_fn": _partition,
+        "keep_inference_input_mutations": True,
+    }
 
 
 def _partition(joint, *args, **options):
@@ -75,6 +85,12 @@ def _returned_by_forward():
     context = torch._guards.TracingContext.try_get()
     metadata = context and context.fw_metadata
     return metadata and metadata.num_forward_returns + len(metadata.tokens)
+
+
+def _compiled(gm, kept_from=None):
+    if any(map(reads_values, gm.graph.nodes)):
+        return Pieces(gm, _compiled, kept_from)
+    return _Compiled(gm, kept_from)
 
 
 class _Scoped:
@@ -98,30 +114,36 @@ class _Compiled:
         self.gm = gm
         self.kept_from = kept_from
         self.ordinal = _ordinal(gm)
-        self.calls = []  # on CPU tensors, the latest first
+        self.numbers = _numbers(gm)
+        self.calls = {}  # on CPU tensors, by the numbers, the latest first
         self.programs = {}  # on lazy ones, and of what has no program
         self.on_cpu = [_device_of(node) == "cpu" for node in outputs_of(gm)]
+        self.pieces = None  # instead, once an op has asked for a value
 
     def __call__(self, args):
-        for call in self.calls:
+        # With open sizes, the numbers are the sizes.
+        numbers = tuple([args[i] for i in self.numbers]) if self.numbers else ()
+        for call in self.calls.get(numbers, ()):
             results = call(args)
             if results is not None:
                 return results
         with torch.no_grad():
-            return self._run(args)
+            return self.pieces(args) if self.pieces else self._run(args, numbers)
 
-    def _run(self, args):
+    def _run(self, args, numbers):
         key = tuple(map(_type, args))
         if key not in self.programs:
             if host_calls.takes(self.gm, args, self.ordinal):
                 call = self._build(host_calls.build, args, self.kept_from)
                 results = call and call(args)
                 if results is not None:
-                    self.calls = [call, *self.calls][:MAX_PROGRAMS]
+                    self._keep(call, numbers)
                     return results
                 program = None
             else:
                 program = self._build(_Program, args)
+            if self.pieces:
+                return self.pieces(args)
             if len(self.programs) >= MAX_PROGRAMS:
                 del self.programs[next(iter(self.programs))]
             self.programs[key] = program
@@ -132,12 +154,22 @@ class _Compiled:
             for value, there in zip(outputs, self.on_cpu, strict=True)
         ]
 
+    def _keep(self, call, numbers):
+        same = self.calls.get(numbers, [])
+        calls = self.calls | {numbers: [call, *same][:MAX_PROGRAMS]}
+        if len(calls) > MAX_PROGRAMS:
+            del calls[next(iter(calls))]
+        self.calls = calls  # at once: other threads read it
+
     def _build(self, make, args, *more):
         if settings.rng == "eager" and any(map(is_drawn, self.gm.graph.nodes)):
             return None
         try:
             return make(self.gm, args, self.ordinal, *more)
         except RuntimeError as error:
+            if mark_reads(self.gm, getattr(error, "ltc_node", None)):
+                self.pieces = Pieces(self.gm, _compiled, self.kept_from)
+                return None
             why = str(error).splitlines()[0]
             warn_at(
                 error,
@@ -194,6 +226,16 @@ def _type(arg):
     if isinstance(arg, torch.Tensor):
         return arg.dtype, tuple(arg.shape), arg.stride()
     return arg
+
+
+def _numbers(gm):
+    """Return which of the graph's inputs are numbers."""
+    inputs = gm.graph.find_nodes(op="placeholder")
+    return [i for i, node in enumerate(inputs) if _is_number(node.meta.get("val"))]
+
+
+def _is_number(value):
+    return isinstance(value, (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
 
 
 def _device_of(node):

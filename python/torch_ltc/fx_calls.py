@@ -12,7 +12,6 @@ import warnings
 import torch
 from torch import fx
 from torch._C import DispatchKey
-from torch.utils import _pytree as pytree
 
 OURS = ("cpu", "lazy")
 _FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
@@ -68,73 +67,96 @@ def warn_at(error, message):
         warnings.warn(message, stacklevel=3)
 
 
-def _names_device(node):
-    """Return whether a device is among the node's arguments; looks once."""
-    if "ltc_device" not in node.meta:
-        leaves = pytree.tree_leaves((node.args, node.kwargs))
-        node.meta["ltc_device"] = any(isinstance(x, torch.device) for x in leaves)
-    return node.meta["ltc_device"]
-
-
 def run(gm, device, args, keeping=()):
     """Make the graph's calls on one lazy device.
 
     Returns its outputs, and the values of the nodes in ``keeping``.
     """
-    calls = _OnDevice(gm, device, keeping)
-    return calls.run(*args), calls.kept
+    # Of the graph's meta, since a graph with open sizes is run for each set of them.
+    calls = gm.meta.get("ltc_calls")
+    if calls is None:
+        calls = gm.meta["ltc_calls"] = _Calls(gm)
+    return calls.make(device, args, keeping)
 
 
-class _OnDevice(fx.Interpreter):
-    def __init__(self, gm, device, keeping):
-        super().__init__(gm)
-        self.device = device
-        self.kept = dict.fromkeys(keeping)
+class _Calls:
+    """A graph's calls, ready to be made. Less work than fx.Interpreter's."""
 
-    def fetch_args_kwargs_from_env(self, node):
-        found = super().fetch_args_kwargs_from_env(node)
-        return pytree.tree_map(self.move, found) if _names_device(node) else found
+    def __init__(self, gm):
+        self.gm = gm
+        self.placeholders = gm.graph.find_nodes(op="placeholder")
+        self.attributes = gm.graph.find_nodes(op="get_attr")
+        self.outputs = outputs_of(gm)
+        last_user = {}
+        for node in gm.graph.nodes:
+            last_user.update(dict.fromkeys(node.all_input_nodes, node))
+        dead = {}
+        for node, user in last_user.items():
+            dead.setdefault(user, []).append(node)
+        self.steps = [
+            (node, *_how(node), _names_device(node), dead.get(node, ()))
+            for node in gm.graph.nodes
+            if node.op == "call_function"
+        ]
 
-    def move(self, value):
-        is_device = isinstance(value, torch.device) and value.type in OURS
-        return self.device if is_device else value
+    def make(self, device, args, keeping):
+        """See run()."""
+        kept = dict.fromkeys(keeping)
+        values = dict(zip(self.placeholders, args, strict=True))
+        for node in self.attributes:
+            values[node] = self._attribute(node, device)
+        kept.update((node, values[node]) for node in keeping if node in values)
+        fetch = values.__getitem__
+        for node, call, target, names_device, dead in self.steps:
+            arguments, options = node.args, node.kwargs
+            try:
+                arguments = fx.map_arg(arguments, fetch)
+                if options:
+                    options = fx.map_arg(options, fetch)
+                if names_device:
+                    arguments, options = _moved(arguments, options, device)
+                value = call(target, arguments, options)
+            except RuntimeError as error:
+                error.ltc_node = getattr(error, "ltc_node", node)
+                raise
+            values[node] = value
+            if node in kept:
+                kept[node] = value
+            for operand in dead:
+                del values[operand]
+        return fx.map_arg(self.outputs, fetch), kept
 
-    def call_function(self, target, args, kwargs):
-        if isinstance(target, torch._ops.HigherOrderOperator):
-            target = _STRUCTURED.get(target) or _on_tensors(target)
-        return self.call(target, args, kwargs)
-
-    def run_node(self, node):
-        self.call = _call_at(node.meta.get("stack_trace"))
-        try:
-            value = super().run_node(node)
-        except RuntimeError as error:
-            error.ltc_node = getattr(error, "ltc_node", node)
-            raise
-        if node in self.kept:
-            self.kept[node] = value
-        return value
-
-    def fetch_attr(self, target):
-        value = super().fetch_attr(target)
+    def _attribute(self, node, device):
+        value = operator.attrgetter(node.target)(self.gm)
         if isinstance(value, fx.GraphModule):
-            return lambda *operands: run(value, self.device, operands)[0]
-        return value.to(self.device) if isinstance(value, torch.Tensor) else value
+            return lambda *operands: run(value, device, operands)[0]
+        return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
-def _on_tensors(target):
+def _how(node):
+    """Return what makes the node's call from its line, and what is called."""
+    target = node.target
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        target = _STRUCTURED.get(target) or on_tensors(target)
+    return _call_at(node.meta.get("stack_trace")), target
+
+
+def _names_device(node):
+    arguments = (*node.args, *node.kwargs.values())
+    return any(isinstance(argument, torch.device) for argument in arguments)
+
+
+def _moved(arguments, options, device):
+    def move(value):
+        is_device = isinstance(value, torch.device) and value.type in OURS
+        return device if is_device else value
+
+    return [*map(move, arguments)], {name: move(v) for name, v in options.items()}
+
+
+def on_tensors(target):
     """Return what a higher-order op does with tensors that have values."""
     return target.py_kernels.get(DispatchKey.CompositeExplicitAutograd, target)
-
-
-def _cond(condition, then, otherwise, operands):
-    return then(*operands) if condition.item() else otherwise(*operands)
-
-
-def _while_loop(goes_on, body, carried, rest):
-    while goes_on(*carried, *rest).item():
-        carried = body(*carried, *rest)
-    return carried
 
 
 def _scan(combine, carried, columns, rest):
@@ -152,21 +174,33 @@ def _invoke_subgraph(body, _identifier, *operands):
 
 _STRUCTURED = {
     torch.ops.higher_order.invoke_subgraph: _invoke_subgraph,
-    torch.ops.higher_order.cond: _cond,
-    torch.ops.higher_order.while_loop: _while_loop,
     torch.ops.higher_order.scan: _scan,
 }
 
 
+def _maker_of(node):
+    """Return the call that the node is the result of, or one of the results."""
+    if node.target is operator.getitem and node.args[0].op == "call_function":
+        return node.args[0]
+    return node
+
+
+def is_view(node):
+    """Return whether the node is a call, and its value in an operand's memory."""
+    if node.op != "call_function":
+        return False
+    return getattr(_maker_of(node).target, "is_view", False)
+
+
 def source_of(node):
-    """Return the node whose memory the node's value is in: itself, if not a view."""
+    """Return the node whose memory the node's value is in: itself, if not a view.
+
+    None but one whose elements are those of the value.
+    """
     while node.op == "call_function":
-        target, made = node.target, node
-        if target is operator.getitem and node.args[0].op == "call_function":
-            made = node.args[0]
-            target = made.target
-        is_view = getattr(target, "is_view", False) and target not in _OTHER_ELEMENTS
-        if not (is_view or target is _aten.copy_.default):
+        made = _maker_of(node)
+        same = is_view(node) and made.target not in _OTHER_ELEMENTS
+        if not (same or made.target is _aten.copy_.default):
             break
         node = made.args[0]
     return node
@@ -176,6 +210,12 @@ def outputs_of(gm):
     """Return what the graph returns: nodes and constants."""
     (output,) = gm.graph.find_nodes(op="output")
     return output.args[0]
+
+
+def written_inputs(gm):
+    """Return the inputs that the graph writes to."""
+    copies = gm.graph.find_nodes(op="call_function", target=_aten.copy_.default)
+    return {node.args[0] for node in copies}
 
 
 def is_drawn(node):

@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from torch_ltc import startup
-from torch_ltc.fx_calls import outputs_of, run, source_of
+from torch_ltc.fx_calls import outputs_of, run, source_of, written_inputs
 
 
 def takes(gm, args, ordinal):
@@ -43,12 +43,7 @@ def build(gm, args, ordinal, kept_from=None):
             stand_in = arg
             arguments.append((arg, None, False))
         stand_ins.append(stand_in)
-    written = {
-        node.args[0]
-        for node in gm.graph.find_nodes(
-            op="call_function", target=torch.ops.aten.copy_.default
-        )
-    }
+    written = written_inputs(gm)
     given = outputs_of(gm)
     saved = [] if kept_from is None else given[kept_from:]
     # Only of these, since an input of which there is a copy is not written in place.
@@ -89,36 +84,52 @@ class _Results:
         """Add a result, which is of the memory of ``source``, whose value is given."""
         place = self.places.get(source)
         if place is None:
-            if self._shows_memory(value, whole, visible):
-                self._add_view("result", self._memory_of(source, whole), value, whole)
+            like = self._layout(source, whole) if visible else whole
+            if self._shows_memory(value, whole, like, visible):
+                self._add_view(
+                    "result",
+                    self._memory_of(source, whole, like),
+                    value,
+                    whole.storage_offset(),
+                )
+            elif visible and like is not None and node is source:
+                number = self._memory_of(source, whole, like)
+                self.rows.append(("result", number, *_geometry(like), 0))
             else:
                 self.add_own(value)
         elif node is source or node.target is torch.ops.aten.copy_.default:
             self.rows.append(("argument", place))
         elif whole.stride() == self.arguments[source].stride():
-            self._add_view("view", place, value, whole)
+            self._add_view("view", place, value, whole.storage_offset())
         else:
             self.add_own(value)
 
-    def _shows_memory(self, value, whole, visible):
+    def _layout(self, source, whole):
+        """Return a tensor laid as eager lays the value, or None if it overlaps."""
+        traced = source.meta.get("val")
+        if isinstance(traced, torch.Tensor) and not _has_symbols(traced):
+            whole = torch.empty_strided(traced.shape, traced.stride(), device="meta")
+        is_tensor = isinstance(whole, torch.Tensor)
+        return whole if is_tensor and not _overlaps(whole) else None
+
+    def _shows_memory(self, value, whole, like, visible):
         """Return whether the result is to have all that it is a view of."""
-        if not isinstance(whole, torch.Tensor):
+        if like is None or not isinstance(whole, torch.Tensor):
             return False
         if visible:  # as in eager, strides and all
-            return _order(whole) is not None
+            return whole.stride() == like.stride()
         return whole.is_contiguous() and value.numel() >= whole.numel()
 
-    def _memory_of(self, node, value):
-        """Return the number of the node's value, in the order of its memory."""
+    def _memory_of(self, node, value, like):
+        """Return the number of the node's value, as memory laid as `like` is."""
         if node not in self.numbers:
             self.numbers[node] = len(self.values)
-            in_order = value.is_contiguous()
-            self.values.append(value if in_order else value.permute(_order(value)))
+            self.values.append(_memory(value, like))
         return self.numbers[node]
 
-    def _add_view(self, kind, number, value, whole):
-        offset = value.storage_offset() - whole.storage_offset()
-        self.rows.append((kind, number, tuple(value.shape), value.stride(), offset))
+    def _add_view(self, kind, number, value, start=0):
+        offset = value.storage_offset() - start
+        self.rows.append((kind, number, *_geometry(value), offset))
 
     def add_own(self, value):
         strides = torch.empty(value.shape, device="meta").stride()
@@ -130,6 +141,36 @@ def _order(tensor):
     """Return the dimensions in the order of memory, or None if that has gaps."""
     order = sorted(range(tensor.dim()), key=lambda d: -tensor.stride(d))
     return order if tensor.permute(order).is_contiguous() else None
+
+
+def _geometry(tensor):
+    return tuple(tensor.shape), tensor.stride()
+
+
+def _has_symbols(tensor):
+    return not all(isinstance(n, int) for n in (*tensor.shape, *tensor.stride()))
+
+
+def _overlaps(tensor):
+    """Return whether elements may share a place."""
+    reach = 0
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and stride <= reach:
+            return True
+        reach += (size - 1) * stride
+    return False
+
+
+def _memory(value, like):
+    """Return the value's elements in the order of a memory laid as `like` is."""
+    if value.is_contiguous() and like.is_contiguous():
+        return value
+    order = _order(like)
+    if order is not None:
+        return value.permute(order)
+    shape, strides = _geometry(like)
+    reach = 1 + sum((n - 1) * by for n, by in zip(shape, strides, strict=True))
+    return value.new_zeros(reach).as_strided_scatter(value, shape, strides, 0)
 
 
 def _stand_in(builder, arg, traced):

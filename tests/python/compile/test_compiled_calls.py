@@ -253,3 +253,17 @@ def test_empty_inputs_and_results():
     call = compiled(lambda x: (x * 2, x.sum(), torch.cat([x, x])))
     x = torch.ones(0, 3)
     torch.testing.assert_close(call(x), (x * 2, x.sum(), torch.cat([x, x])))
+
+
+def test_results_have_eagers_strides_also_with_gaps():
+    def function(x):
+        y = torch.empty_strided((4, 2, 3), (20, 1, 4))
+        y[:] = x.sin()
+        return y, y[1:]
+
+    x = torch.randn(4, 2, 3)
+    found, wanted = compiled(function)(x), function(x)
+    torch.testing.assert_close(found, wanted)
+    assert [y.stride() for y in found] == [y.stride() for y in wanted]
+    found[0].zero_()
+    assert not found[1].any()

@@ -488,11 +488,34 @@ def test_a_conjugate_is_written_to(backend):
 
 
 @pytest.mark.parametrize("tiers", ["off", "auto"])
-def test_a_number_that_is_computed_is_read_op_by_op(tiers):
+def test_a_number_that_is_computed_is_read(tiers):
     with (
         torch_ltc.settings.scope(tiers=tiers),
         torch._dynamo.config.patch(capture_scalar_outputs=True),
-        pytest.warns(UserWarning, match="op by op.*local_scalar_dense") as warned,
     ):
         assert compiled(lambda x: x.sum().item() + 1)(torch.ones(4)) == 5
-    assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize("backend", ["ltc", "aot_eager"])
+def test_a_strided_part_is_exchanged(backend):
+    torch.ones(2, device="lazy").sum().item()
+
+    def function(x, part):
+        return torch.as_strided_scatter(x * 2, part + 1, (4, 3), (6, 2), 0)
+
+    x, part = torch.randn(4, 6), torch.randn(4, 3)
+    call = torch.compile(function, backend=backend)
+    torch.testing.assert_close(call(x, part), function(x, part))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_each_set_of_sizes_is_kept(dynamic, counts):
+    call = compiled(lambda x: (x.view(-1) * x.shape[0]).cos().sum(), dynamic=dynamic)
+    sizes = (3, 5, 8)
+    for n in sizes:
+        call(torch.ones(n, 4))
+    counts.restart()
+    for n in (*sizes, *reversed(sizes)):
+        x = torch.randn(n, 4)
+        torch.testing.assert_close(call(x), (x.view(-1) * n).cos().sum())
+    assert counts["codegen.graphs"] == 0

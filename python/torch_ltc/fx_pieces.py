@@ -1,0 +1,198 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A graph of ATen ops in pieces, between which values are read.
+
+`torch.cond`, `while_loop`, `x.item()` and `nonzero` need values before the graph can
+go on, and so does what raises by value, as `linalg.inv` does. What stands between
+them is compiled, and so are branches and bodies.
+"""
+
+import operator
+
+import torch
+from torch import fx
+
+from torch_ltc.fx_calls import is_view, on_tensors, outputs_of, written_inputs
+
+_higher_order = torch.ops.higher_order
+
+
+def _cond(condition, then, otherwise, operands):
+    return then(*operands) if condition else otherwise(*operands)
+
+
+_CONTROL_FLOW = {
+    _higher_order.cond: _cond,
+    _higher_order.while_loop: on_tensors(_higher_order.while_loop),
+}
+if hasattr(_higher_order, "while_loop_stack_output"):
+    _CONTROL_FLOW[_higher_order.while_loop_stack_output] = on_tensors(
+        _higher_order.while_loop_stack_output
+    )
+
+
+def reads_values(node):
+    """Return whether the node's call, or the sizes of its results, need values."""
+    if node.op != "call_function":
+        return False
+    if node.target in _CONTROL_FLOW or "ltc_reads" in node.meta:
+        return True
+    if node.meta.get("unbacked_bindings"):
+        return True
+    return torch.Tag.data_dependent_output in getattr(node.target, "tags", ())
+
+
+def mark_reads(gm, node):
+    """Note that calls such as the node's read values; return whether it is the gm's."""
+    if node is None or node.graph is not gm.graph or node.op != "call_function":
+        return False
+    for other in gm.graph.find_nodes(op="call_function", target=node.target):
+        other.meta["ltc_reads"] = True
+    return True
+
+
+class Pieces:
+    """A graph with nodes that read values.
+
+    ``compiled`` makes a function of lists from a graph without such nodes. Outputs
+    from the number ``kept_from`` on are saved for backward.
+    """
+
+    def __init__(self, gm, compiled, kept_from=None):
+        self._boxed_call = True
+        self.compiled = compiled
+        self.gm = gm
+        self.kept_from = kept_from
+        self.placeholders = gm.graph.find_nodes(op="placeholder")
+        self.outputs = outputs_of(gm)
+        self.saved_before_a_write = written_inputs(gm).intersection(
+            [] if kept_from is None else self.outputs[kept_from:]
+        )
+        groups = [_with_what_is_made_anew(group) for group in _groups(gm)]
+        wanted = {node for group in groups for node in _inputs_of(group)}
+        wanted.update(node for node in self.outputs if isinstance(node, fx.Node))
+        self.steps = [
+            self._read(group) if reads_values(group[0]) else self._piece(group, wanted)
+            for group in groups
+        ]
+
+    def __call__(self, args):
+        """Run the pieces in turn."""
+        values = dict(zip(self.placeholders, args, strict=True))
+        saved = {node: values[node].clone() for node in self.saved_before_a_write}
+        for step in self.steps:
+            step(values)
+        results = [values.get(node, node) for node in self.outputs]
+        for i, node in enumerate(self.outputs):
+            if node in saved and i >= self.kept_from:
+                results[i] = saved[node]
+        return results
+
+    def _piece(self, group, wanted):
+        """Return a step that calls what the group is compiled to."""
+        graph = fx.Graph()
+        copies = {}
+        inputs = _inputs_of(group)
+        for node in inputs:
+            copies[node] = graph.placeholder(node.name)
+            copies[node].meta = dict(node.meta)
+        for node in group:
+            copies[node] = graph.node_copy(node, copies.__getitem__)
+        results = [node for node in group if node in wanted]
+        graph.output(tuple(copies[node] for node in results))
+        call = self.compiled(fx.GraphModule(self.gm, graph))
+
+        def step(values):
+            found = call([values[node] for node in inputs])
+            values.update(zip(results, found, strict=True))
+
+        return step
+
+    def _read(self, group):
+        """Return a step that calls the first node, of which the others are parts."""
+        first, parts = group[0], group[1:]
+        bodies = {
+            node: self._function(operator.attrgetter(node.target)(self.gm))
+            for node in first.all_input_nodes
+            if node.op == "get_attr"
+        }
+        target = _CONTROL_FLOW.get(first.target, first.target)
+
+        def step(values):
+            def value(node):
+                return bodies[node] if node in bodies else values[node]
+
+            args, kwargs = fx.map_arg((first.args, first.kwargs), value)
+            with torch.no_grad():
+                values[first] = target(*args, **kwargs)
+            for part in parts:
+                values[part] = values[part.args[0]][part.args[1]]
+
+        return step
+
+    def _function(self, body):
+        if not isinstance(body, fx.GraphModule):
+            return body
+        graph = fx.Graph()
+        results = graph.graph_copy(body.graph, {})
+        is_one = isinstance(results, fx.Node)
+        graph.output((results,) if is_one else tuple(results))
+        call = self.compiled(fx.GraphModule(body, graph))
+
+        def function(*operands):
+            found = call(list(operands))
+            return found[0] if is_one else tuple(found)
+
+        return function
+
+
+def _groups(gm):
+    """Return the calls in groups: one that reads values, or all until the next one.
+
+    Parts of a result are in the group of the whole.
+    """
+    groups, home = [], {}
+    for node in gm.graph.nodes:
+        if node.op != "call_function":
+            continue
+        if node.target is operator.getitem and node.args[0] in home:
+            group = home[node.args[0]]
+        elif reads_values(node) or not groups or reads_values(groups[-1][0]):
+            group = []
+            groups.append(group)
+        else:
+            group = groups[-1]
+        group.append(node)
+        home[node] = group
+    return groups
+
+
+def _with_what_is_made_anew(group):
+    """Return a group with the views of other groups' values that it reads.
+
+    So no piece has two inputs that share memory.
+    """
+    if reads_values(group[0]):
+        return group
+    found = {}
+
+    def add(node):
+        for operand in node.all_input_nodes:
+            if operand not in found and (operand.op == "get_attr" or is_view(operand)):
+                add(operand)
+        found[node] = None
+
+    for node in group:
+        add(node)
+    return list(found)
+
+
+def _inputs_of(group):
+    """Return the nodes whose values come from outside, each once."""
+    inside = set(group)
+    operands = (operand for node in group for operand in node.all_input_nodes)
+    return list(
+        dict.fromkeys(
+            node for node in operands if node not in inside and node.op != "get_attr"
+        )
+    )

@@ -1,0 +1,177 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Branches, loops and reads of values leave the rest of a function compiled."""
+
+import pytest
+import torch
+from torch._higher_order_ops import while_loop
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("error:.*op by op on the lazy device"),
+]
+
+
+@pytest.fixture(autouse=True)
+def forget_compiled():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    with torch._dynamo.config.patch(
+        capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True
+    ):
+        yield
+
+
+def compiled(function):
+    return torch.compile(function, backend="ltc", fullgraph=True)
+
+
+def branches(x):
+    y = x.sin() * 2
+    z = torch.cond(y.sum() > 0, lambda y: y.exp() + 1, lambda y: y * x, (y,))
+    return z.t() + 1, y
+
+
+def branches_in_a_branch(x):
+    def inner(y):
+        return torch.cond(y.max() > 1, lambda y: y - 1, lambda y: y + 1, (y,))
+
+    return torch.cond(x.sum() > 0, inner, lambda y: y.cos(), (x,)) * 2
+
+
+def loops(x):
+    count, y = while_loop(
+        lambda i, y: (i < 20) & (y.abs().sum() < 100),
+        lambda i, y: (i + 1, y * 1.5 + 0.1),
+        (torch.tensor(0), x.sin()),
+    )
+    return count, y.sum(0)
+
+
+def branches_in_a_loop(x):
+    def body(i, y):
+        return i + 1, torch.cond(i % 2 == 0, lambda y: y + 1, lambda y: y * 2, (y,))
+
+    return while_loop(lambda i, y: i < 5, body, (torch.tensor(0), x))
+
+
+def loops_not_at_all(x):
+    return while_loop(lambda y: y.sum() > 1e9, lambda y: (y + 1,), (x,))[0]
+
+
+def reads_a_number(x):
+    return x * (x.abs().sum().item() + 1)
+
+
+def takes_what_is_positive(x):
+    positive = x[x > 0]
+    return positive.exp().sum(), positive * 2
+
+
+def finds_places(x):
+    places = torch.nonzero(x.flatten() > 0.5).flatten()
+    return x.flatten()[places] + 1, places.shape[0]
+
+
+def reads_a_view_and_writes(x):
+    y = x.t()[1:]
+    z = torch.cond(y.sum() > 0, lambda y: y * 2, lambda y: y - 1, (y.clone(),))
+    x.add_(1)
+    return y + z.sum()
+
+
+def inverts_twice(x):
+    square = x @ x.t() + 9 * torch.eye(4, device=x.device)
+    return torch.linalg.inv(torch.linalg.inv(square.sin() + square) + square).cos()
+
+
+FUNCTIONS = (
+    inverts_twice,
+    branches,
+    branches_in_a_branch,
+    loops,
+    branches_in_a_loop,
+    loops_not_at_all,
+    reads_a_number,
+    takes_what_is_positive,
+    finds_places,
+    reads_a_view_and_writes,
+)
+
+
+@pytest.mark.parametrize("device", ["cpu", "lazy"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_values(function, device):
+    call = compiled(function)
+    with torch.no_grad():
+        for by in (1.0, -1.0, 0.5):
+            x = torch.linspace(-1, 1.5, 24).view(4, 6) * by
+            ours, eagers = x.to(device).clone(), x.clone()
+            found, expected = call(ours), function(eagers)
+            torch.testing.assert_close(found, expected, check_device=False)
+            torch.testing.assert_close(ours.cpu(), eagers)
+
+
+def test_a_loop_is_compiled_once_however_often_it_turns(counts):
+    call = compiled(loops)
+    call(torch.ones(4, 6))
+    counts.restart()
+    for by in (0.1, 0.5, 3.0):
+        x = torch.full((4, 6), by)
+        torch.testing.assert_close(call(x), loops(x))
+    assert counts["codegen.graphs"] == 0
+    assert counts.fallbacks() == []
+
+
+def test_a_loop_that_does_not_turn_returns_memory_of_its_own():
+    x = torch.ones(3)
+    result = compiled(loops_not_at_all)(x)
+    result.add_(1)
+    assert x.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("by", [1.0, -1.0])
+def test_gradients_through_a_branch(by):
+    def function(x, y):
+        z = (x * y).sin()
+        return torch.cond(z.sum() > 0, lambda z: z.exp(), lambda z: z**2, (z,)) * y
+
+    call = compiled(function)
+    ours, eagers = (
+        [(torch.ones(4, 6) * by).requires_grad_(), torch.ones(6).requires_grad_()]
+        for _ in range(2)
+    )
+    found, expected = call(*ours), function(*eagers)
+    torch.testing.assert_close(found, expected)
+    found.sum().backward()
+    expected.sum().backward()
+    for mine, other in zip(ours, eagers, strict=True):
+        torch.testing.assert_close(mine.grad, other.grad)
+
+
+def test_backward_has_the_value_from_before_a_write():
+    def function(x, y):
+        x.add_(1)
+        z = torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x.clone(),))
+        return z.sum() * (x * y).sum()
+
+    ours, eagers = (
+        (torch.arange(6.0), torch.ones(6).requires_grad_()) for _ in range(2)
+    )
+    found, expected = compiled(function)(*ours), function(*eagers)
+    torch.testing.assert_close(found, expected)
+    found.backward()
+    expected.backward()
+    torch.testing.assert_close(ours[1].grad, eagers[1].grad)
+    assert ours[0].tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_error_in_a_piece_names_its_line():
+    def function(x, i):
+        y = x * x.sum().item()
+        return y[i]
+
+    with pytest.raises(IndexError, match="index 7 is out of bounds") as raised:
+        compiled(function)(torch.ones(3), torch.tensor([7]))
+    line = function.__code__.co_firstlineno + 2
+    assert f"test_compiled_pieces.py:{line} in function" in str(raised.value)

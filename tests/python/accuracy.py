@@ -48,7 +48,7 @@ def tolerance(op, dtype):
     }
 
 
-def mismatch(actual, expected, allowed):
+def mismatch(actual, expected, allowed, device="lazy"):
     """Return what differs between two results, or an empty string."""
     left, right = pytree.tree_leaves(actual), pytree.tree_leaves(expected)
     if len(left) != len(right):
@@ -60,11 +60,11 @@ def mismatch(actual, expected, allowed):
             continue
         if not _is_tensor(a):
             return f"result {i} is {a!r}, wanted a tensor"
-        if a.device.type != "lazy":
+        if a.device.type != device:
             return f"result {i} is on {a.device}"
         if a.requires_grad != e.requires_grad:
             return f"result {i} has requires_grad={a.requires_grad}"
-        a, e = a.detach().cpu(), e.detach().resolve_conj().resolve_neg()
+        a, e = (x.detach().cpu().resolve_conj().resolve_neg() for x in (a, e))
         try:
             torch.testing.assert_close(
                 a,
@@ -123,7 +123,7 @@ def _distance(tensor, exact):
     return torch.where(same, 0.0, (tensor - exact).abs()).max().item()
 
 
-def is_as_near(actual, expected, exact):
+def is_as_near(actual, expected, exact, device="lazy"):
     """Return whether `actual` is about as near to `exact` as eager's `expected`."""
     trees = [pytree.tree_leaves(tree) for tree in (actual, expected, exact)]
     if len({len(leaves) for leaves in trees}) != 1:
@@ -136,7 +136,7 @@ def is_as_near(actual, expected, exact):
         alike = (a.shape, a.dtype, a.requires_grad) == (
             (e.shape, e.dtype, e.requires_grad)
         )
-        if not alike or a.device.type != "lazy" or x.shape != e.shape:
+        if not alike or a.device.type != device or x.shape != e.shape:
             return False
         if not e.numel():
             continue

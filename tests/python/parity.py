@@ -3,7 +3,8 @@
 """Run PyTorch's own OpInfo samples on lazy and on eager CPU, and compare.
 
 A check takes one OpInfo and a dtype and yields one `Outcome` a sample. Eager CPU
-is the oracle: values, dtypes, shapes, what raises, what is written in place.
+is the oracle: values, dtypes, shapes, what raises, what is written in place. The
+door is the lazy device, or torch.compile of CPU tensors.
 """
 
 import contextlib
@@ -26,6 +27,7 @@ torch_ltc.settings.rng = "eager"
 
 OPS = {op.full_name: op for op in op_db}
 KINDS = ("forward", "inplace", "out", "backward")
+DOORS = ("lazy", "dynamo", "aot")
 VIEWED = "viewed"  # forward, of views that nobody has read
 SEED = 1234
 
@@ -274,9 +276,18 @@ class _Attempt(NamedTuple):
     split: frozenset
     tolerance: dict
     exactly: object  # computes the same in double precision
+    device: str
 
 
-def _attempt(op, kind, dtype, sample):
+def _through(op, door):
+    if door == "lazy":
+        return op
+    from compiled_ops import CompiledOp  # imports Dynamo, which takes a second
+
+    return CompiledOp(op, door)
+
+
+def _attempt(op, kind, dtype, sample, door):
     """Run one sample on both; None if eager CPU cannot run it."""
     try:
         expected = _run(op, kind, sample, "cpu")
@@ -284,9 +295,10 @@ def _attempt(op, kind, dtype, sample):
         return None
     text = f"{op.full_name}({_describe(sample)}) {kind}"
     actual, problem = None, ""
+    device = "lazy" if door == "lazy" else "cpu"
     with fallbacks() as split:
         try:
-            actual = _run(op, kind, sample, "lazy")
+            actual = _run(_through(op, door), kind, sample, device)
         except Skipped:
             return None
         except Exception as error:
@@ -297,7 +309,7 @@ def _attempt(op, kind, dtype, sample):
         return _run(op, kind, _doubled(sample), "cpu")
 
     split = frozenset(split)
-    return _Attempt(text, expected, actual, problem, split, allowed, exactly)
+    return _Attempt(text, expected, actual, problem, split, allowed, exactly, device)
 
 
 def _is_as_near(attempt):
@@ -306,7 +318,7 @@ def _is_as_near(attempt):
         exact = attempt.exactly()
     except _NOT_ON_CPU:
         return False
-    return is_as_near(attempt.actual, attempt.expected, exact)
+    return is_as_near(attempt.actual, attempt.expected, exact, attempt.device)
 
 
 def _judge(attempt):
@@ -314,7 +326,9 @@ def _judge(attempt):
     problem, nearer = attempt.problem, False
     try:
         if not problem:
-            problem = mismatch(attempt.actual, attempt.expected, attempt.tolerance)
+            problem = mismatch(
+                attempt.actual, attempt.expected, attempt.tolerance, attempt.device
+            )
             nearer = bool(problem) and _is_as_near(attempt)
     except Skipped:
         return None
@@ -323,13 +337,13 @@ def _judge(attempt):
     return Outcome("" if nearer else problem, attempt.text, attempt.split, nearer)
 
 
-def check(op, checks, limit=0):
-    """Return the Outcomes of several (kind, dtype), all recorded in one graph.
+def check(op, checks, limit=0, door="lazy"):
+    """Return the Outcomes of several (kind, dtype), on lazy recorded in one graph.
 
     Compiling takes the time, and one graph with all samples takes the least.
     """
     attempts = [
-        _attempt(op, kind, dtype, sample)
+        _attempt(op, kind, dtype, sample, door)
         for kind, dtype in checks
         if supports(op, kind, dtype)
         for sample in samples(op, kind, dtype, limit)

@@ -5,6 +5,8 @@
     python tests/python/sweep_ops.py                  # everything, takes a while
     python tests/python/sweep_ops.py add softmax      # the ops of these names
     python tests/python/sweep_ops.py --limit 3 --json sweep.json
+    python tests/python/sweep_ops.py --door dynamo    # torch.compile of CPU tensors
+    python tests/python/sweep_ops.py --door aot       # the same without Dynamo
 
 Ops run in worker processes, so that a crash costs one op and is counted.
 """
@@ -39,7 +41,7 @@ def parsed(text):
     return [tuple(check.split(":")) for check in text.split(",")]
 
 
-def run_op(name, checks, limit):
+def run_op(name, checks, limit, door):
     """Return the outcomes of one op, as plain data."""
     import parity
     import torch
@@ -50,7 +52,7 @@ def run_op(name, checks, limit):
         dtype = getattr(torch, dtype_name)
         if not parity.supports(op, kind, dtype):
             continue
-        outcomes = parity.check(op, [(kind, dtype)], limit)
+        outcomes = parity.check(op, [(kind, dtype)], limit, door)
         failed = [o for o in outcomes if o.problem]
         rows.append(
             {
@@ -73,9 +75,9 @@ def worker():
 
     torch.set_num_threads(1)
     for line in sys.stdin:
-        name, checks, limit = json.loads(line)
+        name, checks, limit, door = json.loads(line)
         try:
-            rows = run_op(name, checks, limit)
+            rows = run_op(name, checks, limit, door)
         except Exception as error:
             rows = [crash_row(name, checks, f"{type(error).__name__}: {error}")]
         print("\n@" + json.dumps(rows), flush=True)
@@ -97,7 +99,8 @@ def crash_row(name, checks, why):
 class Worker:
     """A process that runs ops; started again when one kills it."""
 
-    def __init__(self):
+    def __init__(self, door):
+        self.door = door
         self.process = None
 
     def ask(self, name, checks, limit, seconds):
@@ -111,7 +114,9 @@ class Worker:
             )
         process = self.process
         timer = concurrent.futures.ThreadPoolExecutor(1)
-        answer = timer.submit(self.exchange, json.dumps([name, checks, limit]))
+        answer = timer.submit(
+            self.exchange, json.dumps([name, checks, limit, self.door])
+        )
         try:
             return answer.result(seconds)
         except concurrent.futures.TimeoutError:
@@ -146,11 +151,11 @@ def check_op(worker, name, checks, limit, seconds):
     return rows
 
 
-def sweep(names, checks, limit, jobs, seconds):
+def sweep(names, checks, limit, jobs, seconds, door):
     """Yield the rows of each op as they come."""
     idle = queue.SimpleQueue()
     for _ in range(jobs):
-        idle.put(Worker())
+        idle.put(Worker(door))
 
     def one(name):
         worker = idle.get()
@@ -201,6 +206,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=int, default=0, help="samples a check")
     parser.add_argument("--checks", type=parsed, default=CHECKS, help="kind:dtype,…")
+    parser.add_argument("--door", default="lazy", choices=("lazy", "dynamo", "aot"))
     parser.add_argument("--rows", action="store_true", help="the lowered ops alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=300, help="a check may take")
@@ -216,7 +222,12 @@ def main():
     names = names or (parity.lowered() if options.rows else list(parity.OPS))
     rows = []
     for found in sweep(
-        names, options.checks, options.limit, options.jobs, options.seconds
+        names,
+        options.checks,
+        options.limit,
+        options.jobs,
+        options.seconds,
+        options.door,
     ):
         rows += found
         for row in found:

@@ -8,6 +8,8 @@ does nothing here, a removed list of ops is empty.
 
 import contextlib
 import importlib
+import sys
+import unittest
 
 
 def unchanged(function):
@@ -15,8 +17,10 @@ def unchanged(function):
 
 
 def add(module, **names):
-    """Give a module of torch.testing._internal the names that it lacks."""
-    module = importlib.import_module(f"torch.testing._internal.{module}")
+    """Give a module of torch.testing._internal, or another, the names it lacks."""
+    if not module.startswith("torch."):
+        module = f"torch.testing._internal.{module}"
+    module = importlib.import_module(module)
     for name, value in names.items():
         if not hasattr(module, name):
             setattr(module, name, value)
@@ -50,3 +54,22 @@ def install():
         skipOps=lambda *names, **options: unchanged,
     )
     add("common_nn", new_module_tests=[])
+
+
+def install_for_compiled():
+    """Add what tests of torch.compile import."""
+    try:
+        importlib.import_module("torchvision")
+    except Exception:  # one that is not of this PyTorch, which tests can do without
+        sys.modules["torchvision"] = None
+    add("common_utils", disable_translation_validation_if_dynamic_shapes=unchanged)
+    add("common_utils", dtype_abbrs={})
+    add("inductor_utils", HAS_XPU=False)
+    add("triton_utils", requires_cuda=unittest.skip("requires a GPU"))
+    add("torch._inductor.codecache", cpp_prefix_path=None)
+    add("torch._inductor.compile_fx", complex_memory_overlap=None)
+    add("torch._dynamo.backends.onnxrt", has_onnxruntime=lambda: False)
+    add("torch._dynamo.utils", CompileProfiler=None)
+    add("torch.utils.checkpoint", _pt2_selective_checkpoint_context_fn_gen=None)
+    control_flow = importlib.import_module("functorch.experimental.control_flow")
+    control_flow.UnsupportedAliasMutationException = RuntimeError

@@ -1,6 +1,10 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A pytest plugin: chooses PyTorch's tests of one device and records each result."""
+"""A pytest plugin: chooses PyTorch's tests of one device and records each result.
+
+The device "compiled" is all tests of a file, with backend="ltc" in the place of
+other backends; "stock" is the same tests as they are.
+"""
 
 import faulthandler
 import fnmatch
@@ -9,8 +13,11 @@ import re
 import signal
 from pathlib import Path
 
+import compiled
 import older_names
 import pytest
+
+WHOLE_FILES = ("compiled", "stock")
 
 
 def pytest_addoption(parser):
@@ -39,6 +46,10 @@ def apply_to_lazy_what_cpu_has():
 def pytest_configure(config):
     older_names.install()
     apply_to_lazy_what_cpu_has()
+    if config.getoption("--device") in WHOLE_FILES:
+        older_names.install_for_compiled()
+    if config.getoption("--device") == "compiled":
+        compiled.install()
     record = config.getoption("--record")
     config.record_file = None
     if record and not hasattr(config, "workerinput"):
@@ -63,6 +74,8 @@ def pytest_collection_modifyitems(config, items):
         return any(fnmatch.fnmatchcase(item.nodeid, pattern) for pattern in patterns)
 
     def wanted(item):
+        if device in WHOLE_FILES:
+            return matches(item, listed)
         if getattr(item.cls, "device_type", None) != device:
             return False
         if not matches(item, listed):

@@ -56,6 +56,28 @@ FILES = {
     "nn/test_multihead_attention": TWO,
     "nn/test_pooling": FOUR,
 }
+# With backend="ltc" in the place of others; tests of no device.
+COMPILED = (
+    "dynamo/test_activation_checkpointing",
+    "dynamo/test_aot_autograd",
+    "dynamo/test_autograd_function",
+    "dynamo/test_backends",
+    "dynamo/test_ctx_manager",
+    "dynamo/test_functions",
+    "dynamo/test_higher_order_ops",
+    "dynamo/test_hooks",
+    "dynamo/test_misc",
+    "dynamo/test_modules",
+    "dynamo/test_optimizers",
+    "dynamo/test_repros",
+    "dynamo/test_subclasses",
+    "dynamo/test_subgraphs",
+    "dynamo/test_unspec",
+    "functorch/test_aotdispatch",
+    "functorch/test_control_flow",
+    "inductor/test_torchinductor",
+    "inductor/test_torchinductor_dynamic_shapes",
+)
 # What takes hours as a whole: one test in so many. OpInfo's samples are run by
 # tests/python/sweep_ops.py against eager.
 SAMPLED = {
@@ -99,18 +121,20 @@ def on_cpu(test):
 
 
 def fail_on_cpu(folder, name, rows, results):
-    """Return the ids among failed rows whose tests fail on the CPU as well."""
-    ids = {on_cpu(row["id"]): row["id"] for row in rows if "::" in row["id"]}
+    """Return the ids among failed rows whose tests fail without us as well."""
+    of_device = {row["id"] for row in rows if "::" in row["id"]}
+    device = "stock" if name in COMPILED else "cpu"
+    ids = {i if device == "stock" else on_cpu(i): i for i in of_device}
     listed = results / f"{name.replace('/', '_')}.ids"
     listed.write_text("\n".join(ids))
     record = listed.with_suffix(".cpu.jsonl")
     record.unlink(missing_ok=True)
-    ran = pytest(folder, name, "cpu", record, "--only", str(listed))
+    ran = pytest(folder, name, device, record, "--only", str(listed))
     return {ids[row["id"]] for row in ran if row["outcome"] == "failed"}
 
 
 def run(folder, name, dtypes, results, jobs=2, only="*", every=1):
-    """Run a file on 'lazy'; return its rows, those older than PyTorch marked."""
+    """Run a file with us; return its rows, those older than PyTorch marked."""
     entries = table.read()
     left_out, listed = results / "left_out.txt", results / "only.txt"
     left_out.write_text("\n".join(e.pattern for e in entries if e.left_out))
@@ -119,7 +143,8 @@ def run(folder, name, dtypes, results, jobs=2, only="*", every=1):
     record.unlink(missing_ok=True)
     options = ["--dtypes", dtypes, "--only", str(listed), "--without", str(left_out)]
     options += ["-n", str(jobs), "--every", str(every)]
-    rows = pytest(folder, name, "lazy", record, *options)
+    device = "compiled" if name in COMPILED else "lazy"
+    rows = pytest(folder, name, device, record, *options)
     unknown = table.judge(rows, entries).unexpected
     old = fail_on_cpu(folder, name, unknown, results) if unknown else set()
     for row in rows:

@@ -134,7 +134,10 @@ bool GraphBuilder::keepMisgiven(const Collection &collection,
     };
     if (std::ranges::any_of(collection.receivers, isOwnValue))
       continue;
-    inputs[*inputOf(data)].share = data;
+    if (std::optional<size_t> input = inputOf(data))
+      inputs[*input].share = data;
+    else
+      constants.push_back(data);
     found = true;
   }
   return found;

@@ -122,10 +122,11 @@ class _Results:
 
     def _memory_of(self, node, value, like):
         """Return the number of the node's value, as memory laid as `like` is."""
-        if node not in self.numbers:
-            self.numbers[node] = len(self.values)
+        key = node, like.stride()
+        if key not in self.numbers:
+            self.numbers[key] = len(self.values)
             self.values.append(_memory(value, like))
-        return self.numbers[node]
+        return self.numbers[key]
 
     def _add_view(self, kind, number, value, start=0):
         offset = value.storage_offset() - start

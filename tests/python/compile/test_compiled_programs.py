@@ -519,3 +519,15 @@ def test_each_set_of_sizes_is_kept(dynamic, counts):
         x = torch.randn(n, 4)
         torch.testing.assert_close(call(x), (x.view(-1) * n).cos().sum())
     assert counts["codegen.graphs"] == 0
+
+
+@pytest.mark.parametrize("device", ["cpu", "lazy"])
+def test_a_constant_is_not_written_over(device):
+    def function(x):
+        one = torch.tensor([1.0, 2, 3], device=device)
+        return one + 1, torch.tensor([1, 2], device=device) * 3, x + one
+
+    call = compiled(function)
+    x = torch.ones(3, device=device)
+    for _ in range(3):
+        torch.testing.assert_close(call(x), function(x))

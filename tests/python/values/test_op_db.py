@@ -93,6 +93,15 @@ def test_op_takes_views_that_nobody_has_read(name):
     assert not failed, "\n".join(f"{o.sample}\n    {o.problem}" for o in failed)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(parity.OPS)[::20])
+def test_op_gives_the_same_through_torch_compile(name):
+    every = [("forward", torch.float32), ("backward", torch.float32)]
+    outcomes = parity.check(parity.OPS[name], every, limit=1, door="dynamo")
+    failed = [o for o in outcomes if o.problem]
+    assert not failed, "\n".join(f"{o.sample}\n    {o.problem}" for o in failed)
+
+
 @pytest.mark.parametrize("op", SHAPED_BY_VALUES)
 def test_what_splits_the_graph_still_does(op):
     info, kind, dtype = SHAPED_BY_VALUES[op]

@@ -43,7 +43,7 @@ extern "C" {
 #endif
 
 #define LTC_ABI_MAJOR 1
-#define LTC_ABI_MINOR 1 /* counts what was appended */
+#define LTC_ABI_MINOR 2 /* counts what was appended */
 #define LTC_EXPORT __attribute__((visibility("default")))
 
 typedef struct ltc_error ltc_error;     /* plugin's own */
@@ -206,7 +206,10 @@ typedef struct ltc_plugin {
        calls    "all": the device does every library call itself; call_taken is
                 not asked
        computes "nothing": every result is zeros, as of a device for tests
-       description, for people, and what else the plugin wants to show. */
+       description, for people, and what else the plugin wants to show
+       name     of the chip or the like, as programs ask for it
+       memory   how much it has, in bytes as decimal digits
+       processors  what runs one launch side by side, the same. */
   const ltc_property *(*properties)(ltc_device *device, size_t *count);
 
   /* Of any content; `bytes` may be 0. Where the host or a kernel sees the
@@ -301,7 +304,8 @@ typedef struct ltc_plugin {
      freed. Memory that the device cannot reach: LTC_UNSUPPORTED. */
   ltc_error *(*buffer_import)(ltc_device *device, void *data, size_t bytes,
                               ltc_buffer **buffer);
-  /* Writes at most `capacity` of them; returns how many there are. */
+  /* Writes at most `capacity` of them; returns how many there are. One called
+     memory_free is the bytes that buffers may still take. */
   size_t (*statistics)(ltc_device *device, ltc_statistic *out, size_t capacity);
 
   /* Since 1.1: a compiler of the device's own. Both are there, or neither is;
@@ -321,6 +325,15 @@ typedef struct ltc_plugin {
                              ltc_bytes *code);
   /* The memory of what part_compile gave. */
   void (*part_free)(ltc_device *device, ltc_bytes code);
+
+  /* Since 1.2: from a buffer of another device of this plugin, like buffer_copy
+     in a queue of `device`. Nothing that is queued writes `from`, which stays
+     until the copy is done. Called while neither device is in another call.
+     NULL: the host reads and writes. */
+  ltc_error *(*buffer_copy_between)(ltc_device *device, ltc_queue *queue,
+                                    ltc_buffer *to, size_t to_offset,
+                                    ltc_device *from_device, ltc_buffer *from,
+                                    size_t from_offset, size_t bytes);
 } ltc_plugin;
 
 /* A table may end behind any member from program_run on. */

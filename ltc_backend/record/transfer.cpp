@@ -12,6 +12,7 @@
 #include "ltc_backend/record/transfer.h"
 
 #include "ltc_backend/current_source.h"
+#include "ltc_backend/graph/device_copy.h"
 #include "ltc_backend/graph/host_read.h"
 #include "ltc_backend/graph/read.h"
 #include "ltc_backend/graph/sync_cause.h"
@@ -124,6 +125,10 @@ static Tensor castLazy(const Tensor &self, at::ScalarType dtype) {
       toCopy, {self, dtype, IValue(), IValue(), IValue(), false, IValue()});
 }
 
+static Tensor ofType(const Tensor &self, at::ScalarType dtype) {
+  return self.scalar_type() == dtype ? self : castLazy(self, dtype);
+}
+
 static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
                      std::optional<at::Layout> layout,
                      std::optional<at::Device> device, std::optional<bool>,
@@ -144,7 +149,8 @@ static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
         .to(at::TensorOptions(*device).dtype(type), nonBlocking);
   int64_t here = deviceOf(*tensorData(self));
   if (device && device->has_index() && ordinalOf(device) != here)
-    return uploadTensor(toCpu(self).to(type), ordinalOf(device), copied);
+    return makeTensor(copyToDevice(ofType(self, type), ordinalOf(device)),
+                      ordinalOf(device), copied);
   if (type == self.scalar_type())
     return sameValue(self, copied);
   Tensor cast = castLazy(self, type);
@@ -156,13 +162,11 @@ static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
 static Tensor conform(const Tensor &source, const Tensor &like) {
   int64_t device = deviceOf(*tensorData(like));
   bool here = isLazy(source) && deviceOf(*tensorData(source)) == device;
-  Tensor value = source;
-  if (!here)
-    value = uploadTensor(
-        (isLazy(source) ? toCpu(source) : source.cpu()).to(like.scalar_type()),
-        device);
-  else if (source.scalar_type() != like.scalar_type())
-    value = castLazy(source, like.scalar_type());
+  Tensor value;
+  if (!isLazy(source))
+    value = uploadTensor(source.cpu().to(like.scalar_type()), device);
+  else if (value = ofType(source, like.scalar_type()); !here)
+    value = makeTensor(copyToDevice(value, device), device);
   if (value.sizes() != like.sizes()) {
     static const OpInfo &expand = opInfo("aten::expand_copy", "");
     value = recordOne(expand, {value, like.sizes().vec(), false});
@@ -195,7 +199,11 @@ static Tensor copyFromAndResize(const Tensor &self, const Tensor &destination) {
     return destination.resize_as_(value).copy_(value);
   }
   int64_t device = deviceOf(*tensorData(destination));
-  Tensor value = isLazy(self) ? self : uploadTensor(self, device);
+  Tensor value = self;
+  if (!isLazy(self))
+    value = uploadTensor(self, device);
+  else if (deviceOf(*tensorData(self)) != device)
+    value = makeTensor(copyToDevice(self, device), device);
   assign(tensorData(destination), operandOf(tensorData(value)));
   setLayout(*lazyImpl(destination), value.sizes(), {});
   return destination;

@@ -20,7 +20,7 @@
 #include "python_errors.h"
 #include "source_frame.h"
 
-#include "ltc/engine.h"
+#include "ltc/devices.h"
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
@@ -61,6 +61,17 @@ py::tuple memory(int64_t device) {
   return py::make_tuple(info.allocated, info.maxAllocated, info.reserved);
 }
 
+py::tuple deviceInfo(int64_t device) {
+  backend::checkOrdinal(device);
+  DeviceInfo info = backend::valueOrRaise(ltc::deviceInfo(uint32_t(device)));
+  py::dict properties, statistics;
+  for (const auto &[name, value] : info.properties)
+    properties[py::str(name)] = value;
+  for (const auto &[name, value] : info.statistics)
+    statistics[py::str(name)] = value;
+  return py::make_tuple(info.driver, info.ordinal, properties, statistics);
+}
+
 py::list settingsTable() {
   py::list table;
   for (const SettingInfo &row : listSettings())
@@ -89,6 +100,7 @@ void defineDevice(py::module_ &m) {
         torch::wrap_pybind_function_no_gil(backend::finishDryRun));
   m.def("synchronize",
         torch::wrap_pybind_function_no_gil(backend::synchronize));
+  m.def("device_info", torch::wrap_pybind_function(deviceInfo));
   m.def("memory", torch::wrap_pybind_function(memory));
   m.def("reset_peak_memory",
         torch::wrap_pybind_function(backend::resetPeakMemory));
@@ -111,9 +123,8 @@ bool isReached(Marker &marker) {
   return marker.waitFor(std::chrono::milliseconds(0));
 }
 
-double seconds(const Marker &marker) {
-  return std::chrono::duration<double>(marker.time().time_since_epoch())
-      .count();
+double secondsSince(const Marker &end, const Marker &start) {
+  return secondsBetween(start, end);
 }
 
 /// A capsule of DLPack's that says what is in it, or null.
@@ -150,7 +161,7 @@ void defineMarker(py::module_ &m) {
   py::class_<Marker, MarkerPtr>(m, "Marker")
       .def("wait", torch::wrap_pybind_function_no_gil(backend::waitForEvent))
       .def("is_reached", torch::wrap_pybind_function_no_gil(isReached))
-      .def("seconds", torch::wrap_pybind_function(seconds));
+      .def("seconds_since", torch::wrap_pybind_function(secondsSince));
   m.def("is_idle", torch::wrap_pybind_function(backend::isIdle));
   m.def("record_event",
         torch::wrap_pybind_function_no_gil(backend::recordEvent));

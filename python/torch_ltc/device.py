@@ -118,7 +118,7 @@ def _is_in_bad_fork():
 
 
 def device_count():
-    """Return the number of devices that the driver (setting ``device``) has."""
+    """Return the number of devices that the drivers (setting ``device``) have."""
     return _start().device_count()
 
 
@@ -175,10 +175,9 @@ def is_tf32_supported():
 
 
 def get_device_name(device=None):
-    """Return a name such as ``'ltc cpu:0'``."""
-    from torch_ltc import settings
-
-    return f"ltc {settings.device}:{ordinal_of(device)}"
+    """Return what the device calls itself, or a name such as ``'ltc cpu:0'``."""
+    driver, ordinal, properties, _ = _start().device_info(ordinal_of(device))
+    return properties.get("name", f"ltc {driver}:{ordinal}")
 
 
 class DeviceProperties(NamedTuple):
@@ -186,13 +185,20 @@ class DeviceProperties(NamedTuple):
 
     name: str
     total_memory: int  # bytes
-    multi_processor_count: int  # threads that run a graph
+    multi_processor_count: int  # what runs a graph side by side; threads of a host
+    driver: str
+    properties: dict  # all that the driver says, names with texts
 
 
 def get_device_properties(device=None):
-    """Return name, memory and threads of the device."""
+    """Return name, memory and threads of the device, and what its driver says."""
+    driver, _, properties, _ = _start().device_info(ordinal_of(device))
     return DeviceProperties(
-        get_device_name(device), mem_get_info(device)[1], torch.get_num_threads()
+        get_device_name(device),
+        mem_get_info(device)[1],
+        int(properties.get("processors", torch.get_num_threads())),
+        driver,
+        properties,
     )
 
 

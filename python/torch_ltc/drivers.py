@@ -17,20 +17,28 @@ GROUP = "torch_ltc.plugins"
 
 
 def set_device(c, device, folders):
-    """Make setting `device` the path of a package's driver if one has that name.
+    """Have setting `device` name the paths of drivers that packages bring.
 
-    A path, and what a folder of setting `plugin_path` or the libraries' own has, comes
-    first, and needs no look at the installed packages.
+    It may name several, with commas between. Paths, and what a folder of setting
+    `plugin_path` or the libraries' own has, come first, and need no look at the
+    installed packages.
     """
-    file = f"libltc_driver_{device}.so"
+    names = device.split(",")
+    paths = [_path_of(name, folders) for name in names]
+    if paths != names:
+        c.set_setting("device", ",".join(paths))
+
+
+def _path_of(name, folders):
+    file = f"libltc_driver_{name}.so"
     places = [os.path.dirname(libraries.FOLDER), *folders.split(":")]
-    if "/" in device or any(os.path.exists(f"{place}/{file}") for place in places):
-        return
+    if "/" in name or any(os.path.exists(f"{place}/{file}") for place in places):
+        return name
     metadata = importlib.import_module("importlib.metadata")  # slow
     for entry in metadata.entry_points(group=GROUP):
-        if entry.name == device:
-            c.set_setting("device", path_from(entry))
-            return
+        if entry.name == name:
+            return path_from(entry)
+    return name
 
 
 def path_from(entry):

@@ -19,8 +19,12 @@ def max_memory_allocated(device=None):
 
 
 def mem_get_info(device=None):
-    """Return the bytes of memory free and in all: the host's, which drivers use."""
-    _start().check_ordinal(ordinal_of(device))
+    """Return the bytes of memory free and in all: the host's if that is used."""
+    _, _, properties, statistics = _start().device_info(ordinal_of(device))
+    if "memory" in properties:
+        total = int(properties["memory"])
+        free = statistics.get("memory_free", total - memory_reserved(device))
+        return max(free, 0), total
     page = os.sysconf("SC_PAGE_SIZE")
     return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
 

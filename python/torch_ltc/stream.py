@@ -89,7 +89,10 @@ class Event:
             self._marker.wait()
 
     def elapsed_time(self, end_event):
-        """Return the milliseconds of device time from this event to `end_event`."""
+        """Return the milliseconds from this event to `end_event`.
+
+        By the device's clock if it has one, and both events are of it.
+        """
         events = (self, end_event)
         if not all(event.enable_timing for event in events):
             raise RuntimeError(
@@ -101,7 +104,7 @@ class Event:
             raise RuntimeError(
                 "elapsed_time() needs events that were reached: synchronize() first"
             )
-        return (end_event._marker.seconds() - self._marker.seconds()) * 1e3
+        return end_event._marker.seconds_since(self._marker) * 1e3
 
     def __repr__(self):
         return f"torch.lazy.Event(recorded={self._marker is not None})"

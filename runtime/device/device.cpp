@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "device/device.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace ltc {
@@ -47,6 +48,18 @@ std::optional<Fault> Fence::wait() {
   return error ? std::optional(device->driver.takeFault(error)) : std::nullopt;
 }
 
+std::optional<double> Fence::secondsSince(const Fence &start) const {
+  if (!device || device != start.device || !device->api.fence_elapsed)
+    return std::nullopt;
+  double seconds = 0;
+  if (ltc_error *error = device->api.fence_elapsed(device->handle, start.handle,
+                                                   handle, &seconds)) {
+    device->api.error_free(error); // the host's clock answers
+    return std::nullopt;
+  }
+  return seconds;
+}
+
 char *HostMemory::reserve(const std::shared_ptr<Device> &wanted, size_t bytes) {
   if (bytes > size || device != wanted) {
     release();
@@ -78,7 +91,7 @@ void HostMemory::release() {
 
 Result<std::shared_ptr<Device>>
 Device::open(const Driver &driver, uint32_t ordinal, const Options &options) {
-  std::shared_ptr<Device> device(new Device(driver));
+  std::shared_ptr<Device> device(new Device(driver, ordinal));
   std::vector<ltc_property> given;
   for (const auto &[name, value] : options)
     given.push_back({name.c_str(), value.c_str()});
@@ -126,6 +139,25 @@ std::string Device::property(std::string_view name) const {
     if (all[i].name && all[i].value && name == all[i].name)
       return all[i].value;
   return "";
+}
+
+DeviceInfo Device::info() const {
+  DeviceInfo all;
+  all.driver = api.name;
+  all.ordinal = ordinal;
+  size_t count = 0;
+  const ltc_property *properties = api.properties(handle, &count);
+  for (size_t i = 0; i < count; ++i)
+    if (properties[i].name && properties[i].value)
+      all.properties.emplace_back(properties[i].name, properties[i].value);
+  if (!api.statistics)
+    return all;
+  std::vector<ltc_statistic> counts(api.statistics(handle, nullptr, 0));
+  count = std::min(api.statistics(handle, counts.data(), counts.size()),
+                   counts.size());
+  for (size_t i = 0; i < count; ++i)
+    all.statistics.emplace_back(counts[i].name, counts[i].value);
+  return all;
 }
 
 bool Device::takes(const std::string &call) const {
@@ -228,6 +260,13 @@ Status Device::read(ltc_buffer *buffer, size_t offset, void *data,
   std::lock_guard lock(mutex);
   return driver.check(
       api.buffer_read(handle, queue, buffer, offset, data, bytes));
+}
+
+Status Device::copyFrom(ltc_buffer *to, const Device &other, ltc_buffer *from,
+                        size_t bytes) {
+  std::scoped_lock lock(mutex, other.mutex);
+  return driver.check(api.buffer_copy_between(handle, queue, to, 0,
+                                              other.handle, from, 0, bytes));
 }
 
 Result<Fence> Device::record() {

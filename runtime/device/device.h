@@ -8,7 +8,7 @@
 
 #include "device/plugin_loader.h"
 #include "ltc/compiler.h"
-#include "ltc/engine.h"
+#include "ltc/devices.h"
 
 #include <chrono>
 #include <mutex>
@@ -45,6 +45,8 @@ public:
 
   explicit operator bool() const { return handle; }
   ltc_buffer *get() const { return handle; }
+  /// Whose it is; only of memory.
+  const std::shared_ptr<Device> &home() const { return device; }
   /// The memory itself where the host reaches it, else nullptr.
   void *hostPointer() const;
   /// Copy `bytes` from the start, done on return. Nothing that is queued writes
@@ -75,6 +77,9 @@ public:
   bool reached(std::chrono::nanoseconds time);
   /// Waits; then what failed of what was queued since the fence before it.
   std::optional<Fault> wait();
+  /// By the device's clock, from a fence of the same device, both reached;
+  /// nothing if there is none.
+  std::optional<double> secondsSince(const Fence &start) const;
 
 private:
   std::shared_ptr<Device> device;
@@ -113,6 +118,7 @@ public:
   /// What it says of itself; empty if it does not.
   std::string property(std::string_view name) const;
   std::string target() const { return property("target"); }
+  DeviceInfo info() const;
   /// Whether launches and copies go on after the calls that queue them.
   bool isAsynchronous() const { return queue; }
   /// Whether it does this library call, or all of them, itself.
@@ -144,6 +150,14 @@ public:
   Status write(ltc_buffer *buffer, size_t offset, const void *data,
                size_t bytes);
   Status read(ltc_buffer *buffer, size_t offset, void *data, size_t bytes);
+  /// From the start of another device's buffer to that of one of this,
+  /// likewise; only if copiesFrom() that. Nothing that is queued writes `from`,
+  /// which stays until then.
+  Status copyFrom(ltc_buffer *to, const Device &other, ltc_buffer *from,
+                  size_t bytes);
+  bool copiesFrom(const Device &other) const {
+    return &driver == &other.driver && api.buffer_copy_between;
+  }
   /// Only of an asynchronous device: behind all that is queued.
   Result<Fence> record();
   /// The same: what is queued from now on runs whatever failed before.
@@ -153,10 +167,12 @@ private:
   friend class Memory;
   friend class Fence;
   friend class HostMemory;
-  explicit Device(const Driver &driver) : driver(driver), api(*driver.api) {}
+  Device(const Driver &driver, uint32_t ordinal)
+      : driver(driver), api(*driver.api), ordinal(ordinal) {}
 
   const Driver &driver;
   const ltc_plugin &api;
+  const uint32_t ordinal;
   ltc_device *handle = nullptr;
   ltc_queue *queue = nullptr; ///< of an asynchronous device
   /// Held in what the ABI wants from one thread at a time.

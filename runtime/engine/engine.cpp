@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "engine/engine.h"
+#include "engine/mark.h"
+#include "engine/transfer.h"
 
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
@@ -23,102 +25,6 @@ Error invalid(std::string message) {
           {},
           ""};
 }
-
-/// Copies host data to memory that the host cannot reach, or writes zeros.
-class Transfer final : public Work {
-public:
-  Transfer(LaunchState &state, std::shared_ptr<Device> device,
-           DeviceBufferPtr buffer, const char *from)
-      : state(state), device(std::move(device)), buffer(std::move(buffer)),
-        isZeros(!from) {
-    if (from)
-      data.assign(from, from + this->buffer->type().bytes());
-  }
-
-  Progress run(bool) override {
-    Status status =
-        device->write(buffer->memory.get(), 0, isZeros ? nullptr : data.data(),
-                      buffer->type().bytes());
-    if (status && device->isAsynchronous()) {
-      Result<Fence> behind = device->record();
-      if (behind) {
-        fence = std::move(*behind);
-        ++state.onDevice;
-        return Progress::GoesOn;
-      }
-      status = behind.takeError();
-    }
-    complete(std::move(status));
-    return Progress::Done;
-  }
-
-  bool mayOverlap() const override { return device->isAsynchronous(); }
-  bool isDone(std::chrono::nanoseconds time) override {
-    return fence.reached(time);
-  }
-  bool succeeds() override {
-    if (std::optional<Fault> fault = fence.wait())
-      failed = std::move(fault->error);
-    return failed.has_value() ? (void(device->resume()), false) : true;
-  }
-  void takeBack() override {
-    (void)fence.wait();
-    --state.onDevice;
-  }
-  void finish() override {
-    --state.onDevice;
-    complete(failed ? Status(std::move(*failed)) : Status());
-  }
-
-private:
-  void complete(Status status) {
-    FailurePtr failure;
-    if (!status) {
-      failure = std::make_shared<Failure>(status.takeError());
-      state.failures.add(failure);
-    }
-    std::shared_ptr<Completion> completion = buffer->completion;
-    buffer.reset();
-    completion->finish(std::move(failure));
-  }
-
-  LaunchState &state;
-  const std::shared_ptr<Device> device;
-  DeviceBufferPtr buffer;
-  const bool isZeros;
-  std::vector<char> data;
-  Fence fence;
-  std::optional<Error> failed;
-};
-
-/// What a marker's owner sees of it.
-class Mark final : public Marker {
-public:
-  void reach() {
-    when = std::chrono::steady_clock::now();
-    completion.finish(nullptr);
-  }
-  bool waitFor(std::chrono::milliseconds limit) override {
-    return completion.waitFor(limit);
-  }
-  std::chrono::steady_clock::time_point time() const override { return when; }
-
-private:
-  std::chrono::steady_clock::time_point when; ///< written before `completion`
-  Completion completion;
-};
-
-class ReachMark final : public Work {
-public:
-  explicit ReachMark(std::shared_ptr<Mark> mark) : mark(std::move(mark)) {}
-  Progress run(bool) override {
-    mark->reach();
-    return Progress::Done;
-  }
-
-private:
-  std::shared_ptr<Mark> mark;
-};
 
 } // namespace
 
@@ -288,8 +194,30 @@ Result<BufferPtr> DeviceEngine::upload(const TensorType &type,
   buffer->memory = std::move(*memory);
   if (host)
     return BufferPtr(buffer);
-  if (!queue.push(std::make_unique<Transfer>(state, *opened, buffer,
-                                             static_cast<const char *>(data))))
+  if (!queue.push(std::make_unique<Upload>(state, *opened, buffer,
+                                           static_cast<const char *>(data))))
+    return open().takeError();
+  return BufferPtr(buffer);
+}
+
+Result<BufferPtr> DeviceEngine::copy(const BufferPtr &from) {
+  auto source = std::dynamic_pointer_cast<DeviceBuffer>(from);
+  if (!source)
+    return invalid("what is to be copied is no device's buffer");
+  if (source->consumed)
+    return invalid("the buffer of " + source->type().str() +
+                   " was donated to an earlier launch");
+  Result<std::shared_ptr<Device>> opened = open();
+  if (!opened)
+    return opened.takeError();
+  Result<Memory> memory = allocate(**opened, source->type().bytes());
+  if (!memory)
+    return memory.takeError();
+  auto buffer = std::make_shared<DeviceBuffer>(source->type(), this,
+                                               std::make_shared<Completion>());
+  buffer->memory = std::move(*memory);
+  if (!queue.push(std::make_unique<DeviceCopy>(state, *opened, buffer,
+                                               std::move(source))))
     return open().takeError();
   return BufferPtr(buffer);
 }
@@ -353,10 +281,20 @@ Status DeviceEngine::synchronize() {
 }
 
 Result<MarkerPtr> DeviceEngine::mark() {
+  Result<std::shared_ptr<Device>> opened = open();
+  if (!opened)
+    return opened.takeError();
   auto made = std::make_shared<Mark>();
-  if (isForked() || !queue.push(std::make_unique<ReachMark>(made)))
+  if (!queue.push(std::make_unique<ReachMark>(state, *opened, made)))
     return open().takeError();
   return MarkerPtr(made);
+}
+
+Result<DeviceInfo> DeviceEngine::info() const {
+  Result<std::shared_ptr<Device>> opened = open();
+  if (!opened)
+    return opened.takeError();
+  return (*opened)->info();
 }
 
 MemoryStats DeviceEngine::memory() const {

@@ -56,6 +56,9 @@ public:
   void resetPeakMemory() override;
   void clearCache() override;
 
+  /// As copyToDevice() and deviceInfo() have it.
+  Result<BufferPtr> copy(const BufferPtr &from);
+  Result<DeviceInfo> info() const;
   /// Drains the queue and lets go of the device; then every call that needs it
   /// returns an error. Idempotent; any thread but the queue's.
   void close();

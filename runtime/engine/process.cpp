@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "engine/engine.h"
+#include "engine/mark.h"
 #include "engine/resident.h"
 
 #include "cache/compiler_note.h"
-#include "ltc/settings.h"
+#include "device/plugin_list.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -110,55 +111,17 @@ void registerHandlers() {
   });
 }
 
-Result<uint32_t> countDevices(const Driver &driver) {
-  uint32_t count = 0;
-  if (ltc_error *error = driver.api->device_count(&count))
-    return driver.take(error);
-  return count;
-}
-
-/// "name=value,name=value", as setting device_options has it.
-Result<Device::Options> deviceOptions() {
-  Device::Options options;
-  if (int64_t limit = settings().memory_limit_bytes)
-    options.push_back({"memory_limit", std::to_string(limit)});
-  std::string_view rest = settings().device_options;
-  while (!rest.empty()) {
-    size_t comma = std::min(rest.find(','), rest.size());
-    std::string_view one = rest.substr(0, comma);
-    size_t equals = one.find('=');
-    if (equals == one.npos || equals == 0)
-      return executeError(ErrorCode::InvalidArgument,
-                          "'" + std::string(one) + "' is no option of a device",
-                          "LTC_DEVICE_OPTIONS takes name=value, with commas "
-                          "between several");
-    options.push_back({std::string(one.substr(0, equals)),
-                       std::string(one.substr(equals + 1))});
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-  }
-  return options;
-}
-
 Result<std::unique_ptr<DeviceEngine>> openEngine(uint32_t ordinal) {
-  Result<const Driver *> driver = loadDriver(settings().device);
-  if (!driver)
-    return driver.takeError();
-  Result<uint32_t> count = countDevices(**driver);
-  if (!count)
-    return count.takeError();
-  if (ordinal >= *count)
-    return executeError(ErrorCode::InvalidArgument,
-                        "there is no device lazy:" + std::to_string(ordinal) +
-                            ": driver " + (*driver)->api->name + " has " +
-                            std::to_string(*count) +
-                            (*count == 1 ? " device" : " devices"));
+  Result<DevicePlace> place = placeOfDevice(ordinal);
+  if (!place)
+    return place.takeError();
   registerHandlers();
   keepFreedHeap();
-  Result<Device::Options> options = deviceOptions();
+  Result<Device::Options> options = optionsFor(*place->driver);
   if (!options)
     return options.takeError();
   Result<std::shared_ptr<Device>> device =
-      Device::open(**driver, ordinal, *options);
+      Device::open(*place->driver, place->ordinal, *options);
   if (!device)
     return device.takeError();
   opened = true;
@@ -182,13 +145,10 @@ Error runtime::forkedError() {
 Result<uint32_t> deviceCount() {
   if (isForked())
     return forkedError();
-  Result<const Driver *> driver = loadDriver(settings().device);
-  if (!driver)
-    return driver.takeError();
-  return countDevices(**driver);
+  return countDevices();
 }
 
-Result<Engine *> engineFor(uint32_t ordinal) {
+static Result<DeviceEngine *> deviceEngine(uint32_t ordinal) {
   if (isForked())
     return forkedError();
   Process &all = process();
@@ -204,6 +164,32 @@ Result<Engine *> engineFor(uint32_t ordinal) {
     all.engines.resize(ordinal + 1);
   all.engines[ordinal] = std::move(*engine);
   return all.engines[ordinal].get();
+}
+
+Result<Engine *> engineFor(uint32_t ordinal) {
+  Result<DeviceEngine *> engine = deviceEngine(ordinal);
+  if (!engine)
+    return engine.takeError();
+  return *engine;
+}
+
+Result<DeviceInfo> deviceInfo(uint32_t device) {
+  Result<DeviceEngine *> engine = deviceEngine(device);
+  return engine ? (*engine)->info() : engine.takeError();
+}
+
+Result<BufferPtr> copyToDevice(uint32_t device, const BufferPtr &from) {
+  Result<DeviceEngine *> engine = deviceEngine(device);
+  return engine ? (*engine)->copy(from) : engine.takeError();
+}
+
+double secondsBetween(const Marker &start, const Marker &end) {
+  auto *first = dynamic_cast<const Mark *>(&start);
+  auto *second = dynamic_cast<const Mark *>(&end);
+  if (first && second)
+    if (std::optional<double> seconds = second->secondsSince(*first))
+      return *seconds;
+  return std::chrono::duration<double>(end.time() - start.time()).count();
 }
 
 void shutdown() {

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc/engine.h"
+#include "ltc/devices.h"
 
 #include "ltc/settings.h"
 
@@ -48,6 +48,64 @@ TEST_F(ProcessTest, OpensEachDeviceOnce) {
   EXPECT_NE(open(0), open(1));
   EXPECT_EQ(openError(9),
             "there is no device lazy:9: driver null has 2 devices");
+}
+
+/// The driver cpu beside null; a build without LLVM has none.
+class TwoDriversTest : public ProcessTest {
+protected:
+  void SetUp() override {
+    ProcessTest::SetUp();
+    ASSERT_TRUE(set("device", "cpu"));
+    if (!deviceCount())
+      GTEST_SKIP() << "there is no driver cpu";
+    ASSERT_TRUE(set("device", "null,cpu"));
+  }
+};
+
+TEST_F(TwoDriversTest, DevicesOfSeveralDriversAreNumberedInTheirOrder) {
+  ASSERT_TRUE(set("device", "cpu,null"));
+  EXPECT_EQ(*deviceCount(), 3u);
+  const char *drivers[] = {"cpu", "null", "null"};
+  const uint32_t ordinals[] = {0, 0, 1};
+  for (uint32_t i = 0; i < 3; ++i) {
+    Result<DeviceInfo> info = deviceInfo(i);
+    ASSERT_TRUE(info) << info.error().message;
+    EXPECT_EQ(info->driver, drivers[i]);
+    EXPECT_EQ(info->ordinal, ordinals[i]);
+  }
+  EXPECT_EQ(openError(3),
+            "there is no device lazy:3: drivers cpu, null have 3 devices");
+}
+
+TEST_F(ProcessTest, ADriverThatCannotBeUsedIsLeftOut) {
+  ASSERT_TRUE(set("device", "nosuch,null"));
+  EXPECT_EQ(*deviceCount(), 2u);
+  EXPECT_EQ(deviceInfo(0)->driver, "null");
+  ASSERT_TRUE(set("device", "nosuch,neither"));
+  EXPECT_NE(openError(7).find("libltc_driver_nosuch.so"), std::string::npos);
+}
+
+TEST_F(TwoDriversTest, AnOptionMayBeOfOneDriver) {
+  ASSERT_TRUE(set("device_options", "null.memory_limit=1000"));
+  std::vector<float> values(500);
+  EXPECT_FALSE(open(0)->upload({DType::F32, {500}}, values.data()));
+  EXPECT_TRUE(open(2)->upload({DType::F32, {500}}, values.data()));
+  shutdown();
+  ASSERT_TRUE(set("device_options", "memory_limit"));
+  EXPECT_EQ(openError(), "'memory_limit' is no option of a device");
+  ASSERT_TRUE(set("device_options", ""));
+}
+
+TEST_F(TwoDriversTest, BuffersAreCopiedBetweenDevices) {
+  BufferPtr first = upload(open(0), 5);
+  Result<BufferPtr> second = copyToDevice(2, first);
+  ASSERT_TRUE(second) << second.error().message;
+  Result<BufferPtr> third = copyToDevice(1, *second);
+  ASSERT_TRUE(third) << third.error().message;
+  float value = 0;
+  EXPECT_TRUE(open(1)->download(*third, &value));
+  EXPECT_EQ(value, 5);
+  EXPECT_FALSE(copyToDevice(9, first));
 }
 
 TEST_F(ProcessTest, DataGoesThereAndBack) {

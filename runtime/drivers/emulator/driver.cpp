@@ -40,6 +40,7 @@ struct ltc_device {
   std::mutex mutex;          ///< held in its calls that take one thread
   std::vector<ltc_property> properties;
   std::string target;
+  std::string memory; ///< its limit, or empty
   std::chrono::microseconds delay{};
   std::vector<std::string> taken; ///< names of library calls
   std::atomic<int64_t> launches = 0, copies = 0;
@@ -78,15 +79,11 @@ void errorRead(const ltc_error *error, ltc_error_info *info) {
 void errorFree(ltc_error *error) { delete error; }
 
 ltc_error *deviceCount(uint32_t *count) {
-  *count = 1;
-  return nullptr;
+  return own(cpu->device_count(count));
 }
 
 ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
                       size_t optionCount, ltc_device **device) {
-  if (ordinal >= 1)
-    return fail(LTC_INVALID_ARGUMENT, "there is one emulated device, and no " +
-                                          std::to_string(ordinal));
   auto made = std::make_unique<ltc_device>();
   std::vector<ltc_property> passedOn;
   auto isNumber = [](std::string_view text, auto &number) {
@@ -98,6 +95,7 @@ ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
     std::string_view name = options[i].name, value = options[i].value;
     if (name == "memory_limit") {
       passedOn.push_back(options[i]);
+      made->memory = value;
     } else if (name == "delay_us") {
       int64_t delay = 0;
       if (!isNumber(value, delay))
@@ -131,8 +129,8 @@ ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
                       "does itself, with + between)");
     }
   }
-  if (ltc_error *error = own(
-          cpu->device_open(0, passedOn.data(), passedOn.size(), &made->cpu)))
+  if (ltc_error *error = own(cpu->device_open(ordinal, passedOn.data(),
+                                              passedOn.size(), &made->cpu)))
     return error;
   size_t count = 0;
   const ltc_property *all = cpu->properties(made->cpu, &count);
@@ -141,7 +139,10 @@ ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
       made->target = all[i].value;
   made->properties = {
       {"target", made->target.c_str()},
-      {"description", "a device of its own thread and memory, on this CPU"}};
+      {"description", "a device of its own thread and memory, on this CPU"},
+      {"processors", "1"}};
+  if (!made->memory.empty())
+    made->properties.push_back({"memory", made->memory.c_str()});
   *device = made.release();
   return nullptr;
 }
@@ -230,6 +231,30 @@ ltc_error *bufferCopy(ltc_device *device, ltc_queue *queue, ltc_buffer *to,
         std::lock_guard lock(device->mutex);
         if (Outcome outcome = take(cpu->buffer_read(
                 device->cpu, nullptr, from, fromOffset, between.data(), bytes)))
+          return outcome;
+        return take(cpu->buffer_write(device->cpu, nullptr, to, toOffset,
+                                      {between.data(), bytes}));
+      },
+      false);
+}
+
+ltc_error *bufferCopyBetween(ltc_device *device, ltc_queue *queue,
+                             ltc_buffer *to, size_t toOffset,
+                             ltc_device *fromDevice, ltc_buffer *from,
+                             size_t fromOffset, size_t bytes) {
+  if (ltc_error *error = checkRange(device, to, toOffset, bytes))
+    return error;
+  if (ltc_error *error = checkRange(fromDevice, from, fromOffset, bytes))
+    return error;
+  return submit(
+      queue,
+      [=] {
+        ++device->copies;
+        std::vector<char> between(bytes);
+        std::scoped_lock lock(device->mutex, fromDevice->mutex);
+        if (Outcome outcome =
+                take(cpu->buffer_read(fromDevice->cpu, nullptr, from,
+                                      fromOffset, between.data(), bytes)))
           return outcome;
         return take(cpu->buffer_write(device->cpu, nullptr, to, toOffset,
                                       {between.data(), bytes}));
@@ -391,6 +416,7 @@ constexpr ltc_plugin plugin = [] {
   all.host_alloc = hostAlloc;
   all.host_free = hostFree;
   all.statistics = statistics;
+  all.buffer_copy_between = bufferCopyBetween;
   return all;
 }();
 

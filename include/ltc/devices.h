@@ -1,0 +1,36 @@
+//===- devices.h - Several devices in one process ---------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Setting `device` names one driver, or several with commas between. Their
+// devices are numbered through: first those of the first driver, in its order,
+// then those of the second.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ltc/engine.h"
+
+namespace ltc {
+
+/// What a device says of itself.
+struct DeviceInfo {
+  std::string driver;
+  uint32_t ordinal = 0; ///< among the driver's devices
+  std::vector<std::pair<std::string, std::string>> properties;
+  std::vector<std::pair<std::string, int64_t>> statistics;
+};
+LTC_API Result<DeviceInfo> deviceInfo(uint32_t device);
+
+/// A copy of another device's buffer on this one, queued behind what it has to
+/// do. Until it is ready `from` must not be donated. It fails as `from` does.
+LTC_API Result<BufferPtr> copyToDevice(uint32_t device, const BufferPtr &from);
+
+/// From one marker to another, which both were reached: by the clock of the
+/// device if they are of one that has a clock, else by the host's.
+LTC_API double secondsBetween(const Marker &start, const Marker &end);
+
+} // namespace ltc

@@ -1,0 +1,172 @@
+//===- plugin_list.cpp - The devices of several drivers -------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "device/plugin_list.h"
+
+#include "ltc/log.h"
+#include "ltc/settings.h"
+
+#include <algorithm>
+#include <set>
+
+namespace ltc::runtime {
+
+namespace {
+
+struct Listed {
+  const Driver *driver = nullptr;
+  uint32_t devices = 0;
+};
+
+Result<Listed> ask(const std::string &nameOrPath) {
+  Result<const Driver *> driver = loadDriver(nameOrPath);
+  if (!driver)
+    return driver.takeError();
+  uint32_t count = 0;
+  if (ltc_error *error = (*driver)->api->device_count(&count))
+    return (*driver)->take(error);
+  return Listed{*driver, count};
+}
+
+/// Drivers that were left out. To ask a bad one again may take seconds.
+class LeftOut {
+public:
+  bool has(const std::string &nameOrPath) {
+    std::lock_guard lock(mutex);
+    return names.contains(nameOrPath);
+  }
+  void add(const std::string &nameOrPath, const Error &why) {
+    std::lock_guard lock(mutex);
+    if (names.insert(nameOrPath).second)
+      log(LogLevel::Warn, Stage::Execute,
+          "LTC_DEVICE goes on without " + nameOrPath + ": " + why.message);
+  }
+
+private:
+  std::mutex mutex;
+  std::set<std::string> names;
+};
+
+LeftOut &leftOut() {
+  static auto *all = new LeftOut;
+  return *all;
+}
+
+/// Calls `each` with the parts of a text that commas separate.
+template <typename Each> void split(std::string_view text, Each each) {
+  while (!text.empty()) {
+    size_t comma = std::min(text.find(','), text.size());
+    if (comma)
+      each(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+}
+
+/// The drivers that can be used, in their order.
+Result<std::vector<Listed>> listDrivers() {
+  const std::string &setting = settings().device;
+  if (setting.find(',') == setting.npos) {
+    Result<Listed> only = ask(setting);
+    if (!only)
+      return only.takeError();
+    return std::vector<Listed>{*only};
+  }
+  std::vector<Listed> usable;
+  std::vector<std::string> bad;
+  split(setting, [&](std::string_view part) {
+    std::string name(part);
+    if (leftOut().has(name))
+      return bad.push_back(name);
+    Result<Listed> found = ask(name);
+    if (found)
+      return usable.push_back(*found);
+    leftOut().add(name, found.error());
+    bad.push_back(name);
+  });
+  if (!usable.empty())
+    return usable;
+  // Once more, for its error.
+  Result<Listed> first = ask(bad.empty() ? setting : bad[0]);
+  if (!first)
+    return first.takeError();
+  return std::vector<Listed>{*first};
+}
+
+Error invalid(std::string message, std::string hint = "") {
+  return {ErrorCode::InvalidArgument,
+          Stage::Execute,
+          std::move(message),
+          "",
+          {},
+          std::move(hint)};
+}
+
+Error noSuchDevice(uint32_t number, const std::vector<Listed> &drivers) {
+  std::string names;
+  uint32_t devices = 0;
+  for (const Listed &one : drivers) {
+    names += (names.empty() ? "" : ", ") + std::string(one.driver->api->name);
+    devices += one.devices;
+  }
+  bool isOne = drivers.size() == 1;
+  return invalid("there is no device lazy:" + std::to_string(number) +
+                 (isOne ? ": driver " : ": drivers ") + names +
+                 (isOne ? " has " : " have ") + std::to_string(devices) +
+                 (devices == 1 ? " device" : " devices"));
+}
+
+} // namespace
+
+Result<uint32_t> countDevices() {
+  Result<std::vector<Listed>> drivers = listDrivers();
+  if (!drivers)
+    return drivers.takeError();
+  uint32_t count = 0;
+  for (const Listed &one : *drivers)
+    count += one.devices;
+  return count;
+}
+
+Result<DevicePlace> placeOfDevice(uint32_t number) {
+  Result<std::vector<Listed>> drivers = listDrivers();
+  if (!drivers)
+    return drivers.takeError();
+  uint32_t ordinal = number;
+  for (const Listed &one : *drivers) {
+    if (ordinal < one.devices)
+      return DevicePlace{one.driver, ordinal};
+    ordinal -= one.devices;
+  }
+  return noSuchDevice(number, *drivers);
+}
+
+Result<Device::Options> optionsFor(const Driver &driver) {
+  Device::Options options;
+  if (int64_t limit = settings().memory_limit_bytes)
+    options.push_back({"memory_limit", std::to_string(limit)});
+  std::string_view unreadable;
+  split(settings().device_options, [&](std::string_view one) {
+    size_t equals = one.find('=');
+    if (equals == one.npos || equals == 0) {
+      unreadable = one;
+      return;
+    }
+    std::string_view name = one.substr(0, equals);
+    if (size_t dot = name.find('.'); dot != name.npos) {
+      if (name.substr(0, dot) != driver.api->name)
+        return;
+      name.remove_prefix(dot + 1);
+    }
+    options.push_back({std::string(name), std::string(one.substr(equals + 1))});
+  });
+  if (!unreadable.empty())
+    return invalid("'" + std::string(unreadable) + "' is no option of a device",
+                   "LTC_DEVICE_OPTIONS takes name=value, with commas between "
+                   "several");
+  return options;
+}
+
+} // namespace ltc::runtime

@@ -28,10 +28,11 @@ Failure take(ltc_error *error) {
   return failure;
 }
 
-ltc_error *openDevice(ltc_device **device, std::vector<ltc_property> more) {
+ltc_error *openDevice(ltc_device **device, std::vector<ltc_property> more,
+                      uint32_t ordinal) {
   for (const ltc_property &option : options())
     more.push_back(option);
-  return driver().device_open(0, more.data(), more.size(), device);
+  return driver().device_open(ordinal, more.data(), more.size(), device);
 }
 
 void DeviceTest::SetUp() {

@@ -37,8 +37,9 @@ Failure take(ltc_error *error);
     EXPECT_EQ(failure_.code, LTC_OK) << failure_.message;                      \
   } while (false)
 
-/// Opens device 0 with the command line's options and these.
-ltc_error *openDevice(ltc_device **device, std::vector<ltc_property> more = {});
+/// Opens a device with the command line's options and these.
+ltc_error *openDevice(ltc_device **device, std::vector<ltc_property> more = {},
+                      uint32_t ordinal = 0);
 
 /// An open device for each test, with a queue if it has any.
 class DeviceTest : public ::testing::Test {

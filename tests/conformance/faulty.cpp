@@ -31,6 +31,12 @@ ltc_error *swallow(ltc_error *error) {
   return nullptr;
 }
 
+/// Of buffers, where a fault keeps them.
+std::map<ltc_buffer *, size_t> &sizes() {
+  static std::map<ltc_buffer *, size_t> all;
+  return all;
+}
+
 // table
 
 void acceptAnyOption() {
@@ -119,6 +125,15 @@ void copyWithoutOffsets() {
   table.buffer_copy = [](ltc_device *device, ltc_queue *queue, ltc_buffer *to,
                          size_t, ltc_buffer *from, size_t, size_t bytes) {
     return real.buffer_copy(device, queue, to, 0, from, 0, bytes);
+  };
+}
+
+void copyBetweenWithoutOffsets() {
+  table.buffer_copy_between = [](ltc_device *device, ltc_queue *queue,
+                                 ltc_buffer *to, size_t, ltc_device *other,
+                                 ltc_buffer *from, size_t, size_t bytes) {
+    return real.buffer_copy_between(device, queue, to, 0, other, from, 0,
+                                    bytes);
   };
 }
 
@@ -271,6 +286,80 @@ void breakAtAFailure() {
   };
 }
 
+// handover
+
+void takeCallsByTurns() {
+  table.call_taken = [](ltc_device *, ltc_bytes) -> int32_t {
+    static int32_t asked = 0;
+    return ++asked % 2;
+  };
+}
+
+void forgetTheArena() {
+  table.buffer_alloc = [](ltc_device *device, size_t bytes,
+                          ltc_buffer **buffer) {
+    ltc_error *error = real.buffer_alloc(device, bytes, buffer);
+    if (!error)
+      sizes()[*buffer] = bytes;
+    return error;
+  };
+  table.program_run = [](ltc_device *device, ltc_queue *queue,
+                         ltc_program *program, const ltc_launch *launch) {
+    if (launch->arena)
+      swallow(real.buffer_write(device, queue, launch->arena, 0,
+                                {nullptr, sizes()[launch->arena]}));
+    return real.program_run(device, queue, program, launch);
+  };
+}
+
+/// Of a device with a compiler: what it made first is its answer to all.
+void compileAllPartsAlike() {
+  table.part_compile = [](ltc_device *device, ltc_bytes part, ltc_bytes *code) {
+    static std::string first;
+    if (first.empty())
+      first.assign(static_cast<const char *>(part.data), part.size);
+    return real.part_compile(device, {first.data(), first.size()}, code);
+  };
+}
+
+// training
+
+void skipEverySeventhLaunch() {
+  table.program_run = [](ltc_device *device, ltc_queue *queue,
+                         ltc_program *program, const ltc_launch *launch) {
+    static int launches = 0;
+    return ++launches % 7 ? real.program_run(device, queue, program, launch)
+                          : nullptr;
+  };
+}
+
+/// Of a device that is done when a call returns.
+void writeBeforeItFails() {
+  table.program_run = [](ltc_device *device, ltc_queue *queue,
+                         ltc_program *program, const ltc_launch *launch) {
+    ltc_error *error = real.program_run(device, queue, program, launch);
+    for (size_t i = 0; error && i < launch->operand_count; ++i)
+      if (launch->operands[i].flags & LTC_DONATED)
+        swallow(real.buffer_write(device, nullptr, launch->operands[i].buffer,
+                                  0, {nullptr, 4}));
+    return error;
+  };
+}
+
+void roundScalars() {
+  table.program_run = [](ltc_device *device, ltc_queue *queue,
+                         ltc_program *program, const ltc_launch *launch) {
+    std::vector<ltc_operand> operands(launch->operands,
+                                      launch->operands + launch->operand_count);
+    for (ltc_operand &operand : operands)
+      if (!operand.buffer)
+        operand.bits &= ~((uint64_t(1) << 50) - 1);
+    ltc_launch other = *launch;
+    other.operands = operands.data();
+    return real.program_run(device, queue, program, &other);
+  };
+}
+
 struct Fault {
   const char *name;
   void (*install)();
@@ -304,6 +393,13 @@ constexpr Fault faults[] = {
     {"fail_without_words", failWithoutWords},
     {"run_with_any_operands", runWithAnyOperands},
     {"break_at_a_failure", breakAtAFailure},
+    {"copy_between_without_offsets", copyBetweenWithoutOffsets},
+    {"take_calls_by_turns", takeCallsByTurns},
+    {"forget_the_arena", forgetTheArena},
+    {"compile_all_parts_alike", compileAllPartsAlike},
+    {"skip_every_seventh_launch", skipEverySeventhLaunch},
+    {"write_before_it_fails", writeBeforeItFails},
+    {"round_scalars", roundScalars},
     {"none", [] {}},
 };
 

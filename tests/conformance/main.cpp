@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "driver.h"
 #include "lent_host.h"
+#include "real_host.h"
+#include "report.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -16,19 +18,21 @@ namespace {
 
 constexpr std::string_view usage =
     R"(usage: ltc-conformance --plugin LIBRARY [--suite SUITES] [--option NAME=VALUE]...
-                       [--junit FILE] [--list]
+                       [--junit FILE] [--json FILE] [--list]
 
 Tests a plugin against <ltc/plugin.h>. Ends with 0 if it passes, 1 if not, 2 if it
 cannot be loaded.
 
-  --suite    some of table,memory,order,program,faults, with commas between
+  --suite    some of table, memory, order, program, faults, handover, training,
+             with commas between
   --option   what devices are opened with
   --junit    writes a report for CI
+  --json     writes what each test came to, with its suite and what it said
   --list     names the tests and runs none
 )";
 
 struct Arguments {
-  std::string plugin, suites, junit;
+  std::string plugin, suites, junit, json;
   bool lists = false;
   std::vector<std::pair<std::string, std::string>> options;
 };
@@ -59,6 +63,8 @@ std::string parse(int count, char **words) {
       arguments.suites = value;
     else if (word == "--junit")
       arguments.junit = value;
+    else if (word == "--json")
+      arguments.json = value;
     else if (word == "--option" && equals != value.npos)
       arguments.options.push_back(
           {value.substr(0, equals), value.substr(equals + 1)});
@@ -70,8 +76,8 @@ std::string parse(int count, char **words) {
 
 /// The suites as a filter of GoogleTest's; empty if one is unknown.
 std::string filterOf(std::string suites) {
-  constexpr std::string_view known[] = {"table", "memory", "order", "program",
-                                        "faults"};
+  constexpr std::string_view known[] = {
+      "table", "memory", "order", "program", "faults", "handover", "training"};
   std::string filter;
   while (!suites.empty()) {
     size_t comma = std::min(suites.find(','), suites.size());
@@ -87,10 +93,7 @@ std::string filterOf(std::string suites) {
 
 /// What is wrong with the library, or "".
 std::string load() {
-  // A name without a slash would be searched for among the system's.
-  std::string path = arguments.plugin;
-  if (path.find('/') == path.npos)
-    path = "./" + path;
+  std::string path = conformance::pluginPath();
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return dlerror();
@@ -110,6 +113,12 @@ std::string load() {
 namespace conformance {
 
 const ltc_plugin &driver() { return table; }
+
+std::string pluginPath() {
+  // A name without a slash would be searched for among the system's.
+  bool isName = arguments.plugin.find('/') == std::string::npos;
+  return (isName ? "./" : "") + arguments.plugin;
+}
 
 std::vector<ltc_property> options() {
   std::vector<ltc_property> all;
@@ -137,5 +146,9 @@ int main(int argc, char **argv) {
   ::testing::InitGoogleTest(&none, argv);
   if (std::string why = load(); !why.empty())
     return refuse(why);
-  return RUN_ALL_TESTS();
+  if (!arguments.json.empty())
+    conformance::reportAsJson(arguments.json, arguments.plugin);
+  int status = RUN_ALL_TESTS();
+  ltc::shutdown();
+  return status;
 }

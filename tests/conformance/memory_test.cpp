@@ -180,6 +180,36 @@ TEST_F(Memory, CopiesBetweenBuffers) {
   free(to);
 }
 
+TEST_F(Memory, CopiesBetweenDevices) {
+  uint32_t count = 0;
+  EXPECT_OK(driver().device_count(&count));
+  if (!driver().buffer_copy_between || count < 2)
+    GTEST_SKIP() << "the plugin copies between no two devices";
+  ltc_device *other = nullptr;
+  ASSERT_EQ(take(openDevice(&other, {}, 1)).code, LTC_OK);
+  std::vector<uint8_t> bytes(100);
+  std::iota(bytes.begin(), bytes.end(), uint8_t(0));
+  std::swap(device, other);
+  ltc_buffer *from = upload(bytes);
+  std::swap(device, other);
+  ltc_buffer *to = upload(std::vector<uint8_t>(50, 7));
+  auto copy = [&](size_t at, size_t begin) {
+    return take(driver().buffer_copy_between(device, nullptr, to, at, other,
+                                             from, begin, 40))
+        .code;
+  };
+  EXPECT_EQ(copy(3, 60), LTC_OK);
+  std::vector<uint8_t> wanted(50, 7);
+  std::copy_n(bytes.begin() + 60, 40, wanted.begin() + 3);
+  EXPECT_EQ(download<uint8_t>(to, 50), wanted);
+  EXPECT_EQ(copy(11, 0), LTC_INVALID_ARGUMENT);
+  EXPECT_EQ(copy(0, 61), LTC_INVALID_ARGUMENT);
+  EXPECT_EQ(download<uint8_t>(to, 50), wanted);
+  free(to);
+  driver().buffer_free(other, from);
+  driver().device_close(other);
+}
+
 TEST_F(Memory, LendsHostMemory) {
   if (!driver().host_alloc)
     GTEST_SKIP() << "the device lends no host memory";

@@ -5,7 +5,9 @@
 tests/conformance/faulty.cpp is a driver around one of ours with one thing wrong.
 """
 
+import json
 import os
+import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -34,6 +36,7 @@ memory null count_nothing_freed
 memory emulator keep_the_peak
 memory cpu copy_without_offsets
 memory emulator lend_unaligned_memory
+memory emulator copy_between_without_offsets
 order emulator copy_at_once
 order emulator reach_fences_at_once
 order emulator skip_nothing
@@ -52,18 +55,44 @@ faults cpu fail_alike
 faults null fail_without_words
 faults cpu run_with_any_operands
 faults cpu break_at_a_failure
+handover emulator take_calls_by_turns
+handover emulator forget_the_arena
+handover board compile_all_parts_alike
+training cpu skip_every_seventh_launch
+training emulator skip_every_seventh_launch
+training cpu write_before_it_fails
+training cpu round_scalars
 """
 CASES = [line.split() for line in FAULTS.split("\n") if line]
+assert len(CASES) >= 25
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
-def driver(name):
+@pytest.fixture(scope="module")
+def board(tmp_path_factory):
+    """Build the example of a vendor's device, which has a compiler of its own."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        pytest.skip("there is no C compiler")
+    path = tmp_path_factory.mktemp("board") / "libltc_driver_board.so"
+    sources = sorted((ROOT / "examples/vendor_plugin").glob("*.c"))
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC"]
+    command = [compiler, *flags, f"-I{ROOT / 'include'}", *sources]
+    subprocess.run([*command, "-lpthread", "-lm", "-o", path], check=True)
+    return path
+
+
+def driver(name, board=None):
+    if name == "board":
+        return board
     return BUILD / f"lib/libltc_driver_{name}.so"
 
 
 def run(*arguments, **environment):
     return subprocess.run(
         [TOOL, *map(str, arguments)],
-        env=os.environ | environment,
+        env=os.environ | {"LTC_CPU_DEVICES": "2"} | environment,
         capture_output=True,
         text=True,
         timeout=120,
@@ -79,6 +108,38 @@ def test_right_drivers_pass(name, tmp_path):
         suite.get("name") for suite in ElementTree.parse(report).iter("testsuite")
     }
     assert {"Table", "Memory", "Order", "Program", "Faults"} <= suites
+    assert {"Handover", "Training"} <= suites
+
+
+def test_a_report_in_json_has_each_test(tmp_path):
+    report, junit = tmp_path / "report.json", tmp_path / "report.xml"
+    suites = ["--suite", "training,handover,order"]
+    files = ["--json", report, "--junit", junit]
+    done = run("--plugin", driver("cpu"), *suites, *files)
+    assert done.returncode == 0, done.stdout
+    found = json.loads(report.read_text())
+    tests = found["tests"]
+    assert found["name"] == "cpu" and found["failed"] == 0
+    assert {test["suite"] for test in tests} == {"training", "handover", "order"}
+    outcomes = [test["outcome"] for test in tests]
+    assert outcomes.count("passed") == found["passed"] >= 9
+    assert outcomes.count("skipped") == found["skipped"] > 0
+    queues = next(test for test in tests if test["suite"] == "order")
+    assert queues["outcome"] == "skipped" and "no queues" in queues["said"]
+    assert len(list(ElementTree.parse(junit).iter("testcase"))) == len(tests)
+    done = run(
+        "--plugin",
+        FAULTY,
+        "--suite",
+        "training",
+        "--json",
+        report,
+        FAULTY_DRIVER=str(driver("cpu")),
+        FAULTY_BY="skip_every_seventh_launch",
+    )
+    assert done.returncode == 1
+    failed = [t for t in json.loads(report.read_text())["tests"] if t["said"]]
+    assert "the losses" in failed[0]["said"] and failed[0]["outcome"] == "failed"
 
 
 def test_a_late_device_passes():
@@ -88,8 +149,8 @@ def test_a_late_device_passes():
 
 
 @pytest.mark.parametrize(("suite", "name", "fault"), CASES)
-def test_a_fault_is_found_by_its_suite(suite, name, fault):
-    environment = {"FAULTY_DRIVER": str(driver(name)), "FAULTY_BY": fault}
+def test_a_fault_is_found_by_its_suite(suite, name, fault, board):
+    environment = {"FAULTY_DRIVER": str(driver(name, board)), "FAULTY_BY": fault}
     options = ["--option", "delay_us=200"] if name == "emulator" else []
     if fault in ("forget_the_limit", "accept_any_option"):
         options = []

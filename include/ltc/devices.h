@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/compiler.h"
 #include "ltc/engine.h"
 
 namespace ltc {
@@ -28,6 +29,9 @@ LTC_API Result<DeviceInfo> deviceInfo(uint32_t device);
 /// A copy of another device's buffer on this one, queued behind what it has to
 /// do. Until it is ready `from` must not be donated. It fails as `from` does.
 LTC_API Result<BufferPtr> copyToDevice(uint32_t device, const BufferPtr &from);
+
+/// A graph without symbols as another compiler is handed it.
+LTC_API Result<std::string> lowerGraph(const Graph &graph, LoweredForm form);
 
 /// From one marker to another, which both were reached: by the clock of the
 /// device if they are of one that has a clock, else by the host's.

@@ -21,6 +21,7 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
     torch_ltc.freeze              repeats a step without running its Python
     torch_ltc.profile             where the time of a step goes, and why each sync
     torch_ltc.frontend            record device='lazy', or send it through Dynamo
+    torch_ltc.export_graph        writes a graph as MLIR for another compiler
     torch_ltc.explain             why each graph was compiled
     torch_ltc.compile_guard       raises when more are; and `no_compile`
     torch_ltc.mark_dynamic        a dimension will vary: compile for all sizes
@@ -61,6 +62,7 @@ _FUNCTIONS = {
     "compile_guard": "autopsy",
     "detect_nan": "nan_check",
     "explain": "autopsy",
+    "export_graph": "export",
     "freeze": "freezing",
     "frontend": "frontends",
     "mark_dynamic": "dynamic",

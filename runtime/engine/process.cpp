@@ -183,6 +183,11 @@ Result<BufferPtr> copyToDevice(uint32_t device, const BufferPtr &from) {
   return engine ? (*engine)->copy(from) : engine.takeError();
 }
 
+Result<std::string> lowerGraph(const Graph &graph, LoweredForm form) {
+  Result<Compiler *> compiler = processCompiler();
+  return compiler ? (*compiler)->lower(graph, form) : compiler.takeError();
+}
+
 double secondsBetween(const Marker &start, const Marker &end) {
   auto *first = dynamic_cast<const Mark *>(&start);
   auto *second = dynamic_cast<const Mark *>(&end);

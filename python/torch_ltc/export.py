@@ -1,0 +1,58 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs as files that other compilers read (docs/hand-over.md)."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch.utils import _pytree as pytree
+
+from torch_ltc.startup import start
+
+DIALECTS = ("linalg", "bytecode", "graph")
+
+
+class ExportedGraph(NamedTuple):
+    """What `export_graph` returns: what the file's ``main`` takes and gives."""
+
+    path: Path
+    inputs: list  # in order: tensors as they were given, numbers, None for a seed
+    results: list  # for each tensor that the program returns: which result it is
+    written: dict  # by the number of an input that is written to: its new value
+
+
+def export_graph(program, path, *args, dialect="linalg"):
+    """Write the graph of a module or a function to a file; return its inputs.
+
+    ``dialect`` is linalg (MLIR of upstream's dialects, as text), bytecode (the same)
+    or graph. Sizes are those of ``args``. A module's parameters and buffers become
+    inputs; a function has to take all its tensors as arguments. What stays whole, a
+    convolution or a sort, is a call of a function that says what it is.
+    """
+    if dialect not in DIALECTS:
+        raise ValueError(f"dialect is one of {', '.join(DIALECTS)}, not {dialect!r}")
+    builder = start().GraphBuilder(torch.lazy.current_device())
+    state = {}
+    if isinstance(program, torch.nn.Module):
+        state = {**dict(program.named_parameters()), **dict(program.named_buffers())}
+    values, spec = pytree.tree_flatten((state, args))
+    given = [value for value in values if isinstance(value, torch.Tensor)]
+    stand_ins = [
+        builder.input(value.detach()) if isinstance(value, torch.Tensor) else value
+        for value in values
+    ]
+    own_state, own_args = pytree.tree_unflatten(stand_ins, spec)
+    with torch.no_grad():
+        if state:
+            returned = torch.func.functional_call(program, own_state, own_args)
+        else:
+            returned = program(*own_args)
+    outputs = [x for x in pytree.tree_leaves(returned) if isinstance(x, torch.Tensor)]
+    graph = builder.finish(outputs)
+    path = Path(path)
+    path.write_bytes(graph.lower(dialect))
+    inputs = [given[i] if kind == "input" else i for kind, i in graph.sources()]
+    places = {id(value): i for i, value in enumerate(inputs)}
+    written = {places[id(given[i])]: result for i, result in graph.written()}
+    return ExportedGraph(path, inputs, graph.results(), written)

@@ -1,0 +1,157 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exported linalg goes through upstream's own tools and has eager's values."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+import torch
+import torch_ltc
+from torch import nn
+
+OPT, RUNNER = shutil.which("mlir-opt-22"), shutil.which("mlir-runner-22")
+needs_mlir = pytest.mark.skipif(not RUNNER, reason="there is no mlir-runner-22")
+
+PASSES = """
+--one-shot-bufferize=bufferize-function-boundaries=1
+--convert-linalg-to-loops --lower-affine --convert-scf-to-cf --expand-strided-metadata
+--lower-affine --convert-math-to-llvm --convert-math-to-libm --convert-arith-to-llvm
+--finalize-memref-to-llvm --convert-func-to-llvm --convert-cf-to-llvm
+--convert-index-to-llvm --reconcile-unrealized-casts
+"""
+
+
+def literal(value):
+    """Return an MLIR constant of a float tensor, a number, or an int tensor."""
+    if not isinstance(value, torch.Tensor):
+        kind = "f64" if isinstance(value, float) else "i64"
+        return f"arith.constant {value!r} : {kind}", kind
+    dims = "".join(f"{n}x" for n in value.shape)
+    kind = f"tensor<{dims}{'f32' if value.is_floating_point() else 'i64'}>"
+    return f"arith.constant dense<{value.tolist()}> : {kind}", kind
+
+
+def run_upstream(exported, folder):
+    """Return the f32 results of the file's main, by mlir-opt and mlir-runner."""
+    text = exported.path.read_text()
+    results = re.search(r"function_type = \(.*?\) -> \(?(.*?)\)?, ", text)[1]
+    kinds = re.findall(r"tensor<[^>]*>", results)
+    made, names, types = [], [], []
+    for i, value in enumerate(exported.inputs):
+        constant, kind = literal(value)
+        made.append(f"%in{i} = {constant}")
+        names.append(f"%in{i}")
+        types.append(kind)
+    calls = f"%out:{len(kinds)} = func.call @main({', '.join(names)})"
+    made.append(f"{calls} : ({', '.join(types)}) -> ({', '.join(kinds)})")
+    for i, kind in enumerate(kinds):
+        buffer = kind.replace("tensor", "memref")
+        made += [
+            f"%b{i} = bufferization.to_buffer %out#{i} : {kind} to {buffer}",
+            f"%u{i} = memref.cast %b{i} : {buffer} to memref<*xf32>",
+            f"func.call @printMemrefF32(%u{i}) : (memref<*xf32>) -> ()",
+        ]
+    body = "\n".join(made)
+    entry = (
+        "func.func private @printMemrefF32(memref<*xf32>)"
+        " attributes {llvm.emit_c_interface}\n"
+        f"func.func @entry() {{\n{body}\nreturn\n}}\n"
+    )
+    end = text.rindex("})")
+    source = folder / "entry.mlir"
+    source.write_text(text[:end] + entry + text[end:])
+    lowered = folder / "lowered.mlir"
+    command = [OPT, source, *PASSES.split(), "-o", lowered]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    library = shutil.os.path.realpath(RUNNER).replace("bin/mlir-runner", "lib")
+    shared = [f"-shared-libs={library}/libmlir_{n}runner_utils.so" for n in ("", "c_")]
+    command = [RUNNER, lowered, "-e", "entry", "-entry-point-result=void", *shared]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = []
+    for part in done.stdout.split("Unranked Memref")[1:]:
+        numbers = part.split("data =", 1)[1]
+        found.append(
+            [float(x) for x in re.findall(r"-?(?:\d[\d.e+-]*|nan|inf)", numbers)]
+        )
+    return found
+
+
+def mlp():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3))
+
+
+def gradient(weight, x, target):
+    error = (x @ weight).tanh() - target
+    return error.square().mean(), x.t() @ (error * (1 - (error + target).square()))
+
+
+PROGRAMS = {
+    "mlp": (mlp, lambda: (torch.randn(5, 6),)),
+    "softmax": (lambda: lambda x: (x * 2).softmax(1), lambda: (torch.randn(4, 7),)),
+    "gradient": (
+        lambda: gradient,
+        lambda: (torch.randn(4, 3), torch.randn(5, 4), torch.randn(5, 3)),
+    ),
+    "attention without a kernel": (
+        lambda: lambda q, k, v: torch.bmm((torch.bmm(q, k.mT) / 2).softmax(-1), v),
+        lambda: tuple(torch.randn(2, 3, 4) for _ in range(3)),
+    ),
+    "a number": (
+        lambda: lambda x, n: torch.add(x, x, alpha=n),
+        lambda: (torch.ones(3), 3),
+    ),
+}
+
+
+@needs_mlir
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_upstreams_tools_run_it(tmp_path, name):
+    make, draw = PROGRAMS[name]
+    program = make()
+    torch.manual_seed(1)
+    args = draw()
+    exported = torch_ltc.export_graph(program, tmp_path / "graph.mlir", *args)
+    with torch.no_grad():
+        wanted = program(*args)
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    found = run_upstream(exported, tmp_path)
+    assert len(exported.results) == len(wanted)
+    for result, value in zip(exported.results, wanted, strict=True):
+        mine = torch.tensor(found[result]).reshape(value.shape)
+        torch.testing.assert_close(mine, value, rtol=1e-4, atol=1e-5)
+
+
+def test_a_modules_state_is_an_input(tmp_path):
+    module = mlp()
+    x = torch.randn(5, 6)
+    exported = torch_ltc.export_graph(module, tmp_path / "m", x, dialect="graph")
+    tensors = [v for v in exported.inputs if isinstance(v, torch.Tensor)]
+    assert len(tensors) == 1 + len(list(module.parameters()))
+    text = exported.path.read_text()
+    assert text.startswith("graph {") and "aten::native_layer_norm" in text
+    assert text.count("= input f32") == len(tensors)
+
+
+def test_what_is_written_is_told(tmp_path):
+    module = nn.BatchNorm1d(3)
+    exported = torch_ltc.export_graph(module, tmp_path / "m", torch.randn(4, 3))
+    names = {id(v): k for k, v in module.named_buffers()}
+    written = {names[id(exported.inputs[i])] for i in exported.written}
+    assert written == {"running_mean", "running_var", "num_batches_tracked"}
+    assert module.num_batches_tracked == 0  # nothing has run
+
+
+def test_bytecode_and_wrong_names(tmp_path):
+    x = torch.ones(2, 2)
+    add = lambda x: x + 1  # noqa: E731
+    exported = torch_ltc.export_graph(add, tmp_path / "b", x, dialect="bytecode")
+    assert exported.path.read_bytes()[:4] == b"ML\xefR"
+    with pytest.raises(ValueError, match="linalg, bytecode, graph, not 'tosa'"):
+        torch_ltc.export_graph(add, tmp_path / "t", x, dialect="tosa")
+    whole = torch_ltc.export_graph(lambda x: x.sort().values, tmp_path / "s", x)
+    assert '"aten::sort' in whole.path.read_text()

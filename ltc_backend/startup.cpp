@@ -18,6 +18,7 @@
 #include "ltc_backend/tensors/pending.h"
 #include "ltc_backend/torch_backend.h"
 #include "ltc_backend/torch_layout.h"
+#include "ltc_backend/torch_spans.h"
 
 #include <c10/util/env.h>
 
@@ -38,6 +39,7 @@ static Status start(const std::function<void()> &dropFallback) {
     if (Status status = registerBackend(); !status)
       return status;
     installKernels();
+    lendTorchSpans();
     numberCurrentDevice();
     registerKernels(dropFallback);
     setMetricsSource([] {

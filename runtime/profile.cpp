@@ -14,8 +14,6 @@
 
 namespace ltc::profile {
 
-std::atomic<bool> on{false};
-
 namespace {
 
 /// Rows of each kind; a step of one graph adds one step, two syncs, one run and
@@ -153,7 +151,7 @@ bool begin() {
     (void)takeGraphs(); // of runs that ended behind the last one
     all.start = runtime::Cycles::now();
     all.number.fetch_add(1, std::memory_order_release);
-    on = true;
+    spans::watchers |= spans::kProfile;
   }
   tally(); // the first thread's step begins here
   return true;
@@ -168,7 +166,7 @@ Profile end() {
   Tally &mine = tally();
   int64_t time = mine.change(kNone);
   addStep(mine, time, /*isWhole=*/false, Cause::Other, 0);
-  on = false;
+  spans::watchers &= uint8_t(~spans::kProfile);
   Session &all = session();
   std::unique_lock lock(all.mutex);
   // A thread that comes late begins a tally that nobody reads.
@@ -180,15 +178,26 @@ Profile end() {
   return rows;
 }
 
-void Timed::enter(Part to) {
+void Timed::enter(Part to, uint8_t watchers) {
+  isEntered = true;
+  part = to;
+  session = 0;
+  span = nullptr;
+  if (watchers & spans::kListener && to != Part::Record)
+    span = spans::listener().begin("ltc::" + std::string(name(to)));
+  if (!(watchers & spans::kProfile))
+    return;
   Tally &mine = tally();
   session = mine.session;
-  part = to;
   before = mine.part;
   start = mine.change(to);
 }
 
 void Timed::leave() {
+  if (span)
+    spans::listener().end(span);
+  if (!session)
+    return;
   Tally &mine = tally();
   if (mine.session != session)
     return;
@@ -197,7 +206,8 @@ void Timed::leave() {
     return; // too many for a timeline
   Session &to = profile::session();
   std::lock_guard lock(to.mutex);
-  to.add(to.rows.events, Event{name(part), start, end, mine.thread});
+  to.add(to.rows.events,
+         Event{std::string(name(part)), start, end, mine.thread});
 }
 
 bool beginSync(Cause cause, std::string_view detail, SourceId place) {
@@ -346,12 +356,12 @@ void addRecorded(std::string_view op, SourceId place) {
         {mine.changed, end, mine.thread, std::string(op), place});
 }
 
-void addEvent(std::string_view name, int64_t time) {
+void addEvent(std::string name, int64_t time) {
   Tally &mine = tally();
   int64_t end = now();
   Session &to = session();
   std::lock_guard lock(to.mutex);
-  to.add(to.rows.events, Event{name, end - time, end, mine.thread});
+  to.add(to.rows.events, Event{std::move(name), end - time, end, mine.thread});
 }
 
 } // namespace ltc::profile

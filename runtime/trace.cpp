@@ -38,19 +38,24 @@ StageCounters &countersOf(Stage stage) {
   return all[size_t(stage)];
 }
 
+/// As a Part of a step.
+bool isTimedElsewhere(Stage stage) {
+  return stage == Stage::Graph || stage == Stage::Execute;
+}
+
 } // namespace
 
 Span::Span(Stage stage)
-    : stage(stage), start(std::chrono::steady_clock::now()) {}
+    : stage(stage), told(isTimedElsewhere(stage) ? "" : name(stage)),
+      start(std::chrono::steady_clock::now()) {}
 
 Span::~Span() {
   int64_t elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(
                         std::chrono::steady_clock::now() - start)
                         .count();
   countersOf(stage).add(elapsed);
-  bool isTimedElsewhere = stage == Stage::Graph || stage == Stage::Execute;
-  if (profile::isOn() && !isTimedElsewhere) [[unlikely]]
-    profile::addEvent(name(stage), elapsed);
+  if (profile::isOn() && !isTimedElsewhere(stage)) [[unlikely]]
+    profile::addEvent(std::string(name(stage)), elapsed);
 }
 
 } // namespace ltc

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "ltc/profile_graphs.h"
+#include "ltc/spans.h"
 
 #include <array>
 #include <atomic>
@@ -119,7 +120,7 @@ struct Recorded {
 };
 /// For a timeline.
 struct Event {
-  std::string_view name;
+  std::string name;
   int64_t start, end;
   uint32_t thread;
 };
@@ -145,30 +146,33 @@ LTC_API size_t openRuns();
 /// Ends the profile, and the step that the calling thread is in.
 LTC_API Profile end();
 
-LTC_API extern std::atomic<bool> on;
-inline bool isOn() { return on.load(std::memory_order_relaxed); }
+inline bool isOn() { return spans::watching() & spans::kProfile; }
 
-/// The thread is in a part of a step while it lives.
+/// The thread is in a part of a step while it lives, and in a span of its name,
+/// if it does not record: PyTorch's profiler has spans for calls of ops.
 class LTC_API Timed {
 public:
   explicit Timed(Part part) {
-    if (isOn()) [[unlikely]]
-      enter(part);
+    if (uint8_t who = spans::watching()) [[unlikely]]
+      enter(part, who);
   }
   ~Timed() {
-    if (session) [[unlikely]]
+    if (isEntered) [[unlikely]]
       leave();
   }
   Timed(const Timed &) = delete;
   Timed &operator=(const Timed &) = delete;
 
 private:
-  void enter(Part part);
+  void enter(Part part, uint8_t watchers);
   void leave();
 
-  uint32_t session = 0; ///< of the profile; 0: none
-  Part part{}, before{};
-  int64_t start = 0;
+  bool isEntered = false;
+  // The rest is set where it is.
+  Part part, before;
+  uint32_t session; ///< of the profile; 0: none
+  int64_t start;
+  void *span;
 };
 
 /// The outermost sync of the thread begins; false if it is in one.
@@ -195,7 +199,8 @@ LTC_API void addTransfer(int64_t start, bool isUpload, const void *data,
 /// The thread has made an op a node.
 LTC_API void addRecorded(std::string_view op, SourceId place);
 
-/// A stage that took so many nanoseconds and ends now.
-void addEvent(std::string_view name, int64_t time);
+/// A stage, or a span of the program's, that took so many nanoseconds and ends
+/// now.
+LTC_API void addEvent(std::string name, int64_t time);
 
 } // namespace ltc::profile

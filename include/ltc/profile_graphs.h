@@ -23,10 +23,11 @@ namespace ltc::profile {
 
 /// A step of a program: a kernel of its own, a library call or a copy.
 struct Kernel {
-  std::string name; ///< "kernel_3", "aten::mm", "copy"
-  std::string kind; ///< "pointwise", "row_reduce", ...; "call"; "copy"
-  double flops = 0; ///< an elementwise op counts 1 for each element
-  double bytes = 0; ///< of what it reads and writes, each once
+  std::string name;  ///< "kernel_3", "aten::mm", "copy"
+  std::string label; ///< for people: "kernel_3 (mul, add)"
+  std::string kind;  ///< "pointwise", "row_reduce", ...; "call"; "copy"
+  double flops = 0;  ///< an elementwise op counts 1 for each element
+  double bytes = 0;  ///< of what it reads and writes, each once
   std::vector<uint32_t> nodes; ///< of the graph, which it computes
 };
 

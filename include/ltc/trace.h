@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ltc/error.h"
+#include "ltc/spans.h"
 
 #include <chrono>
 
@@ -23,6 +24,7 @@ public:
 
 private:
   Stage stage;
+  spans::Span told;
   std::chrono::steady_clock::time_point start;
 };
 

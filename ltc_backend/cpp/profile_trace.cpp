@@ -28,8 +28,7 @@ public:
     for (const profile::Sync &sync : profile.syncs)
       add(sync);
     for (const profile::Event &event : profile.events)
-      list.add(span(std::string(event.name), "part", event.thread, event.start,
-                    event.end));
+      list.add(span(event.name, "part", event.thread, event.start, event.end));
     for (size_t i = 0; i < profile.runs.size(); ++i)
       if (profile.runs[i].ended)
         add(profile.runs[i], i + 1);

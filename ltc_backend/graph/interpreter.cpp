@@ -8,6 +8,7 @@
 
 #include "ltc/cpu_kernels.h"
 #include "ltc/settings.h"
+#include "ltc/spans.h"
 #include "ltc_backend/aten/tensor_slot.h"
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/call_runner.h"
@@ -132,6 +133,7 @@ Status Interpreter::runNode(size_t number) {
   for (size_t i = 0; i < node.inputs.size(); ++i)
     tensors.push_back(node.inputs[i].node ? &values[operands[i]] : nullptr);
   std::span<at::Tensor> results(values.data() + firstValue, node.num_outputs());
+  spans::Span span("call ", node.call->op->name);
   if (Status status = runner.run(node.inputs, tensors, results); !status)
     return status;
   if (looksForNan && !runner.isView())

@@ -18,7 +18,9 @@ void nameRun(const Collection &collection);
 class InterpretedRun {
 public:
   explicit InterpretedRun(const Collection &collection)
-      : collection(collection) {
+      : collection(collection),
+        span(spans::isOn() ? "run " : "",
+             spans::isOn() ? collection.key.str().substr(0, 8) : "") {
     if (profile::isOn()) [[unlikely]]
       begin();
   }
@@ -40,6 +42,7 @@ private:
   void checkNumbers(std::span<const BufferPtr> results) const;
 
   const Collection &collection;
+  spans::Span span;
   uint64_t run = 0; ///< in the profile
 };
 

@@ -13,6 +13,7 @@
 #include "source_frame.h"
 
 #include "ltc/profile.h"
+#include "ltc_backend/torch_spans.h"
 
 #include <torch/csrc/Exceptions.h>
 
@@ -47,7 +48,7 @@ py::tuple row(const profile::Run &run) {
 }
 
 py::tuple row(const profile::Event &event) {
-  return py::make_tuple(text(event.name), event.start, event.end, event.thread);
+  return py::make_tuple(event.name, event.start, event.end, event.thread);
 }
 
 py::tuple row(const profile::Transfer &transfer) {
@@ -100,9 +101,10 @@ py::tuple row(const profile::GraphProfile &graph) {
   for (size_t i = 0; i < details.kernels.size(); ++i) {
     const profile::Kernel &kernel = details.kernels[i];
     bool isTimed = i < graph.total.size();
-    kernels.append(py::make_tuple(
-        kernel.name, kernel.kind, kernel.flops, kernel.bytes, kernel.nodes,
-        isTimed ? graph.total[i] : 0, isTimed ? graph.fastest[i] : 0));
+    kernels.append(py::make_tuple(kernel.name, kernel.label, kernel.kind,
+                                  kernel.flops, kernel.bytes, kernel.nodes,
+                                  isTimed ? graph.total[i] : 0,
+                                  isTimed ? graph.fastest[i] : 0));
   }
   for (size_t i = 0; i < details.results.size(); ++i) {
     profile::HeldResult held;
@@ -141,6 +143,12 @@ void defineProfile(py::module_ &m) {
   m.def("profile_now", torch::wrap_pybind_function(profile::now));
   m.def("profile_open_runs", torch::wrap_pybind_function(profile::openRuns));
   m.def("profile_end", torch::wrap_pybind_function(end));
+  m.def("set_torch_profiler",
+        torch::wrap_pybind_function_no_gil(backend::setTorchProfiler));
+  m.def("profile_add_span", [](std::string name, int64_t start) {
+    if (profile::isOn())
+      profile::addEvent(std::move(name), profile::now() - start);
+  });
   m.def("profile_parts", torch::wrap_pybind_function(partNames));
 }
 

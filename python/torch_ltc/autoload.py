@@ -100,6 +100,8 @@ def _patch_python(c):
         patches,
         processes,
         profiler,
+        status_line,
+        torch_profiler,
         undo,
     )
 
@@ -115,3 +117,5 @@ def _patch_python(c):
     optimizer.register()
     c.install_verifier(_later("verifier:check"), _later("verifier:compile_failed"))
     profiler.begin_by_setting(c)
+    torch_profiler.begin_if_on(c)
+    status_line.begin_by_setting(c)

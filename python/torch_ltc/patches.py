@@ -123,6 +123,19 @@ AT_START = (
         "profiler:printing",
         "a profile says which syncs are for print",
     ),
+    Patch(
+        "torch.autograd.profiler",
+        "_enable_profiler",
+        "torch_profiler:enabling",
+        "PyTorch tells no backend that its profiler is on",
+    ),
+    Patch(
+        "torch.autograd.profiler",
+        "_disable_profiler",
+        "torch_profiler:disabling",
+        "the profiler's rows may be read once the queue has written its own; a "
+        "device that PyTorch knows is synchronized there",
+    ),
     Patch("torch.serialization", "_save", "serialization:sharing", _SHARING),
     Patch("torch.serialization", "_legacy_save", "serialization:sharing", _SHARING),
     Patch(

@@ -16,6 +16,11 @@ def define(parser):
         "--dir", default="ltc_profile", help="where files go (default: ltc_profile)"
     )
     parser.add_argument(
+        "--stages",
+        action="store_true",
+        help="show each graph at every stage of the compiler; nothing comes from disk",
+    )
+    parser.add_argument(
         "-m", dest="is_module", action="store_true", help="the script is a module"
     )
     parser.add_argument("script", help="the script, or the module's name")
@@ -27,7 +32,7 @@ def define(parser):
 def run(arguments):
     """Run the script; return its exit status."""
     try:
-        whole = profile(arguments.dir).__enter__()
+        whole = profile(arguments.dir, stages=arguments.stages).__enter__()
     except OSError as error:
         print(f"torch_ltc profile: {error}", file=sys.stderr)
         return 2

@@ -222,10 +222,7 @@ def _graph(graph):
         "listing": details.listing,
         "place": details.place._asdict(),
         "arena": details.arena,
-        "kernels": [
-            _plain(kernel, total=kernel.total, label=kernel.label)
-            for kernel in details.kernels
-        ],
+        "kernels": [_plain(kernel, total=kernel.total) for kernel in details.kernels],
         "outputs": [_plain(result) for result in details.results],
         "peak_step": details.peak_step,
         "at_peak": [_plain(value) for value in details.at_peak],

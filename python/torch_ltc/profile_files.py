@@ -12,13 +12,29 @@ from pathlib import Path
 
 import torch
 
-from torch_ltc import profile_advice, profile_machine, profile_text, profile_trace
+from torch_ltc import (
+    profile_advice,
+    profile_machine,
+    profile_text,
+    profile_timeline,
+    profile_trace,
+)
 
 FORMAT = "torch_ltc.profile"
 VERSION = 1
 
 _PAGE = Path(__file__).with_name("profile_page.html")
-_MARK = "/*PROFILE*/"
+_TIMELINE = Path(__file__).with_name("profile_timeline.js")
+# The compiler's dumps of a graph, in this folder beside the page, by stage.
+STAGES = "stages"
+_DUMPS = {
+    "import": ".import.mlir",
+    "lower": ".lower.mlir",
+    "optimize": ".optimize.mlir",
+    "codegen": ".codegen.ll",
+}
+_MOST_STAGED = 12  # graphs, those that ran longest
+_MOST_TEXT = 200_000
 # A page that holds more opens slowly; the other two files hold all.
 _MOST_STEPS = 20_000
 _MOST_SAMPLES = 2_000  # of memory: a picture is 900 points wide
@@ -36,7 +52,7 @@ def write(data, directory):
     found = as_dict(data)
     _write(directory, "profile.json", json.dumps(found))
     _write(directory, "trace.json", json.dumps(profile_trace.events(data)))
-    _write(directory, "profile.html", _page(data, found))
+    _write(directory, "profile.html", _page(data, found, directory))
 
 
 def as_dict(data):
@@ -56,7 +72,7 @@ def as_dict(data):
     }
 
 
-def _page(data, found):
+def _page(data, found, directory):
     names = ("runs", "syncs", "steps", "memory")
     shown = {name: value for name, value in found.items() if name not in names}
     thin = max(1, len(found["memory"]) // _MOST_SAMPLES)
@@ -67,9 +83,28 @@ def _page(data, found):
     shown["left_out"] = len(steps) - len(shown["steps"])
     shown["summary"] = profile_text.summary(data)
     shown["advice"] = [vars(row) for row in profile_advice.advice(data)]
+    shown["timeline"] = profile_timeline.timeline(data)
+    shown["graphs"] = [
+        graph | {"stages": _stages(directory, graph["key"], place)}
+        for place, graph in enumerate(found["graphs"])
+    ]
     # "</script>" in a file's name must not end the script.
     text = json.dumps(shown).replace("<", "\\u003c")
-    return _PAGE.read_text(encoding="utf-8").replace(_MARK, text)
+    page = _PAGE.read_text(encoding="utf-8")
+    page = page.replace("/*TIMELINE*/", _TIMELINE.read_text(encoding="utf-8"))
+    return page.replace("/*PROFILE*/", text)
+
+
+def _stages(directory, key, place):
+    """Return the text of a graph at each stage that was dumped."""
+    texts = {}
+    for stage, suffix in _DUMPS.items():
+        path = Path(directory, STAGES, key + suffix)
+        if place < _MOST_STAGED and path.is_file():
+            text = path.read_text(encoding="utf-8", errors="replace")
+            more = f"\n… and more, in {path.name}" if len(text) > _MOST_TEXT else ""
+            texts[stage] = text[:_MOST_TEXT] + more
+    return texts
 
 
 def _write(directory, name, text):

@@ -21,6 +21,7 @@ class Kernel:
     graph: str
     step: int  # its number in the program
     name: str  # "kernel_3", "aten::mm", "copy"
+    label: str  # for people: "kernel_3 (mul, add)"
     kind: str  # "pointwise", "row_reduce", "column_reduce", "serial", "call", "copy"
     flops: float
     bytes: float
@@ -30,6 +31,7 @@ class Kernel:
     time: float  # nanoseconds a run
     fastest: int
     launches: int = 0  # of its graph in the profile
+    nodes: list[int] = field(default_factory=list)  # of the graph, by number
 
     @property
     def total(self):
@@ -40,15 +42,6 @@ class Kernel:
     def place(self):
         """Return the line that recorded most of it."""
         return self.places[0] if self.places else Place("", 0, "")
-
-    @property
-    def label(self):
-        """Return its name for people."""
-        if self.kind in ("call", "copy"):
-            return self.name
-        short = list(dict.fromkeys(op.removeprefix("aten::") for op in self.ops))
-        more = f", … {len(short) - 4} more" if len(short) > 4 else ""
-        return f"{self.name} ({', '.join(short[:4])}{more})"
 
 
 @dataclass
@@ -76,6 +69,7 @@ class Details:
     listing: str = ""
     place: Place = Place("", 0, "")  # noqa: RUF009 (a tuple)
     arena: int = 0  # bytes of its scratch memory
+    nodes: list[tuple[str, Place]] = field(default_factory=list)  # ops and lines
     kernels: list[Kernel] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     peak_step: int = 0  # of the program, where its values take most memory
@@ -171,6 +165,7 @@ def read_details(row, launches):
         listing,
         Place(*place),
         arena,
+        nodes,
         [
             _kernel(key, number, kernel, nodes, timed, launches)
             for number, kernel in enumerate(kernels)
@@ -182,13 +177,14 @@ def read_details(row, launches):
 
 
 def _kernel(key, number, row, nodes, timed, launches):
-    name, kind, flops, size, of, total, fastest = row
+    name, label, kind, flops, size, of, total, fastest = row
     computed = [nodes[node] for node in of]
     lines = Counter(place for _, place in computed if place.file)
     return Kernel(
         key,
         number,
         name,
+        label,
         kind,
         flops,
         size,
@@ -198,6 +194,7 @@ def _kernel(key, number, row, nodes, timed, launches):
         total / timed if timed else 0,
         fastest,
         launches,
+        of,
     )
 
 

@@ -18,7 +18,14 @@ import sys
 import time
 import warnings
 
-from torch_ltc import autopsy, profile_data, profile_files, profile_text
+from torch_ltc import (
+    autopsy,
+    profile_data,
+    profile_files,
+    profile_scalars,
+    profile_text,
+    settings,
+)
 from torch_ltc.profile_owners import OwnerWatch
 from torch_ltc.startup import start
 
@@ -42,18 +49,24 @@ class profile(contextlib.ContextDecorator):
     Afterwards it has ``steps``, ``syncs``, ``ledger``, ``runs``, ``graphs``,
     ``kernels``, ``transfers`` and ``memory``, lists of plain dataclasses
     (`torch_ltc.profile_data`, `torch_ltc.profile_kernels`), and ``str()`` is a summary.
-    One profile is on at a time: a second one inside it warns, and stays empty.
+    One profile is on at a time: a second one inside it warns, and stays empty. With
+    `stages` the page has each graph that is compiled meanwhile at every stage.
     """
 
-    def __init__(self, directory=None):
+    def __init__(self, directory=None, *, stages=False, longest_wait_s=_LONGEST_WAIT_S):
         self.directory = directory and os.fspath(directory)
+        self.stages = stages
+        self.longest_wait_s = longest_wait_s  # at the end, for what still runs
         self.data = profile_data.Data(0, 0, [], [], [], [], [])
         self._is_on = False
         self._owners = None
+        self._dumping = contextlib.ExitStack()
         self._process = os.getpid()
 
     def _recreate_cm(self):
-        return type(self)(self.directory)
+        return type(self)(
+            self.directory, stages=self.stages, longest_wait_s=self.longest_wait_s
+        )
 
     def __enter__(self):
         return self.begin(start())
@@ -70,6 +83,8 @@ class profile(contextlib.ContextDecorator):
         else:
             self._owners = OwnerWatch(c.profile_now)
             self._owners.begin()
+            if self.stages and self.directory:
+                self._dumping.enter_context(_dumps_to(self.directory))
         return self
 
     def __exit__(self, *exception):
@@ -79,9 +94,10 @@ class profile(contextlib.ContextDecorator):
         self._is_on = False
         c = start()
         try:
-            _await_runs(c)
+            _await_runs(c, self.longest_wait_s)
         finally:
             owners = self._owners.end()
+            self._dumping.close()
             rows = c.profile_end()
         self.data = profile_data.read(
             c.profile_parts(), rows, autopsy.explain(), owners
@@ -95,6 +111,13 @@ class profile(contextlib.ContextDecorator):
         except OSError as error:  # what was trained is worth more
             warnings.warn(f"the profile cannot be written: {error}", stacklevel=3)
 
+    def write_scalars(self, to, prefix="torch_ltc"):
+        """Write each step's times and counts for TensorBoard; return their number.
+
+        `to` is a ``SummaryWriter`` or a directory.
+        """
+        return profile_scalars.write(self.data, to, prefix)
+
     def __getattr__(self, name):
         if name in _PARTS:
             return getattr(self.data, name)
@@ -104,8 +127,14 @@ class profile(contextlib.ContextDecorator):
         return profile_text.summary(self.data)
 
 
-def _await_runs(c):
-    end = time.monotonic() + _LONGEST_WAIT_S
+def _dumps_to(directory):
+    folder = os.path.join(directory, profile_files.STAGES)
+    os.makedirs(folder, exist_ok=True)
+    return settings.scope(dump=folder)
+
+
+def _await_runs(c, longest):
+    end = time.monotonic() + longest
     while c.profile_open_runs() and time.monotonic() < end:
         time.sleep(0.001)
 

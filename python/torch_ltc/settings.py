@@ -15,7 +15,7 @@ import sys
 import types
 from typing import NamedTuple
 
-from torch_ltc import deprecation, drivers, frontends
+from torch_ltc import deprecation, drivers, frontends, status_line
 from torch_ltc.startup import start
 
 _READ = {"bool": "true".__eq__, "int": int, "str": str}
@@ -56,6 +56,8 @@ def _set(name, value):
     if name == "device":
         folders = next(row.value for row in table() if row.name == "plugin_path")
         drivers.set_device(start(), str(value), folders)
+    elif name == "status":
+        status_line.apply(next(row.value for row in table() if row.name == name))
     elif name == "frontend":
         frontends.apply(value)
     elif name == "lazy_use":

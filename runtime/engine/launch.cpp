@@ -77,6 +77,8 @@ Launch::Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
           })) {
   if (profile::isOn()) [[unlikely]]
     profiled = profile::submitRun();
+  if (spans::isOn()) [[unlikely]]
+    context = spans::listener().context();
 }
 
 Pool Launch::pool() const {
@@ -137,7 +139,10 @@ void Launch::measureLoop() {
 
 Work::Progress Launch::run(bool borrows) {
   measureLoop();
+  spans::WorkFor listened(context.get());
   profile::Timed timed(profile::Part::Execute);
+  spans::Span span(context ? "run " : "",
+                   context ? bound->key.str().substr(0, 8) : "");
   if (profiled) [[unlikely]]
     profile::beginRun(profiled);
   if (FailurePtr failure = failedInput()) {
@@ -367,18 +372,27 @@ std::optional<Fault> Launch::runWithHostCalls() {
 
 std::optional<Fault> Launch::runSteps(ltc_launch launch) {
   const Program &program = *bound->program;
-  if (!isTimed) [[likely]]
-    return program.home()->run(program.get(), launch);
+  if (isTimed || context) [[unlikely]]
+    return runStepByStep(launch);
+  return program.home()->run(program.get(), launch);
+}
+
+std::optional<Fault> Launch::runStepByStep(ltc_launch launch) {
+  const Program &program = *bound->program;
   auto steps = uint32_t(bound->artifact().steps.size());
-  stepTimes.reserve(steps + 1);
+  if (isTimed)
+    stepTimes.reserve(steps + 1);
   std::optional<Fault> fault;
   for (uint32_t step = 0; step < steps && !fault; ++step) {
-    stepTimes.push_back(profile::now());
+    if (isTimed)
+      stepTimes.push_back(profile::now());
     launch.first_step = step;
     launch.end_step = step + 1;
+    spans::Span span(context ? std::string_view(bound->labels()[step]) : "");
     fault = program.home()->run(program.get(), launch);
   }
-  stepTimes.push_back(profile::now());
+  if (isTimed)
+    stepTimes.push_back(profile::now());
   return fault;
 }
 
@@ -399,7 +413,7 @@ std::optional<Fault> Launch::runMeasured(const ltc_launch &launch) {
   ThreadChoice &threads = bound->threads;
   if (hostServices().stayAlone)
     hostServices().stayAlone(threads.alone(launcher));
-  bool isMeasuring = !isTimed && threads.isMeasuring(launcher);
+  bool isMeasuring = !isTimed && !context && threads.isMeasuring(launcher);
   ThreadChoice::Times start;
   if (isMeasuring)
     start = ThreadChoice::now();

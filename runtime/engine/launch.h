@@ -140,6 +140,7 @@ private:
   std::optional<Fault> runBorrowing(const ltc_launch &launch);
   /// All at once, or where a profile times them one after the other.
   std::optional<Fault> runSteps(ltc_launch launch);
+  std::optional<Fault> runStepByStep(ltc_launch launch);
   /// Tells a profile of results that are not numbers.
   void checkNumbers();
   /// Queues it on the device, with a fence behind it.
@@ -168,7 +169,9 @@ private:
   /// Whether donated memory may hold parts of results after a failure.
   bool spoilt = false;
   uint64_t profiled = 0; ///< its number in a profile
-  bool isTimed = false;  ///< whether its steps are timed for that
+  /// Of the thread that launched it, for another library's profiler.
+  std::shared_ptr<const void> context;
+  bool isTimed = false; ///< whether its steps are timed for that
   std::vector<int64_t> stepTimes;
 };
 

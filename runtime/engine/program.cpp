@@ -38,7 +38,7 @@ Result<std::shared_ptr<Program>> Program::load(std::shared_ptr<Device> device,
 
 BoundProgram::BoundProgram(std::shared_ptr<Program> code,
                            std::vector<int64_t> values, const Graph &graph)
-    : program(std::move(code)), symbols(std::move(values)),
+    : key(graph.hash()), program(std::move(code)), symbols(std::move(values)),
       endedBy(graph.endedBy), nodes(graph.nodes.size()) {
   for (const Node &node : graph.nodes)
     sources.push_back(node.source);

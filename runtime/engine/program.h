@@ -72,6 +72,10 @@ public:
   /// The line that wanted the graph, and how many nodes it has.
   Source endedAt() const { return sourceOf(endedBy); }
   size_t ops() const { return nodes; }
+  /// What its steps are called, for people. Of whoever runs the queue's work.
+  const std::vector<std::string> &labels();
+
+  const Hash128 key; ///< of the graph
 
   const std::shared_ptr<Program> program;
   const std::vector<int64_t> symbols;
@@ -106,7 +110,8 @@ private:
   std::optional<Graph> graphThatRan() const;
   std::string operandsOfNode(uint32_t node) const;
 
-  std::vector<SourceId> sources; ///< by node
+  std::vector<std::string> stepLabels; ///< once asked for
+  std::vector<SourceId> sources;       ///< by node
   SourceId endedBy;
   size_t nodes;
 };

@@ -118,7 +118,7 @@ private:
     profile::Kernel made;
     made.nodes = nodesOf(step);
     if (of.kind == LTC_COPY) {
-      made.name = made.kind = "copy";
+      made.name = made.label = made.kind = "copy";
       made.bytes =
           2 * double(valueOf(artifact.words[of.first_word + 2].amount));
       return made;
@@ -128,6 +128,7 @@ private:
       return made;
     }
     made.name = artifact.kernels[of.target].name;
+    made.label = labelOf(made);
     made.kind = artifact.kernels[of.target].kind;
     for (uint32_t node : made.nodes)
       made.flops += partOf(node) * flopsOf(graph.nodes[node], types);
@@ -135,8 +136,27 @@ private:
     return made;
   }
 
+  /// "kernel_3 (mul, add)": its first few different ops.
+  std::string labelOf(const profile::Kernel &kernel) const {
+    constexpr size_t kMostNamed = 4;
+    std::vector<std::string_view> ops;
+    for (uint32_t node : kernel.nodes) {
+      std::string_view op = graph.nodes[node].op;
+      if (op.starts_with("aten::"))
+        op.remove_prefix(std::string_view("aten::").size());
+      if (std::ranges::find(ops, op) == ops.end())
+        ops.push_back(op);
+    }
+    std::string text = kernel.name + " (";
+    for (size_t i = 0; i < std::min(ops.size(), kMostNamed); ++i)
+      text.append(i ? ", " : "").append(ops[i]);
+    if (ops.size() > kMostNamed)
+      text += ", … " + std::to_string(ops.size() - kMostNamed) + " more";
+    return text + ")";
+  }
+
   void describeCall(const Graph &call, profile::Kernel &made) const {
-    made.name = call.nodes[0].op;
+    made.name = made.label = call.nodes[0].op;
     made.kind = "call";
     Result<Graph> fixed = call.instantiate(symbols);
     if (!fixed)
@@ -267,6 +287,16 @@ profile::GraphNode BoundProgram::makerOfResult(size_t result) const {
                  ? profile::GraphNode()
                  : profile::GraphNode{node.op, node.source};
   return {};
+}
+
+const std::vector<std::string> &BoundProgram::labels() {
+  if (stepLabels.empty()) {
+    for (profile::Kernel &kernel : details().kernels)
+      stepLabels.push_back((kernel.kind == "call" ? "call " : "") +
+                           kernel.label);
+    stepLabels.resize(artifact().steps.size());
+  }
+  return stepLabels;
 }
 
 GraphDetails BoundProgram::details() const {

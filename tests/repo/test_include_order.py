@@ -27,6 +27,7 @@ LAYERS = {
         "raise",
         "torch_layout",
         "torch_private",
+        "torch_spans",
         "waiting",
         "warnings",
     ],

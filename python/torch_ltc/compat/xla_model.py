@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from torch_ltc import device as _lazy
+from torch_ltc.compat import analysis
 
 _closures = threading.local()
 
@@ -58,6 +59,7 @@ def is_xla_tensor(tensor):
 def mark_step(wait=False, reset_scope=True):
     """End the step, then run what `add_step_closure` was given."""
     _lazy.mark_step(wait=wait)
+    analysis.note_step()
     closures, _closures.waiting = getattr(_closures, "waiting", []), []
     for closure, args in closures:
         closure(*args)

@@ -125,6 +125,15 @@ def _mesh_reduce(call, device):
     return cst.Call(found["reduce_fn"].value, [cst.Arg(data)])
 
 
+def _span(call, device):
+    found = _arguments(call, "name")
+    if "name" not in found:
+        return "its arguments are not written out"
+    function = _expression("torch.profiler.record_function")
+    return cst.Call(function, [cst.Arg(found["name"].value)])
+
+
+_PROFILE = _stays("with torch.profiler.profile(): around some steps, by hand")
 _COUNTERS = _stays("its counters have other names: torch._dynamo.utils.counters")
 
 CALLS = {
@@ -138,6 +147,10 @@ CALLS = {
     **dict.fromkeys(("xrt_world_size", "world_size"), _is("1")),
     **dict.fromkeys(("metrics", "metrics_report", "counter_names"), _COUNTERS),
     **dict.fromkeys(("counter_value", "metric_names"), _COUNTERS),
+    **dict.fromkeys(("metric_data", "short_metrics_report"), _COUNTERS),
+    **dict.fromkeys(("clear_all", "clear_counters", "clear_metrics"), _remove),
+    **dict.fromkeys(("Trace", "StepTrace"), _span),
+    **dict.fromkeys(("start_server", "trace", "trace_detached"), _PROFILE),
     **dict.fromkeys(("manual_seed", "set_rng_state"), _called("torch.manual_seed")),
     "get_xla_supported_devices": lambda call, device: _expression(f'["{device}"]'),
     "MpDeviceLoader": _loader,

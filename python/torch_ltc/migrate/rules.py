@@ -54,6 +54,8 @@ DEVICE = "the inputs' device, such as 'cpu', and model.compile(backend='ltc')"
 
 NOTHING = "nothing: results are there when a call returns"
 COUNTERS = "torch._dynamo.utils.counters"
+SPAN = "torch.profiler.record_function"
+PROFILE = "torch.profiler.profile()"
 ALONE = "what it is in one process"
 UNKNOWN = ("unknown-api", "nothing that is known: look it up by hand")
 
@@ -88,6 +90,16 @@ _CALLS = {
         "counter_names": COUNTERS,
         "counter_value": COUNTERS,
         "metric_names": COUNTERS,
+        "metric_data": COUNTERS,
+        "short_metrics_report": COUNTERS,
+        "clear_all": f"{COUNTERS}.clear()",
+        "clear_counters": f"{COUNTERS}.clear()",
+        "clear_metrics": f"{COUNTERS}.clear()",
+        "Trace": SPAN,
+        "StepTrace": SPAN,
+        "start_server": PROFILE,
+        "trace": PROFILE,
+        "trace_detached": PROFILE,
         "reset": f"{COUNTERS}.clear()",
         "manual_seed": "torch.manual_seed",
         "set_rng_state": "torch.manual_seed",

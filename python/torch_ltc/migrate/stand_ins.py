@@ -3,7 +3,7 @@
 """Modules of torch_xla and of Gaudi's bridge, for scripts that `parity` runs.
 
 Where those packages are not installed, each of their modules is one that has the
-calls of ``torch_ltc.compat.xla_model`` and the few below: one process, one device.
+calls of ``torch_ltc.compat``'s modules and the few below: one process, one device.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import types
 
 import torch
 
-from torch_ltc.compat import xla_model
+from torch_ltc.compat import metrics, profiler, xla_model
 
 PACKAGES = ("torch_xla", "habana_frameworks")
 
@@ -71,17 +71,18 @@ _CALLS = {
     "hpu_set_env": _nothing,
     "hpu_initialize": _nothing,
     "hpu_set_inference_env": _nothing,
-    "metrics_report": lambda: str(torch.lazy.metrics()),
     "is_available": lambda: True,
 }
+_OWN = (xla_model, metrics, profiler)
 
 
 class _Module(types.ModuleType):
     def __getattr__(self, name):
         if name in _CALLS:
             return _CALLS[name]
-        if not name.startswith("_") and hasattr(xla_model, name):
-            return getattr(xla_model, name)
+        for module in _OWN:
+            if not name.startswith("_") and hasattr(module, name):
+                return getattr(module, name)
         raise AttributeError(
             f"{self.__name__} is not installed, and torch_ltc's stand-in for it has "
             f"no {name}"

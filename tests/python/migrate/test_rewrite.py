@@ -82,6 +82,12 @@ PAIRS = [
         "import torch_xla\nwith open(p) as q, torch_xla.step():\n    f()\n",
         "with open(p) as q:\n    f()\n",
     ),
+    (
+        "import torch\nimport torch_xla.debug.profiler as xp\n"
+        "with xp.StepTrace('s', step_num=1):\n    f()\n",
+        "import torch\nwith torch.profiler.record_function('s'):\n    f()\n",
+    ),
+    ("import torch_xla.debug.metrics as met\nmet.clear_all()\nf()\n", "f()\n"),
     # Models.
     (
         "m = nn.Linear(2, 2)\nm = m.to('lazy')\n",
@@ -130,6 +136,16 @@ STAYS = [
     ("import torch\nx = torch.lazy.mark_step() or f()\n", 2, "its result is used"),
     ("import torch\nn = torch.lazy.metrics()['a']\n", 2, "other names"),
     (XLA + "xm.frobnicate()\n", 2, "import"),
+    (
+        "import torch_xla.debug.profiler as xp\ns = xp.start_server(9012)\n",
+        2,
+        "torch.profiler.profile",
+    ),
+    (
+        "import torch_xla.debug.metrics as met\nprint(met.short_metrics_report())\n",
+        2,
+        "other names",
+    ),
     (
         "import torch_xla.distributed.xla_multiprocessing as m\nm.spawn(f, nprocs=8)\n",
         2,

@@ -51,13 +51,35 @@ PROBE = """
   }).map((tab) => tab.textContent);
   tabs[0].click();
   const count = (what) => document.querySelectorAll(what).length;
+  tabs[1].click();
+  const row = (kind) => timeline.rows.find((row) => row.title.endsWith(kind));
+  const length = (kind) => row(kind).spans.length / 3;
+  const viewed = timeline.view(), drawn = timeline.drawn();
+  $("timeline").dispatchEvent(new WheelEvent("wheel",
+    {deltaY: -400, clientX: 600, clientY: 60, cancelable: true}));
+  const nearer = timeline.view(), place = $("timeline").getBoundingClientRect();
+  $("timeline").dispatchEvent(new MouseEvent("mousemove",
+    {clientX: place.left + 600, clientY: place.top + 25}));
+  const span = $("span").textContent;
+  $("timeline").dispatchEvent(new MouseEvent("dblclick"));
+  const times = {viewed, drawn, nearer, span, all: timeline.view(),
+    drawnOfAll: timeline.drawn(), steps: length(": steps"), graphs: length(": graphs"),
+    kernels: length(": kernels"), titles: timeline.rows.map((row) => row.title)};
+  tabs[3].click();
+  const stages = [...$("leftStage").options].map((option) => option.value);
+  const choose = (id, stage) => {
+    $(id).value = stage; $(id).dispatchEvent(new Event("change"));
+  };
+  choose("leftStage", "lower"); choose("rightStage", "codegen");
+  const beside = ["text", "listing"].map((id) => $(id).textContent.slice(0, 4000));
+  tabs[0].click();
   const dots = count("#roofline circle"), areas = count("#memory path");
   const kernels = rows("kernels");
   $("findKernel").value = "aten::MM";
   $("findKernel").dispatchEvent(new Event("input"));
   const found = {tabs: tabs.length, empty, dots, areas, kernels,
     products: rows("kernels"), lines: rows("lines"), before, zoomed,
-    all, items: rows("syncs"), graphs: rows("graphs"),
+    times, stages, beside, all, items: rows("syncs"), graphs: rows("graphs"),
     seen: [first, last], advice: $("advice").textContent, failed: window.failed || ""};
   document.body.replaceChildren(JSON.stringify(found));
 }</script>
@@ -69,12 +91,19 @@ PROBE = """
     reason="opens the page in a browser: apt-get install chromium",
 )
 def test_the_page_works_in_a_browser_with_many_steps(tmp_path):
-    with torch_ltc.profile(tmp_path) as found:
+    with torch_ltc.profile(tmp_path, stages=True) as found:
         train(40)
-    step = found.data.settled[-1]
+    last = found.data.settled[-1]
     found.data.steps[:] = [
-        dataclasses.replace(step, number=number) for number in range(1, 10_001)
+        dataclasses.replace(
+            last,
+            number=number,
+            start=last.start + number * last.time,
+            end=last.end + number * last.time,
+        )
+        for number in range(1, 10_001)
     ]
+    found.data.duration = found.data.steps[-1].end
     graph = found.graphs[0]
     kernel = next(each for each in graph.details.kernels if each.name == "aten::mm")
     graph.details.kernels = [
@@ -88,9 +117,11 @@ def test_the_page_works_in_a_browser_with_many_steps(tmp_path):
     page.write_text(text.replace("</body>", PROBE + "</body>"))
     words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     words += ["--window-size=1200,900", f"--user-data-dir={tmp_path}/user"]
+    words += ["--enable-logging=stderr", page.as_uri()]
     done = subprocess.run(
-        [*words, page.as_uri()], capture_output=True, text=True, timeout=60, check=True
+        words, capture_output=True, text=True, timeout=120, check=True
     )
+    assert "CONSOLE" not in done.stderr, done.stderr
     seen = json.loads(re.search(r"<body>(.*)</body>", done.stdout, re.S)[1])
     assert seen["failed"] == ""
     assert seen["before"][1] == 1
@@ -104,12 +135,48 @@ def test_the_page_works_in_a_browser_with_many_steps(tmp_path):
     assert seen["items"] == 1
     assert seen["graphs"] == len(found.graphs)
     assert seen["advice"]
-    assert seen["tabs"] == 6
+    assert seen["tabs"] == 7
+    check_timeline(seen["times"], found)
+    assert seen["stages"] == [
+        "as recorded",
+        "import",
+        "lower",
+        "optimize",
+        "codegen",
+        "program",
+    ]
+    lower, codegen = seen["beside"]
+    assert "linalg.generic" in lower
+    assert "target triple" in codegen
     assert not seen["empty"]
     assert seen["kernels"] >= seen["products"] >= 3000
     assert seen["dots"] == 3000
     assert seen["areas"] == 7
     assert seen["lines"] >= 1
+
+
+def check_timeline(times, found):
+    """Check that rows are filled, and that a turn of the wheel looks nearer."""
+    assert times["titles"] == [
+        "thread 1: steps",
+        "thread 1: syncs",
+        "thread 1: stages",
+        "thread 1: ops",
+        "queue: waiting",
+        "device: graphs",
+        "device: kernels",
+    ]
+    assert times["steps"] == 10_000
+    assert times["graphs"] == len(found.runs)
+    assert times["kernels"] == len(found.data.spans) > 0
+    assert times["drawn"] > 0
+    (begin, end), (first, last), (least, most) = (
+        times[name] for name in ("viewed", "nearer", "all")
+    )
+    assert begin < first < last < end
+    assert most - least > 100 * (end - begin)
+    assert 500 < times["drawnOfAll"] < 5_000
+    assert times["span"].endswith("(thread 1: steps)")
 
 
 TROUBLES = inspect.cleandoc("""

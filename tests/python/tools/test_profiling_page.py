@@ -1,0 +1,154 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""docs/profiling.md does what it says: each example, each command, each picture.
+
+``LTC_UPDATE_DOCS=1`` makes the pictures anew.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "profiling.md"
+EXAMPLE = ROOT / "examples" / "profile_step.py"
+TEXT = PAGE.read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+TRAIN = """
+import torch
+def train():
+    model = torch.nn.Linear(3, 2).to("lazy")
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(4):
+        model(torch.ones(4, 3, device="lazy")).square().mean().backward()
+        optimizer.step()
+"""
+
+
+def test_every_example_runs(run_python):
+    examples = [code for kind, code in BLOCKS if kind == "python"]
+    assert len(examples) >= 4
+    code = TRAIN + "\n".join(examples)
+    printed = run_python(f"import os, tempfile; os.chdir(tempfile.mkdtemp())\n{code}")
+    assert "4 steps" in printed.stdout
+    assert "ltc::run" in printed.stdout
+
+
+@pytest.mark.slow
+def test_every_command_runs(tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN + "train()\n")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    commands = [
+        line.partition("  #")[0].strip()
+        for kind, code in BLOCKS
+        if not kind
+        for line in code.splitlines()
+    ]
+    assert len(commands) >= 5
+    for command in commands:
+        line = command.replace("python", shlex.quote(sys.executable), 1)
+        done = subprocess.run(
+            line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+    for directory in ("ltc_profile", "run"):
+        assert (tmp_path / directory / "profile.html").exists()
+
+
+def run_example(directory, steps):
+    """Run the example; return what it printed."""
+    words = [sys.executable, EXAMPLE, "--dir", directory, "--steps", str(steps)]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_example_finds_its_two_troubles(tmp_path):
+    printed = run_example(tmp_path, 24)
+    assert "with troubles" in printed
+    assert "24 steps" in printed
+    found = json.loads((tmp_path / "profile.json").read_text())
+    lines = EXAMPLE.read_text().splitlines()
+    (read,) = [n for n, text in enumerate(lines, 1) if "loss.item()" in text]
+    items = [row for row in found["ledger"] if row["cause"] == "item"]
+    assert [(row["count"], row["place"]["line"]) for row in items] == [(24, read)]
+    (moved,) = [n for n, text in enumerate(lines, 1) if "(model(x * mask.to(" in text]
+    assert any(
+        row["upload"] and row["repeated"] >= 20 and row["place"]["line"] == moved
+        for row in found["transfers"]
+    )
+
+
+# By the tab that each shows.
+PICTURES = {
+    "Overview": "profile.png",
+    "Timeline": "profile-timeline.png",
+    "Kernels": "profile-kernels.png",
+    "Syncs": "profile-syncs.png",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not shutil.which("chromium"),
+    reason="opens the page in a browser: apt-get install chromium",
+)
+def test_pictures_are_of_the_page(tmp_path):
+    run_example(tmp_path / "run", 50)
+    for tab, name in PICTURES.items():
+        picture = tmp_path / name
+        take_picture(tmp_path, tab, picture)
+        shown = ROOT / "docs" / name
+        if os.environ.get("LTC_UPDATE_DOCS"):
+            shutil.copyfile(picture, shown)
+        assert size_of(picture) == size_of(shown)
+        assert len(set(rows_of(picture))) > 100  # not one color
+        assert shown.stat().st_size < 120_000
+
+
+def take_picture(tmp_path, tab, picture):
+    words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu"]
+    words += ["--hide-scrollbars", "--window-size=1000,640", "--enable-logging=stderr"]
+    words += [f"--user-data-dir={tmp_path}/user", f"--screenshot={picture}"]
+    page = (tmp_path / "run" / "profile.html").as_uri()
+    done = subprocess.run(
+        [*words, f"{page}#{tab}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "CONSOLE" not in done.stderr, done.stderr
+
+
+def size_of(picture):
+    """Return the width and height of a PNG file."""
+    return struct.unpack(">II", picture.read_bytes()[16:24])
+
+
+def rows_of(picture):
+    """Return the rows of a PNG file, as it has them."""
+    data, packed = picture.read_bytes(), b""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at = 8
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        if data[at + 4 : at + 8] == b"IDAT":
+            packed += data[at + 8 : at + 8 + length]
+        at += length + 12
+    rows = zlib.decompress(packed)
+    length = len(rows) // size_of(picture)[1]
+    return [rows[i : i + length] for i in range(0, len(rows), length)]
+
+
+@pytest.mark.parametrize("name", PICTURES.values())
+def test_a_page_shows_each_picture(name):
+    pages = [page.read_text() for page in (ROOT / "docs").glob("*.md")]
+    assert any(f"({name})" in page for page in pages)

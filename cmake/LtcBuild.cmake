@@ -3,6 +3,7 @@
 #   ltc_add_library(name SOURCES ... [PUBLIC_LINK ...] [PRIVATE_LINK ...]
 #                   [STATIC] [EXPORTS symbol ...] [FOLDER folder] [OUTPUT_NAME file]
 #                   [SOVERSION version])
+#   ltc_add_objects(name SOURCES ...)
 #   ltc_add_tool(name SOURCES ... [LINK ...])
 #   ltc_precompile(target header ...)
 #   ltc_inline_across_files(target)
@@ -118,6 +119,13 @@ function(ltc_add_library name)
   endif()
   target_link_libraries(${name} PUBLIC ${arg_PUBLIC_LINK} PRIVATE ltc_options ${arg_PRIVATE_LINK})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/include")
+endfunction()
+
+# Objects that several libraries are linked from, with the options of a library.
+function(ltc_add_objects name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  add_library(${name} OBJECT ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ltc_options)
 endfunction()
 
 function(ltc_add_tool name)

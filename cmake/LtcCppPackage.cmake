@@ -1,7 +1,7 @@
 # What a C++ project finds by find_package(torch_ltc): the public headers, the
 # libraries, a CMake package and a file for pkg-config that say where they are;
-# and plugin.h and program.h, which are all that a device's driver needs. `make install` copies
-# it as component cpp; the wheel and <build>/python/torch_ltc hold it, too.
+# plugin.h and program.h, which are all that a device's driver needs; and aot.h,
+# for programs that run bundles. `make install` copies it as component cpp; the wheel and <build>/python/torch_ltc hold it, too.
 
 include(CMakePackageConfigHelpers)
 
@@ -15,6 +15,7 @@ endfunction()
 
 set(headers
   "${PROJECT_SOURCE_DIR}/ltc_backend/cpp/ltc.h"
+  "${PROJECT_SOURCE_DIR}/include/ltc/aot.h"
   "${PROJECT_SOURCE_DIR}/include/ltc/plugin.h"
   "${PROJECT_SOURCE_DIR}/include/ltc/program.h")
 set(installed "${PROJECT_BINARY_DIR}/cpp_package")
@@ -27,6 +28,13 @@ list(GET LTC_TORCHES 0 first_torch)
 set(libraries lib/torch_ltc)
 configure_file("${PROJECT_SOURCE_DIR}/cmake/torch_ltc.pc.in" "${PROJECT_BINARY_DIR}/torch_ltc.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/torch_ltc.pc" DESTINATION lib/pkgconfig COMPONENT cpp)
+
+configure_file("${PROJECT_SOURCE_DIR}/cmake/ltc_aot.pc.in" "${PROJECT_BINARY_DIR}/ltc_aot.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/ltc_aot.pc" DESTINATION lib/pkgconfig COMPONENT cpp)
+# In the wheel it lies as deep, and libltc_aot.so has a name for a linker.
+set(libraries lib)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/ltc_aot.pc.in" "${LTC_LIB_DIR}/pkgconfig/ltc_aot.pc" @ONLY)
+install(FILES "${LTC_LIB_DIR}/pkgconfig/ltc_aot.pc" DESTINATION torch_ltc/lib/pkgconfig COMPONENT python)
 
 set(staged_package "${LTC_LIB_DIR}/cmake/torch_ltc")
 ltc_configure_cpp_package("${staged_package}" lib)

@@ -44,6 +44,14 @@ LTC_API void install(Lent lent = {});
 /// the operands decide. Any thread.
 LTC_API Result<std::unique_ptr<Kernel>> resolve(const Graph &call);
 
+/// Whether the library serves the call without another one. It may still
+/// decline operands of some kinds when it runs.
+LTC_API bool hasOwn(const Graph &call);
+
+/// How many threads regions opened from now on have where none were lent; 0 is
+/// one for each core.
+LTC_API void useOwnThreads(unsigned count);
+
 /// Whether this processor has kernels for layers over times (recurrent.h).
 LTC_API bool hasRecurrentLayers();
 

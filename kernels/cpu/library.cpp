@@ -98,6 +98,11 @@ Result<std::unique_ptr<Kernel>> resolve(const Graph &call) {
       new Chosen(op, std::move(own), std::move(other)));
 }
 
+bool hasOwn(const Graph &call) {
+  const Row *row = findRow(call.nodes[0].op);
+  return row && row->bind(call);
+}
+
 bool hasRecurrentLayers() { return hasVectors(); }
 
 } // namespace ltc::kernels

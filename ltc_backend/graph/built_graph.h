@@ -45,6 +45,7 @@ public:
 private:
   friend class GraphBuilder;
   friend class CompiledCall;
+  friend class GraphOrigins;
   /// Where a value comes from when the graph runs.
   struct Source {
     enum Kind { Input, Constant, Scalar, Seed } kind = Input;

@@ -173,8 +173,8 @@ BuiltGraph::Output GraphBuilder::outputOf(const Wanted &wanted, size_t number,
   return output;
 }
 
-std::shared_ptr<const BuiltGraph>
-GraphBuilder::finish(const std::vector<at::Tensor> &outputs) {
+std::shared_ptr<BuiltGraph>
+GraphBuilder::record(const std::vector<at::Tensor> &outputs) {
   const SourceId place = currentSource();
   const Wanted wanted = wantedBy(outputs);
   PendingList &list = pendingList(ordinal);
@@ -213,6 +213,19 @@ GraphBuilder::finish(const std::vector<at::Tensor> &outputs) {
     return built;
   built->graph = collection.build(place);
   raiseIfFailed(built->graph.verify());
+  return built;
+}
+
+std::shared_ptr<const BuiltGraph>
+GraphBuilder::trace(const std::vector<at::Tensor> &outputs) {
+  return record(outputs);
+}
+
+std::shared_ptr<const BuiltGraph>
+GraphBuilder::finish(const std::vector<at::Tensor> &outputs) {
+  std::shared_ptr<BuiltGraph> built = record(outputs);
+  if (built->graph.outputs.empty())
+    return built;
   built->executable = engine(home).lookup(built->key);
   if (!built->executable)
     built->executable = valueOrRaise(engine(home).compile(built->graph));

@@ -39,6 +39,9 @@ public:
   /// Raises what the compiler says. Once.
   LTC_API std::shared_ptr<const BuiltGraph>
   finish(const std::vector<at::Tensor> &outputs);
+  /// The same without compiling it: what is returned cannot be run. Once.
+  std::shared_ptr<const BuiltGraph>
+  trace(const std::vector<at::Tensor> &outputs);
 
 private:
   struct Input {
@@ -54,6 +57,7 @@ private:
     std::vector<TensorDataPtr> datas;
     std::vector<size_t> written; ///< inputs
   };
+  std::shared_ptr<BuiltGraph> record(const std::vector<at::Tensor> &outputs);
   Wanted wantedBy(const std::vector<at::Tensor> &outputs) const;
   /// The graph of it, in which inputs give their memory to nothing but their
   /// own new values. With the list's lock.

@@ -10,15 +10,21 @@
 //   ltc-run graph.ltc --repeat=50     run again and again, compare every bit
 //   ltc-run graph.ltc --list          print the steps of its program
 //
+//   ltc-run model.ltcpkg in.npy...    run a bundle, and write out.npy
+//   ltc-run model.ltcpkg --list       print what it takes and gives
+//
 //   --seed=N       of the inputs (1)
 //   --bound=N      integer inputs lie in [0, N) (2)
 //   --tolerance=X  largest relative difference of two graphs (1e-5)
+//   --entry=NAME   of a bundle (its first)
+//   --out=PATH     where a bundle's output goes (out.npy)
 //
 // Library calls are those of the CPU's own kernels (kernels/cpu).
 //
 //===----------------------------------------------------------------------===//
 #include "ltc/cpu_kernels.h"
 #include "ltc/engine.h"
+#include "run_bundle.h"
 #include "sample_tensor.h"
 
 #include <cmath>
@@ -39,6 +45,11 @@ struct Options {
   int64_t repeat = 1;
   double tolerance = 1e-5;
   bool list = false;
+  std::string entry, out = "out.npy";
+
+  bool isOfBundle() const {
+    return !files.empty() && files[0].ends_with(".ltcpkg");
+  }
 };
 
 using Results = std::vector<tools::SampleTensor>;
@@ -197,6 +208,10 @@ bool parse(int argc, char **argv, Options &options) {
       options.repeat = std::strtol(value, nullptr, 10);
     else if (name == "--tolerance")
       options.tolerance = std::strtod(value, nullptr);
+    else if (name == "--entry")
+      options.entry = value;
+    else if (name == "--out")
+      options.out = value;
     else if (name == "--list")
       options.list = true;
     else if (name.rfind("--", 0) == 0)
@@ -204,10 +219,18 @@ bool parse(int argc, char **argv, Options &options) {
     else
       options.files.push_back(argument);
   }
-  return options.files.size() == 1 || options.files.size() == 2;
+  return options.isOfBundle() || options.files.size() == 1 ||
+         options.files.size() == 2;
 }
 
 int run(const Options &options) {
+  if (options.isOfBundle()) {
+    std::vector<std::string> inputs(options.files.begin() + 1,
+                                    options.files.end());
+    return options.list ? tools::listBundle(options.files[0])
+                        : tools::runBundle(options.files[0], options.entry,
+                                           inputs, options.out);
+  }
   kernels::install();
   Result<Engine *> engine = engineFor(0);
   if (!engine)
@@ -231,7 +254,9 @@ int main(int argc, char **argv) {
   Options options;
   if (!parse(argc, argv, options)) {
     std::cerr << "usage: ltc-run graph.ltc [other.ltc] [--seed=N] [--bound=N] "
-                 "[--repeat=N] [--tolerance=X] [--list]\n";
+                 "[--repeat=N] [--tolerance=X] [--list]\n"
+                 "       ltc-run model.ltcpkg [in.npy...] [--entry=NAME] "
+                 "[--out=PATH] [--list]\n";
     return 2;
   }
   int status = run(options);

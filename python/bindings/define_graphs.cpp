@@ -180,7 +180,8 @@ void defineGraphs(py::module_ &m) {
           "device",
           [](const GraphBuilder &builder) { return builder.device(); })
       .def("input", torch::wrap_pybind_function(&GraphBuilder::input))
-      .def("finish", torch::wrap_pybind_function_no_gil(&GraphBuilder::finish));
+      .def("finish", torch::wrap_pybind_function_no_gil(&GraphBuilder::finish))
+      .def("trace", torch::wrap_pybind_function_no_gil(&GraphBuilder::trace));
   py::class_<CompiledCall, std::shared_ptr<CompiledCall>>(m, "CompiledCall")
       .def(py::init(torch::wrap_pybind_function(makeCall)))
       .def("__call__", torch::wrap_pybind_function(call));

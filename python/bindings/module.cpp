@@ -9,6 +9,7 @@
 // the module is imported: initialize() does it.
 //
 //===----------------------------------------------------------------------===//
+#include "define_ahead.h"
 #include "define_autopsy.h"
 #include "define_cache.h"
 #include "define_freeze.h"
@@ -253,6 +254,7 @@ PYBIND11_MODULE(_C, m) {
   ltc::python::defineProcess(m);
   ltc::python::defineCache(m);
   ltc::python::defineAutopsy(m);
+  ltc::python::defineAhead(m);
   ltc::python::defineProfile(m);
   ltc::python::defineSyncs(m);
   ltc::python::defineTraces(m);

@@ -10,6 +10,7 @@ device's own functions are in ``torch.lazy``. This package holds the rest:
     torch_ltc.cache      the compiled graphs on disk
     torch_ltc.autopsy    why they were compiled
     torch_ltc.errors     the exceptions, all of them ``torch_ltc.Error``
+    torch_ltc.aot        bundles: compiled ahead of time, run without PyTorch
 
     torch_ltc.register_lowering   code for a custom op, which fuses
     torch_ltc.precompile          ``with precompile():`` compiles and runs nothing
@@ -40,7 +41,7 @@ def _autoload():
 importlib.import_module("torch")
 
 
-_MODULES = ("autopsy", "cache", "errors", "metrics", "settings")
+_MODULES = ("aot", "autopsy", "cache", "errors", "metrics", "settings")
 _ERRORS = (
     "CompileError",
     "DeviceError",

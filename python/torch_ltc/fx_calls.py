@@ -4,6 +4,7 @@
 
 import functools
 import operator
+import os
 import re
 import sys
 import types
@@ -43,10 +44,17 @@ def _call_from(file, line, name):
     return types.FunctionType(code, globals())
 
 
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+
+
 def _place_in(stack_trace):
-    """Return (file, line, function) of the innermost frame, or None."""
+    """Return (file, line, function) of the innermost frame, or None.
+
+    A frame of PyTorch's own modules counts where there is none of the user's.
+    """
     places = _FRAME.findall(stack_trace or "")
-    return places[-1] if places else None
+    own = [place for place in places if not place[0].startswith(_TORCH)]
+    return (own or places or [None])[-1]
 
 
 @functools.lru_cache(maxsize=4096)

@@ -25,6 +25,10 @@ struct CompilerSource {
   std::function<std::string()> identity;
 };
 
+/// Loads the compiler at the first compile of the process; a failure is tried
+/// again.
+Result<Compiler *> processCompiler();
+
 class DeviceEngine final : public Engine {
 public:
   DeviceEngine(std::shared_ptr<Device> device, CompilerSource compiler);

@@ -78,8 +78,9 @@ void stopBackgroundAtExit() {
       engine->stopBackground();
 }
 
-/// Loads it at the first compile of the process; a failure is tried again.
-Result<Compiler *> processCompiler() {
+} // namespace
+
+Result<Compiler *> runtime::processCompiler() {
   static std::mutex mutex;
   static Compiler *compiler = nullptr;
   std::lock_guard lock(mutex);
@@ -92,6 +93,8 @@ Result<Compiler *> processCompiler() {
   }
   return loaded;
 }
+
+namespace {
 
 void shutdownAtExit() {
   if (isForked())

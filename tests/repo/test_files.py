@@ -27,7 +27,7 @@ def texts(root, files, suffixes=None):
             try:
                 yield path, (root / path).read_text(encoding="utf-8")
             except UnicodeDecodeError:
-                assert path.suffix in {".png", ".npz", ".pt"}, f"{path} is no text"
+                assert path.suffix in {".ltcpkg", ".npz", ".png", ".pt"}, f"{path} is no text"
 
 
 def test_no_file_is_too_long(root, files):

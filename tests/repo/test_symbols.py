@@ -20,6 +20,7 @@ LLVM = re.compile(r"\b(?:llvm|mlir)::|^(?:LLVM|mlir)[A-Z]")
 PYTHON = re.compile(r"^_?Py[A-Z_]")
 
 WITHOUT_TORCH = [
+    "ltc_aot",
     "ltc_runtime",
     "ltc_kernels_cpu",
     "ltc_compiler",
@@ -137,3 +138,18 @@ def test_the_compiler_has_one_door(build):
     defined = symbols(path_of(build, "ltc_compiler"), "defined")
     assert "ltc_compiler_get" in defined
     assert not matching(re.compile(r"\bltc::compiler\b"), defined)
+
+
+def test_the_library_for_bundles_stands_alone(build):
+    path = path_of(build, "ltc_aot")
+    assert all(name.startswith("ltc_aot_") for name in symbols(path, "defined"))
+    assert {re.sub(r"\.so.*", "", name) for name in needed(path)} <= {
+        "libstdc++",
+        "libm",
+        "libgcc_s",
+        "libc",
+        "ld-linux-x86-64",
+        "libpthread",
+        "libdl",
+    }
+    assert path.stat().st_size < 5 << 20

@@ -109,12 +109,14 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     assert all(folder.startswith("torch_ltc") for folder in folders), folders
     libraries = {n.removeprefix("torch_ltc/lib/") for n in names if "/lib/" in n}
     assert {
+        "libltc_aot.so",
         "libltc_runtime.so",
         "libltc_kernels_cpu.so",
         "libltc_compiler.so",
         "libltc_driver_cpu.so",
         "libltc_driver_emulator.so",
         "ltc-plugin-probe",
+        "pkgconfig/ltc_aot.pc",
     } <= libraries
     version = ".".join(metadata.version("torch").split(".")[:2])
     own = {name.removeprefix(f"torch{version}/") for name in libraries}
@@ -124,6 +126,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     assert "torch_ltc/settings.def" in names
     for_cpp = {name for name in names if name.endswith((".a", ".h", ".cmake"))}
     assert for_cpp == {
+        "torch_ltc/include/ltc/aot.h",
         "torch_ltc/include/ltc/ltc.h",
         "torch_ltc/include/ltc/plugin.h",
         "torch_ltc/include/ltc/program.h",

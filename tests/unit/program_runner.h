@@ -27,8 +27,7 @@ public:
       return;
     }
     artifact = std::move(*made);
-    auto loaded =
-        cpu::Program::load(artifact.serialize(), cpu::hostTarget(), host);
+    auto loaded = cpu::Program::make(artifact, "elf", cpu::link, host);
     if (!loaded) {
       ADD_FAILURE() << loaded.error().str();
       return;

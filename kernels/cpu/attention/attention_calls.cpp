@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "attention/attention.h"
 #include "attention/bfloat16_rows.h"
+#include "attention/plain_attention.h"
 #include "rows.h"
 
 #include <array>
@@ -81,12 +82,26 @@ protected:
           (result.stride(3) != 1 || result.stride(2) < result.size(3)))
         return std::nullopt;
     mask.widen();
-    double factor =
-        isScaled ? scale.in(operands) : 1 / std::sqrt(double(q.size(3)));
-    return Attention{q, k, v, mask.view, isCausal, float(factor)};
+    return whole(operands);
+  }
+
+  /// Whatever it is; nothing if it drops some.
+  std::optional<Attention> plainOf(Views operands) {
+    mask.read(maskArgument.in(operands));
+    if (dropout.in(operands) != 0)
+      return std::nullopt;
+    return whole(operands);
   }
 
 private:
+  Attention whole(Views operands) const {
+    TensorView q = query.in(operands);
+    double factor =
+        isScaled ? scale.in(operands) : 1 / std::sqrt(double(q.size(3)));
+    return {q,         key.in(operands), value.in(operands),
+            mask.view, isCausal,         float(factor)};
+  }
+
   const Operand query, key, value, maskArgument;
   const Number dropout, scale;
   const bool isScaled, isCausal;
@@ -102,6 +117,11 @@ public:
     if (call)
       attention(*call, results[0], results[1]);
     return call.has_value();
+  }
+
+  bool runPlainly(Views operands, Views results) override {
+    auto call = plainOf(operands);
+    return call && plainAttention(*call, results[0], results[1]);
   }
 };
 

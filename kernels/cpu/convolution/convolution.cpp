@@ -9,6 +9,7 @@
 #include "convolution/patch_convolution.h"
 #include "convolution/patch_input_grad.h"
 #include "convolution/plain_convolution.h"
+#include "convolution/unfolded_convolution.h"
 #include "rows.h"
 
 #include "ltc/optimizations.h"
@@ -37,8 +38,10 @@ public:
   }
 
   bool runPlainly(Views operands, Views results) override {
-    return plainConvolution(input.in(operands), weight.in(operands),
-                            bias.in(operands), geometry, results[0]);
+    TensorView from = input.in(operands), by = weight.in(operands),
+               added = bias.in(operands);
+    return unfoldedConvolution(from, by, added, geometry, results[0]) ||
+           plainConvolution(from, by, added, geometry, results[0]);
   }
 
 private:

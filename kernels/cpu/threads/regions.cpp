@@ -9,6 +9,7 @@
 #include "lent.h"
 
 #include <algorithm>
+#include <atomic>
 #include <dlfcn.h>
 #include <thread>
 #include <utility>
@@ -39,9 +40,12 @@ void endOwn() {
   delete std::exchange(ownOthers, nullptr);
 }
 
+std::atomic<unsigned> wantedOwnThreads{0};
+
 int ownThreads() {
-  static const auto count = std::max(1u, std::thread::hardware_concurrency());
-  return int(count);
+  static const auto cores = std::max(1u, std::thread::hardware_concurrency());
+  unsigned wanted = wantedOwnThreads.load(std::memory_order_relaxed);
+  return int(wanted ? wanted : cores);
 }
 
 /// dlsym with a library's handle also looks into what it depends on.
@@ -84,6 +88,10 @@ void Regions::findOpenMP() {
 const Regions &Regions::get() {
   static const Regions regions;
   return regions;
+}
+
+void useOwnThreads(unsigned count) {
+  wantedOwnThreads.store(count, std::memory_order_relaxed);
 }
 
 } // namespace ltc::kernels

@@ -211,9 +211,13 @@ void memory(ltc_device *device, ltc_memory *out, int32_t resetPeak) {
 
 ltc_error *programLoad(ltc_device *device, ltc_bytes artifact,
                        ltc_program **program) {
-  auto loaded =
-      Program::load({static_cast<const char *>(artifact.data), artifact.size},
-                    device->machine, *lent);
+  Result<Artifact> read = Artifact::deserialize(
+      {static_cast<const char *>(artifact.data), artifact.size});
+  if (!read)
+    return fail(read.error());
+  if (Status status = checkTarget(read->target, device->machine); !status)
+    return fail(status.error());
+  auto loaded = Program::make(std::move(*read), "elf", link, *lent);
   if (!loaded)
     return fail(loaded.error());
   *program = new ltc_program{std::move(*loaded)};

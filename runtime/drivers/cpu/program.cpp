@@ -72,47 +72,43 @@ Status checkTarget(std::string_view text, const Target &host) {
   return {};
 }
 
-Result<std::unique_ptr<Program>> Program::load(std::string_view bytes,
-                                               const Target &host,
+Result<std::unique_ptr<Program>> Program::make(Artifact artifact,
+                                               std::string_view blobKind,
+                                               MakeCode makeCode,
                                                const ltc_host &services) {
-  Result<Artifact> artifact = Artifact::deserialize(bytes);
-  if (!artifact)
-    return artifact.takeError();
-  if (Status status = checkTarget(artifact->target, host); !status)
-    return status.takeError();
-  if (artifact->donated.size() != artifact->results.size())
+  if (artifact.donated.size() != artifact.results.size())
     return failed(ErrorCode::InvalidArgument,
                   "the artifact's donations do not match its results");
-  Result<Calls> calls = Calls::bind(artifact->calls, services);
+  Result<Calls> calls = Calls::bind(artifact.calls, services);
   if (!calls)
     return calls.takeError();
   std::unique_ptr<Program> program(new Program(std::move(*calls)));
   std::vector<std::string_view> objects, names;
-  for (const Artifact::Blob &blob : artifact->blobs) {
-    if (blob.kind != "elf")
+  for (const Artifact::Blob &blob : artifact.blobs) {
+    if (blob.kind != blobKind)
       return failed(ErrorCode::Unsupported,
                     "a CPU runs no code of kind " + blob.kind);
     objects.push_back(blob.bytes);
   }
-  for (const Artifact::Kernel &kernel : artifact->kernels)
+  for (const Artifact::Kernel &kernel : artifact.kernels)
     names.push_back(kernel.name);
-  auto code = link(objects, names, findSymbol);
+  auto code = makeCode(objects, names, findSymbol);
   if (!code)
     return code.takeError();
   program->code = std::move(*code);
-  program->inputCount = artifact->inputs.size();
-  program->types = artifact->inputs;
-  for (const TensorType &type : artifact->results)
+  program->inputCount = artifact.inputs.size();
+  program->types = artifact.inputs;
+  for (const TensorType &type : artifact.results)
     program->types.push_back({type, false});
-  program->donated = artifact->donated;
-  for (const Artifact::ErrorSite &site : artifact->errorSites)
+  program->donated = artifact.donated;
+  for (const Artifact::ErrorSite &site : artifact.errorSites)
     program->siteWords.push_back(site.words);
-  program->symbolCount = artifact->symbols;
-  program->formulas = std::move(artifact->formulas);
-  program->arena = std::move(artifact->arena);
-  program->steps = std::move(artifact->steps);
-  program->words = std::move(artifact->words);
-  program->extents = std::move(artifact->extents);
+  program->symbolCount = artifact.symbols;
+  program->formulas = std::move(artifact.formulas);
+  program->arena = std::move(artifact.arena);
+  program->steps = std::move(artifact.steps);
+  program->words = std::move(artifact.words);
+  program->extents = std::move(artifact.extents);
   if (!program->hasWordsOfCalls())
     return failed(ErrorCode::InvalidArgument,
                   "a library call of the program has other operands than it "

@@ -21,12 +21,19 @@ struct OperandMemory {
 /// very machine, or names the features it uses and they are all there.
 Status checkTarget(std::string_view target, const Target &host);
 
+/// link() or mapImages(), by what kind of blobs an artifact has.
+using MakeCode = Result<std::unique_ptr<LinkedCode>> (*)(
+    std::span<const std::string_view>, std::span<const std::string_view>,
+    FindSymbol);
+
 /// Code in memory with its library kernels. run() from one thread at a time.
 class Program {
 public:
-  /// Refuses code of a machine that has what `host` lacks.
-  static Result<std::unique_ptr<Program>>
-  load(std::string_view artifact, const Target &host, const ltc_host &services);
+  /// Of an artifact for this machine, whose code is of that kind.
+  static Result<std::unique_ptr<Program>> make(Artifact artifact,
+                                               std::string_view blobKind,
+                                               MakeCode makeCode,
+                                               const ltc_host &services);
 
   /// Gets ready for these values of the artifact's symbols: what follows goes
   /// by the last ones that there were no objections to.

@@ -1,0 +1,181 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bundles, loaded: no compiler, and nothing of PyTorch's but tensors."""
+
+import ctypes
+import json
+import os
+import weakref
+
+import torch
+from torch.utils import _pytree as pytree
+
+from torch_ltc.aot import library as aot
+
+
+def load(path):
+    """Open a bundle and return its `Model`.
+
+    Raises an ``InvalidArgumentError`` for a file that is damaged or that others
+    may write to, and an ``UnsupportedOpError`` if it has no code for this
+    processor.
+    """
+    return Model(path)
+
+
+def use_threads(count):
+    """Have bundles use so many threads from now on; 0 is one for each core."""
+    aot.library().ltc_aot_use_threads(count)
+
+
+class Model:
+    """An open bundle: ``model(x)`` runs its only entry, or ``forward``.
+
+    Attributes:
+        target: the processor whose code was chosen, such as ``"x86-64-v3"``.
+        entries: a dict of `Entry` by name.
+
+    """
+
+    def __init__(self, path):
+        library = aot.library()
+        handle = library.ltc_aot_open(os.fsencode(path))
+        if not handle:
+            raise aot.error("invalid argument", library.ltc_aot_error().decode())
+        self._handle = handle
+        weakref.finalize(self, library.ltc_aot_close, handle)
+        self.target = library.ltc_aot_target(handle).decode()
+        self.entries = {}
+        while entry := library.ltc_aot_entry_at(handle, len(self.entries)):
+            name = library.ltc_aot_entry_name(entry).decode()
+            self.entries[name] = Entry(self, name, entry)
+
+    def __getitem__(self, name):
+        return self.entries[name]
+
+    def __call__(self, *args, **kwargs):
+        """Run the only entry, or ``forward``."""
+        only = len(self.entries) == 1
+        name = next(iter(self.entries)) if only else "forward"
+        return self.entries[name](*args, **kwargs)
+
+    def reset(self):
+        """Give buffers that entries write to the values that they began with."""
+        aot.library().ltc_aot_reset(self._handle)
+
+    def seed(self, seed):
+        """Have random ops draw what follows from this seed."""
+        aot.library().ltc_aot_seed(self._handle, seed)
+
+
+class Entry:
+    """What was exported under one name; call it as the module was called."""
+
+    def __init__(self, model, name, handle):
+        self.name = name
+        self._model = model  # which owns the handle
+        self._handle = handle
+        notes = json.loads(aot.library().ltc_aot_entry_notes(handle))
+        self._in_spec = _spec(notes["in_spec"])
+        self._out_spec = _spec(notes["out_spec"])
+        self._constants = notes["constants"]  # arguments that are no tensors
+        self._results = notes["results"]  # None for a tensor
+        self.inputs = _values(aot.library().ltc_aot_input, handle)
+        self.outputs = _values(aot.library().ltc_aot_output, handle)
+
+    def __call__(self, *args, **kwargs):
+        """Run it on CPU tensors; what the module wrote to is written to."""
+        given = self._tensors(args, kwargs)
+        library = aot.library()
+        inputs = (aot.Tensor * max(len(given), 1))(*map(_memory, given))
+        results = []
+        for number, value in enumerate(self.outputs):
+            sizes = (ctypes.c_int64 * max(value.rank, 1))()
+            self._check(
+                library.ltc_aot_output_sizes(self._handle, inputs, number, sizes)
+            )
+            dtype = aot.DTYPES[value.dtype]
+            results.append(torch.empty(list(sizes)[: value.rank], dtype=dtype))
+        outputs = (aot.Tensor * max(len(results), 1))(*map(_memory, results))
+        self._check(library.ltc_aot_run(self._handle, inputs, outputs))
+        return self._structured(results, given)
+
+    def _check(self, code):
+        if code:
+            raise aot.failed(code)
+
+    def _tensors(self, args, kwargs):
+        leaves = self._leaves(args, kwargs)
+        given = []
+        for number, leaf in enumerate(leaves):
+            constant = self._constants[number]
+            if constant is None:
+                given.append(self._taken(self.inputs[len(given)], leaf))
+            elif leaf != constant[0]:
+                raise aot.error(
+                    "invalid argument",
+                    f"argument {number} of entry {self.name} is {leaf!r}, and it was "
+                    f"exported with {constant[0]!r}",
+                )
+        return given
+
+    def _leaves(self, args, kwargs):
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        if len(leaves) != len(self._constants) or (
+            self._in_spec is not None and spec != self._in_spec
+        ):
+            raise aot.error(
+                "invalid argument",
+                f"entry {self.name} was exported with other arguments: "
+                f"{', '.join(value.name.decode() for value in self.inputs)}",
+            )
+        return leaves
+
+    def _taken(self, value, tensor):
+        name = value.name.decode()
+        dtype = aot.DTYPES[value.dtype]
+        good = isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu"
+        if not good or tensor.dtype != dtype or tensor.dim() != value.rank:
+            raise aot.error(
+                "invalid argument",
+                f"input {name} of entry {self.name} is a CPU tensor of {dtype} with "
+                f"{value.rank} dimensions",
+            )
+        dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
+        if value.is_written and dense.data_ptr() != tensor.data_ptr():
+            raise aot.error(
+                "invalid argument",
+                f"entry {self.name} writes to input {name}, which must be contiguous",
+            )
+        return dense
+
+    def _structured(self, tensors, given):
+        rest = iter(tensors)
+        leaves = [
+            next(rest) if result is None else _number(result, given)
+            for result in self._results
+        ]
+        if self._out_spec is None:
+            return leaves
+        return pytree.tree_unflatten(leaves, self._out_spec)
+
+
+def _number(result, given):
+    kind, *what = result
+    return given[what[0]].shape[what[1]] if kind == "size" else what[0]
+
+
+def _spec(text):
+    return text and pytree.treespec_loads(text)
+
+
+def _values(function, handle):
+    values = []
+    while value := function(handle, len(values)):
+        values.append(value.contents)
+    return values
+
+
+def _memory(tensor):
+    sizes = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.shape)
+    return aot.Tensor(tensor.data_ptr(), tensor.nbytes, sizes)

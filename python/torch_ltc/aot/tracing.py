@@ -1,0 +1,202 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""An ``ExportedProgram`` as graphs of ours: one for each set of sizes to try."""
+
+import copy
+
+import torch
+from torch import fx
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+
+from torch_ltc import startup
+from torch_ltc.aot.library import error
+from torch_ltc.fx_calls import outputs_of, run
+
+_WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+_MUTATIONS = {
+    getattr(OutputKind, name)
+    for name in ("BUFFER_MUTATION", "PARAMETER_MUTATION", "USER_INPUT_MUTATION")
+    if hasattr(OutputKind, name)
+}
+
+
+class Argument:
+    """A placeholder of the program: a weight, an input, or what is no tensor."""
+
+    def __init__(self, node, spec, program):
+        self.name = node.name
+        self.target = spec.target
+        self.weight = self.value = self.constant = None
+        self.is_constant = False
+        if spec.kind in _WEIGHTS:
+            self.weight = _tensor_of(spec, program)
+            self.name = spec.target
+        elif spec.kind is not InputKind.USER_INPUT:
+            raise error("unsupported", f"a bundle holds no {spec.kind.name} ({node})")
+        elif isinstance(spec.arg, ConstantArgument):
+            self.constant = spec.arg.value
+            self.is_constant = True
+        else:
+            self.value = node.meta["val"]
+            if not isinstance(self.value, torch.Tensor):
+                raise error(
+                    "unsupported",
+                    f"input {node.name} is an integer that varies; pass a tensor",
+                )
+
+
+class Program:
+    """What an entry is made from: its arguments, results and calls."""
+
+    def __init__(self, program):
+        signature = program.graph_signature
+        self.gm = _without_checks(program.graph_module)
+        self.exported = program
+        nodes = self.gm.graph.find_nodes(op="placeholder")
+        self.arguments = [
+            Argument(node, spec, program)
+            for node, spec in zip(nodes, signature.input_specs, strict=True)
+        ]
+        self.inputs = [a for a in self.arguments if a.value is not None]
+        self.specs = signature.output_specs
+        self.output_names = [
+            node.name if isinstance(node, fx.Node) else f"output_{i}"
+            for i, node in enumerate(outputs_of(self.gm))
+        ]
+
+    def examples(self):
+        """Return copies of the example inputs that are tensors, in order."""
+        leaves = torch.utils._pytree.tree_leaves(self.exported.example_inputs)
+        user = [a for a in self.arguments if a.weight is None]
+        return [
+            leaf.detach().clone(memory_format=torch.contiguous_format)
+            for leaf, argument in zip(leaves, user, strict=True)
+            if argument.value is not None
+        ]
+
+
+class Trace:
+    """The graph for some sizes, and where its values come from.
+
+    Attributes:
+        built: the graph.
+        sources, results, writes: as ``_C.origins`` gives them, with
+            ``("weight", i)`` for constants and inputs that are weights.
+        outputs: what the program returned: stand-ins, numbers, None.
+
+    """
+
+    def __init__(self, program, shapes, weights):
+        c = startup.start()
+        builder = c.GraphBuilder(0, in_place=True)
+        self.weights = weights
+        self.places = []  # of each of the builder's inputs
+        stand_ins, by_place = [], {}
+        for argument in program.arguments:
+            if argument.weight is not None:
+                place = ("weight", weights.number(argument.name, argument.weight))
+                like = _like(argument.weight)
+            elif argument.value is not None:
+                place = ("input", program.inputs.index(argument))
+                shape = shapes[place[1]]
+                like = torch.empty(shape, dtype=argument.value.dtype, device="meta")
+            else:
+                stand_ins.append(argument.constant)
+                continue
+            if place not in by_place:
+                by_place[place] = builder.input(like)
+                self.places.append(place)
+            stand_ins.append(by_place[place])
+        with torch.no_grad():
+            values, _ = run(program.gm, builder.device, stand_ins)
+            self.outputs = self._mutated(program, stand_ins, values)
+        tensors = [v for v in self.outputs if isinstance(v, torch.Tensor)]
+        self.shapes = [tuple(tensor.shape) for tensor in tensors]
+        self.dtypes = [tensor.dtype for tensor in tensors]
+        self.built = builder.trace(tensors)
+        sources, results, writes = c.origins(self.built)
+        self.sources = [self._placed(source) for source in sources]
+        self.results = [self._placed(result) for result in results]
+        self.writes = [
+            (self.places[number], self._placed(value)) for number, value in writes
+        ]
+
+    def _mutated(self, program, stand_ins, values):
+        """Write what functional programs return as new values of their inputs."""
+        by_name = {}
+        for argument, stand_in in zip(program.arguments, stand_ins, strict=True):
+            by_name[argument.target or argument.name] = stand_in
+            by_name[argument.name] = stand_in
+        returned = []
+        for spec, value in zip(program.specs, values, strict=True):
+            if spec.kind in _MUTATIONS:
+                by_name[spec.target].copy_(value)
+            elif spec.kind is OutputKind.USER_OUTPUT:
+                returned.append(value)
+            else:
+                raise error("unsupported", f"a bundle gives no {spec.kind.name}")
+        return returned
+
+    def _placed(self, origin):
+        kind, what = origin
+        if kind == "input":
+            return self.places[what]
+        if kind == "constant":
+            return ("weight", self.weights.number("constant", what))
+        return origin
+
+
+def _without_checks(gm):
+    """Leave out checks of the exporter's that would look at tensors' devices."""
+    graph = copy.deepcopy(gm.graph)
+    checks = torch.ops.aten._assert_tensor_metadata.default
+    for node in graph.find_nodes(op="call_function", target=checks):
+        graph.erase_node(node)
+    return fx.GraphModule(gm, graph)
+
+
+class Weights:
+    """Tensors that a bundle stores, each once."""
+
+    def __init__(self):
+        self.tensors = []
+        self.names = []
+        self.states = set()
+        self._known = {}
+
+    def number(self, name, tensor):
+        """Return the number of a tensor, which may be known by another name."""
+        memory = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+        key = memory if name != "constant" else _content(tensor)
+        if tensor.numel() == 0:
+            key = name, memory
+        if key not in self._known:
+            self._known[key] = len(self.tensors)
+            self.tensors.append(tensor)
+            self.names.append(name)
+        return self._known[key]
+
+
+def _content(tensor):
+    dense = tensor.contiguous().reshape(-1).view(torch.uint8)
+    return tensor.shape, tensor.dtype, bytes(dense.tolist())
+
+
+def _tensor_of(spec, program):
+    found = program.state_dict.get(spec.target)
+    if found is None:
+        found = program.constants[spec.target]
+    found = found.detach()
+    if found.device.type != "cpu":
+        raise error(
+            "invalid argument",
+            f"{spec.target} is on {found.device}; export the model on the CPU",
+        )
+    return found
+
+
+def _like(weight):
+    order = sorted(range(weight.dim()), key=lambda d: -weight.stride(d))
+    is_whole = weight.permute(order).is_contiguous()
+    strides = weight.stride() if is_whole else weight.contiguous().stride()
+    return torch.empty_strided(weight.shape, strides, dtype=weight.dtype, device="meta")

@@ -1,0 +1,172 @@
+//===- api.cpp - aot.h ------------------------------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "aot/errors.h"
+#include "aot/model.h"
+
+#include <new>
+
+using namespace ltc;
+
+struct ltc_aot_entry {
+  aot::Model *model;
+  aot::Entry *entry;
+};
+
+struct ltc_aot_model {
+  std::unique_ptr<aot::Model> model;
+  std::vector<ltc_aot_entry> entries;
+};
+
+namespace {
+
+std::string &lastError() {
+  thread_local std::string text;
+  return text;
+}
+
+int codeOf(ErrorCode code) {
+  switch (code) {
+  case ErrorCode::InvalidArgument:
+    return LTC_AOT_INVALID_ARGUMENT;
+  case ErrorCode::Unsupported:
+    return LTC_AOT_UNSUPPORTED;
+  case ErrorCode::OutOfRange:
+    return LTC_AOT_OUT_OF_RANGE;
+  case ErrorCode::OutOfMemory:
+    return LTC_AOT_OUT_OF_MEMORY;
+  default:
+    return LTC_AOT_FAILED;
+  }
+}
+
+int fail(const Error &error) {
+  lastError() = error.message;
+  if (!error.hint.empty())
+    lastError() += "; " + error.hint;
+  return codeOf(error.code);
+}
+
+/// The code of what `call` returns; memory that runs out is an error, too.
+template <typename Call> int guarded(Call call) {
+  try {
+    Status status = call();
+    return status ? LTC_AOT_OK : fail(status.error());
+  } catch (const std::bad_alloc &) {
+    return fail(aot::failed(ErrorCode::OutOfMemory, "out of memory"));
+  }
+}
+
+template <typename Open> ltc_aot_model *open(Open openModel) {
+  std::unique_ptr<ltc_aot_model> opened;
+  guarded([&]() -> Status {
+    Result<std::unique_ptr<aot::Model>> model = openModel();
+    if (!model)
+      return model.takeError();
+    opened.reset(new ltc_aot_model{std::move(*model), {}});
+    for (const auto &entry : opened->model->entries())
+      opened->entries.push_back({opened->model.get(), entry.get()});
+    return {};
+  });
+  return opened.release();
+}
+
+const ltc_aot_value *valueAt(const std::vector<ltc_aot_value> &values,
+                             uint32_t number) {
+  return number < values.size() ? &values[number] : nullptr;
+}
+
+} // namespace
+
+uint32_t ltc_aot_version(void) { return LTC_AOT_VERSION; }
+
+const char *ltc_aot_error(void) { return lastError().c_str(); }
+
+void ltc_aot_use_threads(uint32_t count) { aot::useThreads(count); }
+
+ltc_aot_model *ltc_aot_open(const char *path) {
+  return open([&] { return aot::Model::open(path); });
+}
+
+ltc_aot_model *ltc_aot_open_memory(const void *bytes, size_t size) {
+  return open([&] {
+    return aot::Model::openMemory({static_cast<const char *>(bytes), size});
+  });
+}
+
+void ltc_aot_close(ltc_aot_model *model) { delete model; }
+
+const char *ltc_aot_target(const ltc_aot_model *model) {
+  return model->model->target().c_str();
+}
+
+uint32_t ltc_aot_entry_count(const ltc_aot_model *model) {
+  return uint32_t(model->entries.size());
+}
+
+const ltc_aot_entry *ltc_aot_entry_at(const ltc_aot_model *model,
+                                      uint32_t number) {
+  return number < model->entries.size() ? &model->entries[number] : nullptr;
+}
+
+const ltc_aot_entry *ltc_aot_find(const ltc_aot_model *model,
+                                  const char *name) {
+  std::string names;
+  for (const ltc_aot_entry &entry : model->entries) {
+    const std::string &found = entry.entry->described.name;
+    if (found == name)
+      return &entry;
+    names += (names.empty() ? "" : ", ") + found;
+  }
+  fail(aot::invalid("the bundle has no entry " + std::string(name) + ", but " +
+                    names));
+  return nullptr;
+}
+
+const char *ltc_aot_entry_name(const ltc_aot_entry *entry) {
+  return entry->entry->described.name.c_str();
+}
+
+const char *ltc_aot_entry_notes(const ltc_aot_entry *entry) {
+  return entry->entry->described.notes.c_str();
+}
+
+uint32_t ltc_aot_input_count(const ltc_aot_entry *entry) {
+  return uint32_t(entry->entry->inputs.size());
+}
+
+uint32_t ltc_aot_output_count(const ltc_aot_entry *entry) {
+  return uint32_t(entry->entry->outputs.size());
+}
+
+const ltc_aot_value *ltc_aot_input(const ltc_aot_entry *entry,
+                                   uint32_t number) {
+  return valueAt(entry->entry->inputs, number);
+}
+
+const ltc_aot_value *ltc_aot_output(const ltc_aot_entry *entry,
+                                    uint32_t number) {
+  return valueAt(entry->entry->outputs, number);
+}
+
+int ltc_aot_output_sizes(const ltc_aot_entry *entry,
+                         const ltc_aot_tensor *inputs, uint32_t output,
+                         int64_t *sizes) {
+  return guarded(
+      [&] { return entry->entry->outputSizes(inputs, output, sizes); });
+}
+
+int ltc_aot_run(const ltc_aot_entry *entry, const ltc_aot_tensor *inputs,
+                const ltc_aot_tensor *outputs) {
+  return guarded(
+      [&] { return entry->model->run(*entry->entry, inputs, outputs); });
+}
+
+void ltc_aot_reset(ltc_aot_model *model) { model->model->reset(); }
+
+void ltc_aot_seed(ltc_aot_model *model, uint64_t seed) {
+  model->model->setSeed(seed);
+}

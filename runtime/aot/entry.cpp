@@ -1,0 +1,196 @@
+//===- entry.cpp - One program of a model, ready to run ---------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "aot/entry.h"
+
+#include "aot/errors.h"
+#include "device/host.h"
+#include "drivers/cpu/image.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace ltc::aot {
+
+using Source = Bundle::Source;
+
+Scratch::~Scratch() { reset(); }
+
+void Scratch::reset() {
+  std::free(std::exchange(data, nullptr));
+  size = 0;
+}
+
+char *Scratch::atLeast(size_t bytes) {
+  constexpr size_t alignment = 64;
+  if (bytes > size || !data) {
+    reset();
+    size_t rounded =
+        (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+    data = static_cast<char *>(std::aligned_alloc(alignment, rounded));
+    size = data ? rounded : 0;
+  }
+  return data;
+}
+
+Result<std::unique_ptr<Entry>> Entry::load(const Bundle &bundle,
+                                           const Bundle::Entry &described,
+                                           std::string_view bytes) {
+  Result<Artifact> artifact = Artifact::deserialize(bytes);
+  if (!artifact)
+    return artifact.takeError();
+  std::unique_ptr<Entry> entry(new Entry(described));
+  entry->artifact = *artifact;
+  entry->artifact.blobs.clear();
+  if (Status status = entry->checkProgram(bundle); !status)
+    return status.takeError();
+  auto program = cpu::Program::make(std::move(*artifact), "image",
+                                    cpu::mapImages, runtime::hostTable());
+  if (!program)
+    return program.takeError();
+  entry->program = std::move(*program);
+  entry->describe();
+  return entry;
+}
+
+void Entry::describe() {
+  auto describeAll = [this](const std::vector<Bundle::Value> &values,
+                            std::vector<ltc_aot_value> &all) {
+    for (const Bundle::Value &value : values) {
+      std::vector<ltc_aot_dim> &between = dims.emplace_back();
+      for (const Bundle::Dim &dim : value.dims) {
+        int64_t size = dim.size.constant();
+        between.push_back(dim.size.isConstant()
+                              ? ltc_aot_dim{size, size}
+                              : ltc_aot_dim{dim.least, dim.most});
+      }
+      all.push_back({value.name.c_str(), uint32_t(value.dtype),
+                     uint32_t(value.dims.size()), between.data(),
+                     value.isWritten});
+    }
+  };
+  dims.reserve(described.inputs.size() + described.outputs.size());
+  describeAll(described.inputs, inputs);
+  describeAll(described.outputs, outputs);
+}
+
+/// Types that do not agree would let a program read beyond what it is given.
+Status Entry::checkProgram(const Bundle &bundle) const {
+  auto refused = [this](const std::string &why) {
+    return invalid("not a good bundle: the program of entry " + described.name +
+                   " " + why);
+  };
+  if (artifact.inputs.size() != described.sources.size() ||
+      artifact.symbols != described.symbols.size())
+    return refused("takes other inputs");
+  for (size_t i = 0; i < artifact.inputs.size(); ++i) {
+    const Source &source = described.sources[i];
+    const ValueType &type = artifact.inputs[i];
+    bool isScalar = source.kind >= Source::Result;
+    if (isScalar != type.isScalar)
+      return refused("takes a number for a tensor");
+    if (source.kind == Source::Input) {
+      const Bundle::Value &value = described.inputs[source.index];
+      if (type.tensor.dtype != value.dtype ||
+          type.tensor.dims.size() != value.dims.size())
+        return refused("takes another type for input " + value.name);
+    }
+    if (source.kind == Source::Weight &&
+        type.tensor != bundle.weights[source.index].type)
+      return refused("takes another type for a weight");
+  }
+  for (const std::optional<uint32_t> &input : artifact.donated) {
+    if (!input)
+      continue;
+    const Source &source = described.sources[*input];
+    bool mayBeWritten = source.kind == Source::Input
+                            ? described.inputs[source.index].isWritten
+                            : bundle.weights[source.index].isState;
+    if (!mayBeWritten)
+      return refused("writes to what must stay");
+  }
+  auto isThere = [&](const Source &value) {
+    return value.kind != Source::Result ||
+           value.index < artifact.results.size();
+  };
+  if (!std::ranges::all_of(described.results, isThere) ||
+      !std::ranges::all_of(described.writes, [&](const Bundle::Write &write) {
+        return isThere(write.value);
+      }))
+    return refused("has too few results");
+  return {};
+}
+
+static std::string dimOf(const Bundle::Value &value, size_t dim) {
+  return "dimension " + std::to_string(dim) + " of input " + value.name;
+}
+
+Result<std::vector<int64_t>> Entry::solve(const ltc_aot_tensor *given) const {
+  auto sizeOf = [&](size_t input, size_t dim) -> std::optional<int64_t> {
+    const Bundle::Dim &described = this->described.inputs[input].dims[dim];
+    if (given[input].sizes)
+      return given[input].sizes[dim];
+    return described.size.isConstant()
+               ? std::optional(described.size.constant())
+               : std::nullopt;
+  };
+  std::vector<int64_t> symbols;
+  for (const Bundle::Symbol &symbol : described.symbols) {
+    std::optional<int64_t> size = sizeOf(symbol.input, symbol.dim);
+    int64_t rest = 0;
+    if (!size)
+      return invalid("entry " + described.name + " needs the sizes of input " +
+                     described.inputs[symbol.input].name);
+    if (*size < 0 || __builtin_sub_overflow(*size, symbol.offset, &rest) ||
+        rest < 0 || rest % symbol.factor != 0)
+      return invalid(dimOf(described.inputs[symbol.input], symbol.dim) +
+                     " is " + std::to_string(*size) + ", which entry " +
+                     described.name + " does not take");
+    symbols.push_back(rest / symbol.factor);
+  }
+  for (size_t i = 0; i < described.inputs.size(); ++i)
+    for (size_t d = 0; d < described.inputs[i].dims.size(); ++d) {
+      const Bundle::Dim &dim = described.inputs[i].dims[d];
+      std::optional<int64_t> wanted = dim.size.evaluate(symbols);
+      std::optional<int64_t> size = sizeOf(i, d);
+      if (!size)
+        return invalid("entry " + described.name +
+                       " needs the sizes of input " + described.inputs[i].name);
+      if (!wanted || *size != *wanted)
+        return invalid(dimOf(described.inputs[i], d) + " is " +
+                       std::to_string(*size) + ", and entry " + described.name +
+                       " takes " +
+                       (wanted ? std::to_string(*wanted) : dim.size.str()));
+      if (*size < dim.least || *size > dim.most)
+        return invalid(
+            dimOf(described.inputs[i], d) + " is " + std::to_string(*size) +
+            ", and entry " + described.name + " takes " +
+            std::to_string(dim.least) + " to " +
+            (dim.most == INT64_MAX ? "any" : std::to_string(dim.most)));
+    }
+  return symbols;
+}
+
+Status Entry::outputSizes(const ltc_aot_tensor *given, uint32_t output,
+                          int64_t *sizes) const {
+  if (output >= described.outputs.size())
+    return invalid("entry " + described.name + " has " +
+                   std::to_string(described.outputs.size()) + " outputs");
+  Result<std::vector<int64_t>> symbols = solve(given);
+  if (!symbols)
+    return symbols.takeError();
+  for (const Bundle::Dim &dim : described.outputs[output].dims) {
+    std::optional<int64_t> size = dim.size.evaluate(*symbols);
+    if (!size || *size < 0)
+      return invalid("the sizes of output " + described.outputs[output].name +
+                     " do not fit 64 bits");
+    *sizes++ = *size;
+  }
+  return {};
+}
+
+} // namespace ltc::aot

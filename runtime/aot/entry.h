@@ -1,0 +1,75 @@
+//===- entry.h - One program of a model, ready to run -----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "drivers/cpu/program.h"
+#include "ltc/aot.h"
+#include "ltc/bundle.h"
+
+namespace ltc::aot {
+
+/// Memory at a multiple of 64, which grows.
+class Scratch {
+public:
+  Scratch() = default;
+  ~Scratch();
+  Scratch(const Scratch &) = delete;
+  Scratch &operator=(const Scratch &) = delete;
+  /// At least so many bytes, whose content is lost; null: there are not.
+  char *atLeast(size_t bytes);
+  /// Gives them up.
+  void reset();
+
+private:
+  char *data = nullptr;
+  size_t size = 0;
+};
+
+/// What the entries of a model share. A run has it for itself.
+struct Shared {
+  const Bundle &bundle;
+  std::vector<void *> weights; ///< where each lies; state is the model's own
+  Scratch arena;
+  uint64_t seed = 0; ///< of the next random op
+};
+
+/// Checked against its bundle when it is loaded.
+class Entry {
+public:
+  static Result<std::unique_ptr<Entry>> load(const Bundle &bundle,
+                                             const Bundle::Entry &described,
+                                             std::string_view program);
+
+  /// The sizes of an output for inputs of these sizes.
+  Status outputSizes(const ltc_aot_tensor *inputs, uint32_t output,
+                     int64_t *sizes) const;
+  /// One run at a time.
+  Status run(Shared &shared, const ltc_aot_tensor *inputs,
+             const ltc_aot_tensor *outputs);
+
+  const Bundle::Entry &described;
+  std::vector<ltc_aot_value> inputs, outputs; ///< for the user
+
+private:
+  explicit Entry(const Bundle::Entry &described) : described(described) {}
+  friend class EntryRun;
+
+  void describe();
+  Status checkProgram(const Bundle &bundle) const;
+  /// The symbols' values, if all sizes are such as the entry takes.
+  Result<std::vector<int64_t>> solve(const ltc_aot_tensor *inputs) const;
+  /// Whether this result is in an input's memory.
+  bool isInPlace(uint32_t result) const {
+    return artifact.donated[result].has_value();
+  }
+
+  std::vector<std::vector<ltc_aot_dim>> dims; ///< what the values point to
+  Artifact artifact;                          ///< without its code
+  std::unique_ptr<cpu::Program> program;
+};
+
+} // namespace ltc::aot

@@ -1,0 +1,300 @@
+//===- entry_run.cpp - One run of an entry ----------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "aot/entry.h"
+
+#include "aot/errors.h"
+#include "device/host.h"
+
+#include <bit>
+#include <cstring>
+#include <deque>
+
+namespace ltc::aot {
+
+using Source = Bundle::Source;
+
+/// What each of a run's tensors is, and where.
+class EntryRun {
+public:
+  EntryRun(Entry &entry, Shared &shared, const ltc_aot_tensor *inputs,
+           const ltc_aot_tensor *outputs)
+      : entry(entry), described(entry.described), shared(shared),
+        inputs(inputs), outputs(outputs) {}
+
+  Status run();
+
+private:
+  struct Tensor {
+    std::vector<int64_t> sizes;
+    size_t bytes = 0;
+    void *data = nullptr;
+  };
+  Result<Tensor> tensorOf(const Bundle::Value &value) const;
+  Status takeInputs();
+  Status takeOutputs();
+  Status addOperands();
+  Status addResults();
+  Status launch();
+  ltc_operand operandOf(const Source &source, const ValueType &type);
+  void add(ltc_operand operand, cpu::OperandMemory place);
+  const void *dataOf(const Source &source) const;
+  void *placeOf(const Source &source) const;
+  void copyOutputs(bool ofResults);
+  void writeBack();
+
+  Entry &entry;
+  const Bundle::Entry &described;
+  Shared &shared;
+  const ltc_aot_tensor *const inputs, *const outputs;
+  std::vector<int64_t> symbols;
+  std::vector<Tensor> given, wanted; ///< by input, by output
+  std::vector<Tensor> results;       ///< of the program
+  std::vector<ltc_operand> operands;
+  std::vector<cpu::OperandMemory> memory;
+  std::deque<Scratch> temporaries;
+};
+
+Result<EntryRun::Tensor> EntryRun::tensorOf(const Bundle::Value &value) const {
+  Tensor tensor;
+  tensor.bytes = byteSize(value.dtype);
+  for (const Bundle::Dim &dim : value.dims) {
+    std::optional<int64_t> size = dim.size.evaluate(symbols);
+    if (!size || *size < 0 ||
+        __builtin_mul_overflow(tensor.bytes, size_t(*size), &tensor.bytes))
+      return invalid("the sizes of " + value.name + " are impossible");
+    tensor.sizes.push_back(*size);
+  }
+  return tensor;
+}
+
+static Status checkMemory(const ltc_aot_tensor &tensor, size_t bytes,
+                          const std::string &what) {
+  if (bytes && !tensor.data)
+    return invalid(what + " has no memory");
+  if (tensor.bytes < bytes)
+    return invalid(what + " has " + std::to_string(tensor.bytes) +
+                   " bytes, and " + std::to_string(bytes) + " are needed");
+  return {};
+}
+
+Status EntryRun::takeInputs() {
+  for (size_t i = 0; i < described.inputs.size(); ++i) {
+    Result<Tensor> tensor = tensorOf(described.inputs[i]);
+    if (!tensor)
+      return tensor.takeError();
+    if (Status status = checkMemory(inputs[i], tensor->bytes,
+                                    "input " + described.inputs[i].name);
+        !status)
+      return status;
+    tensor->data = inputs[i].data;
+    given.push_back(std::move(*tensor));
+  }
+  return {};
+}
+
+Status EntryRun::takeOutputs() {
+  for (size_t i = 0; i < described.outputs.size(); ++i) {
+    Result<Tensor> tensor = tensorOf(described.outputs[i]);
+    if (!tensor)
+      return tensor.takeError();
+    if (Status status = checkMemory(outputs[i], tensor->bytes,
+                                    "output " + described.outputs[i].name);
+        !status)
+      return status;
+    tensor->data = outputs[i].data;
+    wanted.push_back(std::move(*tensor));
+  }
+  return {};
+}
+
+void EntryRun::add(ltc_operand operand, cpu::OperandMemory place) {
+  static char nothing[64]; // of tensors without elements
+  if (!place.data && !place.bytes)
+    place.data = nothing;
+  operands.push_back(operand);
+  memory.push_back(place);
+}
+
+static uint64_t nextSeed(uint64_t &state) {
+  // splitmix64 (Steele, Lea and Flood 2014).
+  uint64_t z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+ltc_operand EntryRun::operandOf(const Source &source, const ValueType &type) {
+  ltc_operand operand = {};
+  operand.dtype = uint8_t(type.tensor.dtype);
+  operand.rank = uint32_t(type.tensor.dims.size());
+  switch (source.kind) {
+  case Source::Input:
+    operand.sizes = given[source.index].sizes.data();
+    break;
+  case Source::Weight:
+    operand.sizes = shared.bundle.weights[source.index].type.dims.data();
+    break;
+  case Source::Number: {
+    int64_t value = source.formula.evaluate(symbols).value_or(0);
+    operand.bits = source.isDouble ? std::bit_cast<uint64_t>(double(value))
+                                   : uint64_t(value);
+    break;
+  }
+  case Source::Seed:
+    operand.bits = nextSeed(shared.seed);
+    break;
+  case Source::Result:
+  case Source::Real:
+    operand.bits = source.bits;
+  }
+  return operand;
+}
+
+Status EntryRun::addOperands() {
+  for (size_t i = 0; i < described.sources.size(); ++i) {
+    const Source &source = described.sources[i];
+    ltc_operand operand = operandOf(source, entry.artifact.inputs[i]);
+    if (source.kind == Source::Input)
+      add(operand, {given[source.index].data, given[source.index].bytes});
+    else if (source.kind == Source::Weight)
+      add(operand, {shared.weights[source.index],
+                    shared.bundle.weights[source.index].place.bytes});
+    else
+      add(operand, {});
+  }
+  return {};
+}
+
+/// Each result lies where it is wanted: in the memory of the input that it
+/// replaces, in that of an output, or in some for this run.
+Status EntryRun::addResults() {
+  const Artifact &artifact = entry.artifact;
+  results.resize(artifact.results.size());
+  for (size_t o = 0; o < wanted.size(); ++o)
+    if (const Source &source = described.results[o];
+        source.kind == Source::Result && !results[source.index].data)
+      results[source.index].data = wanted[o].data;
+  for (uint32_t r = 0; r < results.size(); ++r) {
+    Tensor &result = results[r];
+    result.bytes = byteSize(artifact.results[r].dtype);
+    for (int64_t dim : artifact.results[r].dims) {
+      int64_t size = isSymbolic(dim) ? artifact.formulas[formulaNumber(dim)]
+                                           .evaluate(symbols)
+                                           .value_or(-1)
+                                     : dim;
+      if (size < 0 ||
+          __builtin_mul_overflow(result.bytes, size_t(size), &result.bytes))
+        return invalid("the sizes of a result are impossible");
+      result.sizes.push_back(size);
+    }
+    if (artifact.donated[r])
+      result.data = memory[*artifact.donated[r]].data;
+    else if (!result.data &&
+             !(result.data = temporaries.emplace_back().atLeast(result.bytes)))
+      return failed(ErrorCode::OutOfMemory, "no memory for a result");
+  }
+  for (size_t o = 0; o < wanted.size(); ++o)
+    if (const Source &source = described.results[o];
+        source.kind == Source::Result &&
+        results[source.index].sizes != wanted[o].sizes)
+      return invalid("not a good bundle: output " + described.outputs[o].name +
+                     " has other sizes than its program gives");
+  for (uint32_t r = 0; r < results.size(); ++r) {
+    ltc_operand operand = {};
+    operand.dtype = uint8_t(artifact.results[r].dtype);
+    operand.rank = uint32_t(results[r].sizes.size());
+    operand.sizes = results[r].sizes.data();
+    add(operand, {results[r].data, results[r].bytes});
+  }
+  return {};
+}
+
+const void *EntryRun::dataOf(const Source &source) const {
+  return source.kind == Source::Result ? results[source.index].data
+                                       : placeOf(source);
+}
+
+void *EntryRun::placeOf(const Source &source) const {
+  return source.kind == Source::Input ? given[source.index].data
+                                      : shared.weights[source.index];
+}
+
+/// Those that are not there yet; what an input was, before it is written to.
+void EntryRun::copyOutputs(bool ofResults) {
+  for (size_t o = 0; o < wanted.size(); ++o) {
+    const Source &source = described.results[o];
+    if ((source.kind == Source::Result) != ofResults || !wanted[o].bytes)
+      continue;
+    if (const void *from = dataOf(source); from != wanted[o].data)
+      std::memcpy(wanted[o].data, from, wanted[o].bytes);
+  }
+}
+
+void EntryRun::writeBack() {
+  for (const Bundle::Write &write : described.writes) {
+    size_t bytes = write.to.kind == Source::Input
+                       ? given[write.to.index].bytes
+                       : shared.bundle.weights[write.to.index].place.bytes;
+    void *to = placeOf(write.to);
+    if (const void *from = dataOf(write.value); bytes && from != to)
+      std::memmove(to, from, bytes);
+  }
+}
+
+Status EntryRun::launch() {
+  if (Status status = entry.program->choose(symbols); !status)
+    return status;
+  std::optional<int64_t> bytes = entry.artifact.arenaBytes(symbols);
+  if (!bytes)
+    return invalid("the sizes give an impossible amount of memory");
+  cpu::OperandMemory arena = {shared.arena.atLeast(size_t(*bytes)),
+                              size_t(*bytes)};
+  if (!arena.data)
+    return failed(ErrorCode::OutOfMemory, "no memory for " +
+                                              std::to_string(*bytes) +
+                                              " bytes of values in between");
+  if (Status status = entry.program->check(operands, memory, arena); !status)
+    return status;
+  cpu::Run run(runtime::hostTable(), entry.program->calls,
+               entry.program->siteWords);
+  entry.program->run(run, operands, memory, arena);
+  if (run.code == LTC_OK)
+    return {};
+  const Artifact &artifact = entry.artifact;
+  auto site = size_t(run.site);
+  std::string op;
+  if (site < artifact.errorSites.size())
+    op = artifact.errorSites[site].op;
+  else if (site - artifact.errorSites.size() < artifact.calls.size())
+    op = artifact.calls[site - artifact.errorSites.size()].graph.nodes[0].op;
+  return failed(ErrorCode(run.code - 1),
+                (op.empty() ? "" : op + ": ") + run.message);
+}
+
+Status EntryRun::run() {
+  Result<std::vector<int64_t>> solved = entry.solve(inputs);
+  if (!solved)
+    return solved.takeError();
+  symbols = std::move(*solved);
+  for (auto step : {&EntryRun::takeInputs, &EntryRun::takeOutputs,
+                    &EntryRun::addOperands, &EntryRun::addResults})
+    if (Status status = (this->*step)(); !status)
+      return status;
+  copyOutputs(/*ofResults=*/false);
+  if (Status status = launch(); !status)
+    return status;
+  copyOutputs(/*ofResults=*/true);
+  writeBack();
+  return {};
+}
+
+Status Entry::run(Shared &shared, const ltc_aot_tensor *inputs,
+                  const ltc_aot_tensor *outputs) {
+  return EntryRun(*this, shared, inputs, outputs).run();
+}
+
+} // namespace ltc::aot

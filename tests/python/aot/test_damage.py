@@ -1,0 +1,201 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bundles that are damaged, or that others may write to, are refused."""
+
+import os
+import platform
+import random
+import struct
+from pathlib import Path
+
+import pytest
+import torch
+import torch_ltc
+from torch import nn
+from torch.export import Dim, export
+from torch_ltc import aot
+from torch_ltc.aot.library import library
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="bundles hold code for x86-64"
+)
+STORED = Path(__file__).parent / "stored"
+HEADER = 64
+
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x):
+        self.count += 1
+        return self.linear(x).relu() + self.count
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bundle") / "small.ltcpkg"
+    program = export(Small(), (torch.ones(4, 3),), dynamic_shapes=({0: Dim("n")},))
+    aot.compile(program, path, targets=["baseline"])
+    return path
+
+
+def refused(path, data):
+    path.write_bytes(data)
+    path.chmod(0o600)
+    with pytest.raises(torch_ltc.errors.InvalidArgumentError) as raised:
+        aot.load(path)
+    return str(raised.value)
+
+
+def test_damage_is_told(bundle, tmp_path):
+    good = bundle.read_bytes()
+    path = tmp_path / "bad.ltcpkg"
+    assert "no header" in refused(path, b"")
+    assert "no header" in refused(path, good[:40])
+    assert "does not begin" in refused(path, b"PK" + good[2:])
+    assert "its header says" in refused(path, good[:-1])
+    assert "its header says" in refused(path, good + b"\0")
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 64
+    assert "checksum" in refused(path, flipped)
+    newer = struct.pack("<II", 99, 99)
+    assert "format version 99" in refused(path, good[:8] + newer + good[16:])
+
+
+def test_a_later_version_that_this_one_knows_enough_of_is_read(bundle, tmp_path):
+    good = bundle.read_bytes()
+    path = tmp_path / "later.ltcpkg"
+    path.write_bytes(good[:8] + struct.pack("<II", 99, 1) + good[16:])
+    path.chmod(0o600)
+    assert aot.load(path)(torch.zeros(2, 3)).shape == (2, 2)
+
+
+def test_files_of_others_are_refused(bundle, tmp_path):
+    path = tmp_path / "open.ltcpkg"
+    path.write_bytes(bundle.read_bytes())
+    path.chmod(0o666)
+    with pytest.raises(torch_ltc.Error, match="written to by everybody: chmod o-w"):
+        aot.load(path)
+    with pytest.raises(torch_ltc.Error, match="no plain file"):
+        aot.load(tmp_path)
+    with pytest.raises(torch_ltc.Error, match="No such file"):
+        aot.load(tmp_path / "absent")
+
+
+def resealed(data):
+    """Give bytes the checksum that they should have."""
+    return data[:32] + checksum(data[HEADER:]) + data[48:]
+
+
+def checksum(data):
+    """Compute include/ltc/hash.h over blocks of 4096 bytes, as bundle.cpp does."""
+    mask = 2**64 - 1
+    a, c = 0xA0761D6478BD642F, 0x8EBC6AF09C88C6E3
+    b, d = 0xE7037ED1A0B428DB, 0x589965CC75374CC3
+    first, second = a, b
+
+    def mum(x, y):
+        product = x * y
+        return ((product ^ (product >> 64)) ^ x) & mask
+
+    lane, other = first, second
+    for at in range(0, len(data), 4096):
+        block = data[at : at + 4096]
+        tail = block[len(block) // 8 * 8 :]
+        whole = len(block) // 8
+        words = [len(block), *struct.unpack(f"<{whole}Q", block[: whole * 8])]
+        words.append(int.from_bytes(tail, "little"))
+        for word in words:
+            lane = mum(lane ^ word, c)
+            other = mum(other ^ word ^ d, first ^ lane)
+    low = mum(lane ^ second, other ^ c)
+    high = mum(other ^ d, lane ^ second ^ c)
+    return struct.pack("<QQ", low, high)
+
+
+def test_the_checksum_here_is_the_librarys(bundle):
+    good = bundle.read_bytes()
+    assert resealed(good) == good
+
+
+def mutate(draw, data):
+    """Change some bytes of what is read as numbers, and not as code."""
+    changed = bytearray(data)
+    for _ in range(draw.choice((1, 1, 2, 8))):
+        place = draw.randrange(HEADER, len(data))
+        kind = draw.randrange(3)
+        if kind == 0:
+            changed[place] ^= 1 << draw.randrange(8)
+        elif kind == 1:
+            place -= place % 8
+            word = draw.choice((0, 1, 2**31, 2**32, 2**63, 2**64 - 1, len(data)))
+            changed[place : place + 8] = struct.pack("<Q", word)
+        else:
+            other = draw.randrange(HEADER, len(data))
+            size = min(draw.randrange(1, 64), len(data) - max(place, other))
+            changed[place : place + size] = data[other : other + size]
+    return bytes(changed[: len(data)])
+
+
+FUZZ = """
+import sys
+sys.path.insert(0, {folder!r})
+import test_damage
+test_damage.fuzz({path!r}, {seed}, {rounds})
+"""
+
+
+def fuzz(path, seed, rounds):
+    """Open bundles with wrong content and a right checksum; run none of them."""
+    path = Path(path)
+    good = path.read_bytes()
+    draw = random.Random(seed)
+    bad = path.with_suffix(".fuzzed")
+    opened = 0
+    for _ in range(rounds):
+        bad.write_bytes(resealed(mutate(draw, good)))
+        bad.chmod(0o600)
+        handle = library().ltc_aot_open(os.fsencode(bad))
+        if handle:
+            opened += 1
+            library().ltc_aot_close(handle)
+        else:
+            assert library().ltc_aot_error()
+    print(f"opened {opened} of {rounds}")
+
+
+def run_fuzz(bundle, run_python, seed, rounds, timeout):
+    here = os.path.dirname(__file__)
+    code = FUZZ.format(folder=here, path=str(bundle), seed=seed, rounds=rounds)
+    run_python(code, timeout=timeout)
+
+
+def test_wrong_numbers_under_a_right_checksum_are_no_crash(bundle, run_python):
+    run_fuzz(bundle, run_python, seed=1, rounds=60, timeout=120)
+
+
+@pytest.mark.long
+def test_an_hour_of_wrong_numbers(bundle, run_python):
+    for seed in range(60):
+        run_fuzz(bundle, run_python, seed=100 + seed, rounds=3000, timeout=600)
+
+
+@pytest.mark.parametrize("path", sorted(STORED.glob("*.ltcpkg")), ids=lambda p: p.stem)
+def test_bundles_of_earlier_versions_run(path, tmp_path):
+    """The window: what was written by format 1 is read by every later library.
+
+    A change of the program format (LTC_PROGRAM_VERSION) that fails here needs a
+    reader for the version before, or a new stored bundle and a line in docs/aot.md
+    that says since when bundles are read.
+    """
+    copy = tmp_path / path.name
+    copy.write_bytes(path.read_bytes())
+    copy.chmod(0o600)
+    loaded = aot.load(copy)
+    x = torch.tensor([[1.0, -2.0, 3.0]])
+    weight = torch.tensor([[1.0, 0.5, 0.25], [-1.0, 2.0, 0.0]])
+    for count in (1, 2):
+        torch.testing.assert_close(loaded(x), (x @ weight.T).relu() + count)

@@ -102,3 +102,46 @@ def test_the_ledger_says_each_op():
     assert {
         row.cause for row in rows if row.place.file.endswith("test_each_op.py")
     } == {"each_op"}
+
+
+ROWS = torch.linspace(-2, 2, 48).reshape(6, 8)
+WHOLE = torch.arange(48).mul(37).remainder(29).reshape(6, 8)
+
+# Those that the page says differ within rounding.
+ROUNDED = {
+    "exp": lambda x: x.exp(),
+    "gelu": lambda x: nn.functional.gelu(x),
+    "fused multiply and add": lambda x: x * 1.1 + x.flip(0) * 0.3,
+    "in bfloat16": lambda x: (x.bfloat16() * 3 + 1).tanh(),
+    "sum": lambda x: x.sum(1),
+    "variance": lambda x: x.var(0),
+    "softmax": lambda x: x.softmax(1),
+    "layer norm": lambda x: nn.functional.layer_norm(x, (8,)),
+    "logsumexp": lambda x: x.logsumexp(0),
+}
+EXACT = {
+    "where": lambda x: torch.where(x > 0, x, x.flip(0)),
+    "maximum": lambda x: x.amax(1),
+    "index of the maximum": lambda x: x.argmax(1),
+    "rows by index": lambda x: x[WHOLE[0].to(x.device) % 6],
+    "triangle": lambda x: x.tril().t(),
+    "clamp": lambda x: x.clamp(-1, 1).abs().neg(),
+    "top": lambda x: x.topk(3, 1).indices,
+    "whole numbers": lambda x: (WHOLE.to(x.device) // 3 * 7) ^ 5,
+    "counted": lambda x: (x > 0).sum(1),
+    "attention": lambda x: nn.functional.scaled_dot_product_attention(
+        x.view(1, 2, 3, 8), x.view(1, 2, 3, 8), x.view(1, 2, 3, 8)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*ROUNDED, *EXACT])
+def test_an_op_alone_agrees_with_the_op_in_a_graph(name):
+    op = ROUNDED.get(name) or EXACT[name]
+    alone = op(ROWS.to(LAZY)).cpu()
+    with torch_ltc.settings.scope(sync=False):
+        fused = op(ROWS.to(LAZY)).cpu()
+    if name in EXACT:
+        assert torch.equal(alone, fused)
+    else:
+        torch.testing.assert_close(alone, fused)

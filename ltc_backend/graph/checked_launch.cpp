@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/checked_launch.h"
 
+#include "ltc/graph_name.h"
 #include "ltc/settings.h"
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/trial_graph.h"
@@ -122,7 +123,9 @@ std::optional<Error> CheckedLaunch::findNan() const {
   // kernel on the device alone.
   if (status || status.error().code != ErrorCode::NotFinite)
     return std::nullopt;
-  return status.takeError();
+  Error error = status.takeError();
+  error.message += "; in " + graphName(run.key, run.graph.nodes.size());
+  return error;
 }
 
 std::vector<BufferPtr> CheckedLaunch::fail(Error error) {

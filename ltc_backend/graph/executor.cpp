@@ -8,6 +8,7 @@
 
 #include "ltc/autopsy.h"
 #include "ltc/cpu_kernels.h"
+#include "ltc/graph_name.h"
 #include "ltc/profile.h"
 #include "ltc/settings.h"
 #include "ltc/trace.h"
@@ -301,7 +302,9 @@ static Result<std::vector<BufferPtr>> interpretAll(Engine &engine,
   std::vector<TensorType> types;
   for (const ResultType *type : collection.outputTypes)
     types.push_back(type->type);
-  return engine.fail(types, buffers.takeError(), collection.replaced);
+  Error error = buffers.takeError();
+  error.message += "; in " + graphName(collection.key, collection.nodes.size());
+  return engine.fail(types, std::move(error), collection.replaced);
 }
 
 static Result<std::vector<BufferPtr>>
@@ -395,6 +398,9 @@ static void sync(int64_t device, bool wait, Recorded whose) {
       buffers = std::move(*launched);
     } else {
       failure = launched.takeError();
+      if (failure->code == ErrorCode::CompileFailed)
+        failure->message +=
+            "; in " + graphName(collection.key, collection.nodes.size());
       buffers = failedBuffers(collection, *failure);
     }
     if (Tape *tape = Tape::current()) [[unlikely]]

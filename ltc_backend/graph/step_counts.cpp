@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/step_counts.h"
 
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/tensors/lazy_tensor.h"
@@ -93,7 +94,11 @@ void raiseUndone(int64_t device, const Error &error) {
   takeBackCounts(pendingList(device));
   if (UndoHook hook = undoHook.load())
     hook();
-  raise(error);
+  Error told = error;
+  const std::string place = sourceOf(currentSource()).str();
+  if (!place.empty() && place != told.source.str())
+    told.message += "; met at " + place;
+  raise(told);
 }
 
 } // namespace ltc::backend

@@ -210,9 +210,13 @@ void Launch::finish() {
 
 FailurePtr Launch::asFailure() {
   static Counter &kernels = counter("execute.kernels");
-  if (fault) [[unlikely]]
-    return state.fail(hasBegun ? atSite(std::move(fault->error), fault->site)
-                               : std::move(fault->error));
+  if (fault) [[unlikely]] {
+    Error error = hasBegun ? atSite(std::move(fault->error), fault->site)
+                           : std::move(fault->error);
+    if (std::string graph = bound->graphName(); !graph.empty())
+      error.message += "; in " + graph;
+    return state.fail(std::move(error));
+  }
   kernels.add(bound->launches);
   return nullptr;
 }
@@ -268,6 +272,18 @@ void LaunchState::rest() {
   team = {};
 }
 
+/// Names the op whose result has no memory.
+Error Launch::ofResult(Error error, size_t result) const {
+  auto [op, place] = bound->makerOfResult(result);
+  if (op.empty())
+    return error;
+  error.message = op + ", whose result is " + bound->results[result].str() +
+                  ": " + error.message;
+  error.op = op;
+  error.source = sourceOf(place);
+  return error;
+}
+
 Status Launch::allocateResults() {
   const Artifact &artifact = bound->artifact();
   for (size_t i = 0; i < results.size(); ++i) {
@@ -279,7 +295,7 @@ Status Launch::allocateResults() {
     Result<Memory> memory =
         bound->program->home()->allocate(bound->results[i].bytes());
     if (!memory)
-      return memory.takeError();
+      return ofResult(memory.takeError(), i);
     results[i]->memory = std::move(*memory);
   }
   return {};
@@ -292,8 +308,13 @@ Status Launch::prepare() {
     return status;
   Result<ltc_buffer *> reserved =
       state.arena.reserve(device, bound->arenaBytes);
-  if (!reserved)
-    return reserved.takeError();
+  if (!reserved) {
+    Error error = reserved.takeError();
+    error.message =
+        "the values between a graph's inputs and results: " + error.message;
+    error.source = bound->endedAt();
+    return error;
+  }
   arena = *reserved;
 
   operands.clear();

@@ -148,6 +148,7 @@ private:
   /// Queues its parts in turn, with the host's library calls between them.
   std::optional<Fault> runWithHostCalls();
   Status allocateResults();
+  Error ofResult(Error error, size_t result) const;
   Error atSite(Error error, int64_t site);
 
   LaunchState &state;

@@ -16,7 +16,7 @@ namespace conformance {
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string jsonText(std::string_view text) {
   std::string result = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') {
@@ -61,16 +61,16 @@ private:
               std::string(result.GetTestPartResult(i).message());
     tests +=
         (tests.empty() ? "" : ",") + std::string("\n    {\"suite\": ") +
-        quoted(suiteOf(test.test_suite_name())) +
-        ", \"name\": " + quoted(test.name()) + ", \"outcome\": \"" + outcome +
+        jsonText(suiteOf(test.test_suite_name())) +
+        ", \"name\": " + jsonText(test.name()) + ", \"outcome\": \"" + outcome +
         "\", \"seconds\": " + std::to_string(result.elapsed_time() * 1e-3) +
-        ", \"said\": " + quoted(said) + "}";
+        ", \"said\": " + jsonText(said) + "}";
   }
 
   void OnTestProgramEnd(const ::testing::UnitTest &all) override {
     std::ofstream out(file);
-    out << "{\n  \"plugin\": " << quoted(plugin)
-        << ",\n  \"name\": " << quoted(driver().name) << ",\n  \"abi\": \""
+    out << "{\n  \"plugin\": " << jsonText(plugin)
+        << ",\n  \"name\": " << jsonText(driver().name) << ",\n  \"abi\": \""
         << LTC_ABI_MAJOR << '.' << LTC_ABI_MINOR
         << "\",\n  \"passed\": " << all.successful_test_count()
         << ",\n  \"failed\": " << all.failed_test_count()

@@ -119,7 +119,9 @@ TEST_F(Training, AFailedStepLosesNothing) {
   if (!first)
     return;
   Values before = download(*engine, (*first)[0]);
-  arguments = {LaunchArgument{(*first)[0]}, upload(*engine, bad)};
+  LaunchArgument trained;
+  trained.buffer = (*first)[0];
+  arguments = {trained, upload(*engine, bad)};
   Result<ExecutablePtr> executable = engine->compile(graph);
   ASSERT_TRUE(executable);
   auto failed = engine->launch(*executable, arguments);
@@ -129,7 +131,7 @@ TEST_F(Training, AFailedStepLosesNothing) {
   EXPECT_EQ(status.error().code, ErrorCode::OutOfRange);
   expectClose(download(*engine, (*first)[0]), before, 0, "the weight");
   (void)engine->synchronize();
-  arguments = {LaunchArgument{(*first)[0]}, upload(*engine, good)};
+  arguments = {trained, upload(*engine, good)};
   EXPECT_TRUE(run(*engine, graph, arguments)) << "the step after it";
 }
 

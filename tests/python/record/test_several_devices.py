@@ -181,7 +181,7 @@ def test_a_failure_goes_with_the_copy(run_python):
 import torch
 import torch_ltc
 
-x = torch.arange(4.0, device="lazy:0")
+x = torch.arange(4.0).to("lazy:0")
 y = x[torch.tensor([1, 9]).to("lazy:0")].to("lazy:1") + 1
 try:
     y.cpu()
@@ -224,7 +224,7 @@ def timed(device):
     stream = torch.lazy.Stream(device)
     x = torch.ones(4, device=device)
     start.record(stream)
-    (x + 1).sum()
+    y = (x + 1).sum()
     end.record(stream)
     assert not end.query() or device == "lazy:0"
     end.synchronize()

@@ -57,7 +57,7 @@ faults cpu run_with_any_operands
 faults cpu break_at_a_failure
 handover emulator take_calls_by_turns
 handover emulator forget_the_arena
-handover board compile_all_parts_alike
+handover board compile_anything
 training cpu skip_every_seventh_launch
 training emulator skip_every_seventh_launch
 training cpu write_before_it_fails

@@ -66,4 +66,4 @@ def test_it_trains_while_the_host_computes(run_python, plugin):
     mine, eager, metrics = json.loads(done.stdout.splitlines()[-1])
     assert mine == pytest.approx(eager, rel=1e-4)
     assert metrics["execute.host_calls"] > 0
-    assert metrics.get("execute.kernels", 0) == 0
+    assert metrics["execute.host_call_bytes"] > 0

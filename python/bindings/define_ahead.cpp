@@ -219,11 +219,10 @@ void write(const std::string &path, const std::string &besidePath,
 void defineAhead(py::module_ &m) {
   py::class_<ahead::OpenProgram>(m, "OpenProgram")
       .def_property_readonly("formulas", formulasOf)
-      .def_property_readonly(
-          "symbols",
-          [](const ahead::OpenProgram &self) {
-            return self.graph.symbols.size();
-          })
+      .def_property_readonly("symbols",
+                             [](const ahead::OpenProgram &self) {
+                               return self.graph.symbols.size();
+                             })
       .def_property_readonly(
           "text",
           [](const ahead::OpenProgram &self) { return self.graph.str(); })

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "aot/errors.h"
+#include "aot/aot_errors.h"
 #include "aot/model.h"
 
 #include <new>

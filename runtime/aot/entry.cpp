@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "aot/entry.h"
 
-#include "aot/errors.h"
+#include "aot/aot_errors.h"
 #include "device/host.h"
-#include "drivers/cpu/image.h"
+#include "drivers/cpu/map_images.h"
 
 #include <algorithm>
 #include <cstdlib>

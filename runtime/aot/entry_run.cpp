@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "aot/entry.h"
 
-#include "aot/errors.h"
+#include "aot/aot_errors.h"
 #include "device/host.h"
 
 #include <bit>

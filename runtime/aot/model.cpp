@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "aot/model.h"
 
-#include "aot/errors.h"
+#include "aot/aot_errors.h"
 #include "ltc/cpu_kernels.h"
 
 #include <atomic>

@@ -8,6 +8,7 @@ import subprocess
 
 SOURCES = {".h", ".cpp", ".c", ".td", ".py", ".sh", ".cmake"}
 WITH_LICENSE_LINE = {".h", ".cpp", ".c", ".td", ".py", ".sh"}
+BINARY = {".ltcpkg", ".npz", ".png", ".pt"}
 HARD_LINE_LIMIT = 500
 FUNCTION_LINE_LIMIT = 60
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "common", "manager"}
@@ -27,7 +28,7 @@ def texts(root, files, suffixes=None):
             try:
                 yield path, (root / path).read_text(encoding="utf-8")
             except UnicodeDecodeError:
-                assert path.suffix in {".ltcpkg", ".npz", ".png", ".pt"}, f"{path} is no text"
+                assert path.suffix in BINARY, f"{path} is no text"
 
 
 def test_no_file_is_too_long(root, files):

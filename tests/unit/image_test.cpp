@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "drivers/cpu/image.h"
+#include "drivers/cpu/map_images.h"
 
 #include "ltc/image.h"
 

@@ -1,10 +1,10 @@
-//===- image.cpp - Code that is linked but for where it lies --------------===//
+//===- map_images.cpp - Code that is linked but for where it lies ---------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "image.h"
+#include "map_images.h"
 
 #include "code_memory.h"
 #include "map_limit.h"

@@ -1,4 +1,4 @@
-//===- image.h - Code that is linked but for where it lies ------*- C++ -*-===//
+//===- map_images.h - Code that is linked but for its place -----*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- errors.h - Errors of a model's user ----------------------*- C++ -*-===//
+//===- aot_errors.h - Errors of a model's user ------------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

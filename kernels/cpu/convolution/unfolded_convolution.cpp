@@ -8,7 +8,7 @@
 
 #include "product/gemm.h"
 #include "threads/for_ranges.h"
-#include "wide_vectors.h"
+#include "vectors.h"
 
 #include <algorithm>
 #include <array>
@@ -86,7 +86,7 @@ private:
 bool unfoldedConvolution(const TensorView &input, const TensorView &weight,
                          const TensorView &bias, const Geometry &geometry,
                          const TensorView &output) {
-  if (!hasHalfVectors() || geometry.isTransposed || output.rank < 3 ||
+  if (!hasVectors() || geometry.isTransposed || output.rank < 3 ||
       output.rank > kDims + 2 ||
       !areDense(std::array{input, weight, bias, output}))
     return false;

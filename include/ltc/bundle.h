@@ -100,14 +100,13 @@ struct Bundle {
   /// Reads what write() wrote. All of it is checked: lengths, checksum, and
   /// that every number in it names something that is there. The bytes of
   /// `beside` are those of the file with the weights, or empty.
-  LTC_API static Result<Bundle> read(std::string_view bytes,
-                                     std::string_view beside);
+  static Result<Bundle> read(std::string_view bytes, std::string_view beside);
   /// What is wrong with the header, or success: how long the file is, and the
   /// one beside it. For who has not read the rest.
-  LTC_API static Status readLengths(std::string_view header, uint64_t &bytes,
-                                    uint64_t &besideBytes);
+  static Status readLengths(std::string_view header, uint64_t &bytes,
+                            uint64_t &besideBytes);
   /// Whether programs, weights and entries fit each other.
-  LTC_API Status verify(uint64_t fileBytes, uint64_t besideBytes) const;
+  Status verify(uint64_t fileBytes, uint64_t besideBytes) const;
 };
 
 /// A weight's name and bytes; a program's bytes. Borrowed.
@@ -124,6 +123,6 @@ LTC_API Status writeBundle(Bundle &bundle, const BundleContent &content,
                            const std::string &besidePath);
 
 /// The checksum of a bundle's bytes behind the header.
-LTC_API Hash128 bundleChecksum(std::string_view bytes);
+Hash128 bundleChecksum(std::string_view bytes);
 
 } // namespace ltc

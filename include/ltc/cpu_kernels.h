@@ -50,7 +50,7 @@ LTC_API bool hasOwn(const Graph &call);
 
 /// How many threads regions opened from now on have where none were lent; 0 is
 /// one for each core.
-LTC_API void useOwnThreads(unsigned count);
+void useOwnThreads(unsigned count);
 
 /// Whether this processor has kernels for layers over times (recurrent.h).
 LTC_API bool hasRecurrentLayers();

@@ -40,7 +40,7 @@ public:
   LTC_API std::shared_ptr<const BuiltGraph>
   finish(const std::vector<at::Tensor> &outputs);
   /// The same without compiling it: what is returned cannot be run. Once.
-  std::shared_ptr<const BuiltGraph>
+  LTC_API std::shared_ptr<const BuiltGraph>
   trace(const std::vector<at::Tensor> &outputs);
 
 private:

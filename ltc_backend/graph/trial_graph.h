@@ -20,13 +20,13 @@ namespace ltc::backend {
 
 /// Static: without symbols. Inputs and values are CPU tensors; a number is the
 /// 64 bits of it, an int64_t of one element.
-class LTC_API TrialGraph {
+class TrialGraph {
 public:
   using Tensors = std::vector<at::Tensor>;
 
   explicit TrialGraph(Graph graph) : graph(std::move(graph)) {}
   /// Raises what is wrong with the text.
-  static TrialGraph parse(const std::string &text);
+  LTC_API static TrialGraph parse(const std::string &text);
 
   const Graph &get() const { return graph; }
 
@@ -34,19 +34,20 @@ public:
   /// library for random numbers and calls that ATen does not have. With
   /// `noise`, each fraction, the inputs' too, is moved by up to one rounding
   /// error, as that number seeds it. Raises the first error of a kernel.
-  Tensors reference(const Tensors &inputs, std::optional<int64_t> noise) const;
+  LTC_API Tensors reference(const Tensors &inputs,
+                            std::optional<int64_t> noise) const;
 
   /// NotFinite of the first op that makes a NaN, or with `orInf` an Inf, as
   /// ATen's kernels compute it; or the first error of a kernel. Never throws.
   Status lookForNan(const Tensors &inputs, bool orInf) const;
 
   /// The outputs of the compiled graph. Raises its errors.
-  Tensors compiled(const Tensors &inputs, int64_t device) const;
+  LTC_API Tensors compiled(const Tensors &inputs, int64_t device) const;
 
   /// These nodes alone, in order. What they read of others is an input, and
   /// what others read or the graph gives out is an output.
   struct Part;
-  Part part(const std::vector<uint32_t> &nodes, bool donates) const;
+  LTC_API Part part(const std::vector<uint32_t> &nodes, bool donates) const;
 
 private:
   Graph graph;

@@ -134,6 +134,12 @@ def test_exports_what_others_of_ours_link_to(build, wanted, library):
     assert not {name for name in shown - wanted if not of_classes.search(name)}
 
 
+def test_what_others_of_ours_link_to_is_exported(build, wanted):
+    shown = {name for path in build.glob("lib/**/*.so") for name in symbols(path, "defined")}
+    own = re.compile(r"^(?:(?:typeinfo|vtable)\b.*)?\bltc::")
+    assert not {name for name in wanted - shown if own.search(name)}
+
+
 def test_the_compiler_has_one_door(build):
     defined = symbols(path_of(build, "ltc_compiler"), "defined")
     assert "ltc_compiler_get" in defined

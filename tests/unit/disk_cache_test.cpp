@@ -63,7 +63,8 @@ TEST_F(DiskCacheTest, ErrorsOfALoadedGraphNameTheLinesOfThisProcess) {
   Status status = launch(*executable, {upload(1)})->wait();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().source.str(), "moved.py:99 in g");
-  EXPECT_EQ(status.error().message, "test::site(f32[4]): index out of range");
+  EXPECT_EQ(withoutGraph(status.error().message),
+            "test::site(f32[4]): index out of range");
 }
 
 TEST_F(DiskCacheTest, WhatTheCompilerFailsAtIsNotKept) {

@@ -316,4 +316,10 @@ float EngineTest::read(const BufferPtr &buffer) {
   return status ? values[0] : NAN;
 }
 
+std::string withoutGraph(const std::string &message) {
+  size_t end = message.find("; in graph ");
+  EXPECT_NE(end, std::string::npos) << message;
+  return message.substr(0, end);
+}
+
 } // namespace fake

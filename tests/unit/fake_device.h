@@ -100,4 +100,7 @@ ltc::Graph graphOf(const std::string &op, size_t inputs = 1,
                    std::optional<uint32_t> donates = std::nullopt,
                    int64_t elements = 4);
 
+/// What a launch's error says before it names the graph, as it has to.
+std::string withoutGraph(const std::string &message);
+
 } // namespace fake

@@ -34,7 +34,6 @@
 #include "ltc_backend/record/ops/fused_step.h"
 #include "ltc_backend/record/views/storage_view.h"
 #include "ltc_backend/record/writes/freed_storage.h"
-#include "ltc_backend/record/writes/lost_gradient.h"
 #include "ltc_backend/register.h"
 #include "ltc_backend/startup.h"
 #include "ltc_backend/tensors/lazy_tensor.h"
@@ -232,8 +231,7 @@ void defineProcess(py::module_ &m) {
   m.def("set_undo_hook", torch::wrap_pybind_function(installUndoHook));
   m.def("set_creation_hook", torch::wrap_pybind_function(installCreationHook));
   m.def("records_alone", torch::wrap_pybind_function(backend::recordsAlone));
-  m.def("drop_lost_gradient",
-        torch::wrap_pybind_function(backend::dropLostGradient));
+  m.def("drop_lost_gradients", torch::wrap_pybind_function(dropLostGradients));
   m.def("note_step", torch::wrap_pybind_function(backend::noteStep));
   m.def("auto_step", torch::wrap_pybind_function_no_gil(backend::autoStep));
   m.def("caller_source", torch::wrap_pybind_function(callerSource));

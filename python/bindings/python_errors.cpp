@@ -10,8 +10,10 @@
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/creation.h"
+#include "ltc_backend/record/writes/lost_gradient.h"
 
 #include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
 
 #include <atomic>
 
@@ -105,6 +107,14 @@ void restoreGil(void *thread) {
 void installUndoHook(py::function undoStep) {
   undo = undoStep.release().ptr();
   backend::setUndoHook(undoInPython);
+}
+
+void dropLostGradients(const py::list &objects) {
+  // By the type alone: what says isinstance() may run a program's Python.
+  auto *tensorType = reinterpret_cast<PyTypeObject *>(THPVariableClass);
+  for (py::handle object : objects)
+    if (PyObject_TypeCheck(object.ptr(), tensorType))
+      backend::dropLostGradient(THPVariable_Unpack(object.ptr()));
 }
 
 void installCreationHook(std::optional<py::function> tell) {

@@ -21,6 +21,9 @@ void installErrorHooks(pybind11::function makeError);
 /// error of a failed graph is raised there. Needs the GIL.
 void installUndoHook(pybind11::function undo);
 
+/// backend::dropLostGradient() of each of them that is a tensor.
+void dropLostGradients(const pybind11::list &objects);
+
 /// From now on `tell()` is called where a program makes a lazy tensor, on a
 /// thread that runs Python; what it raises is raised there. None: nothing is.
 void installCreationHook(std::optional<pybind11::function> tell);

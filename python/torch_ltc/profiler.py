@@ -16,6 +16,7 @@ import functools
 import os
 import sys
 import time
+import traceback
 import warnings
 
 from torch_ltc import (
@@ -163,6 +164,10 @@ def printing(stock):
         began = self.device.type == "lazy" and c.begin_print()
         try:
             return stock(self, *args, **kwargs)
+        except BaseException as error:
+            # PyTorch's frame holds a guard that keeps torch.func from tensors.
+            traceback.clear_frames(error.__traceback__)
+            raise
         finally:
             if began:
                 c.end_sync()

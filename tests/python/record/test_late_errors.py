@@ -124,7 +124,7 @@ def memory():
 @pytest.fixture(autouse=True)
 def settled():
     torch.lazy.mark_step(wait=True)
-    with torch_ltc.settings.scope(linalg_errors="later"):
+    with torch_ltc.settings.scope(linalg_errors="later", rng="fast"):
         yield
     torch.lazy.synchronize()
 
@@ -170,6 +170,15 @@ def test_a_read_meets_it_too(name):
         met = inspect.currentframe().f_lineno + 1
         print(bad)
     check(raised.value, program, wanted, met)
+
+
+def test_a_print_that_failed_leaves_torch_func_as_it_was():
+    bad = rows_by_index()
+    with pytest.raises(torch_ltc.IndexOutOfRangeError) as raised:
+        print(bad)
+    x = torch.arange(6.0, device="lazy").view(2, 3)
+    assert torch.func.vmap(torch.sum)(x).tolist() == [3.0, 12.0]
+    assert raised.value  # which holds the frames of the print
 
 
 DEVICE = """

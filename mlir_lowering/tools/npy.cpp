@@ -29,6 +29,14 @@ constexpr Spelling kSpellings[] = {
     {DType::F16, "<f2"},  {DType::F32, "<f4"},  {DType::F64, "<f8"},
     {DType::C64, "<c8"},  {DType::C128, "<c16"}};
 
+/// How numpy writes it, or nothing.
+std::string_view spellingOf(DType dtype) {
+  for (const Spelling &spelling : kSpellings)
+    if (spelling.dtype == dtype)
+      return spelling.text;
+  return {};
+}
+
 Error failed(const std::string &path, const std::string &why) {
   return {ErrorCode::InvalidArgument,
           Stage::Execute,
@@ -94,11 +102,18 @@ Result<Array> readArray(const std::string &path) {
   return Array{std::move(*type), bytes.substr(begin + length)};
 }
 
+Status checkWritable(const std::string &path, DType dtype) {
+  if (!spellingOf(dtype).empty())
+    return {};
+  return failed(path, "numpy has no type for " + std::string(name(dtype)) +
+                          "; have the program convert it");
+}
+
 Status writeArray(const std::string &path, const Array &array) {
+  if (Status status = checkWritable(path, array.type.dtype); !status)
+    return status;
   std::string header = "{'descr': '";
-  for (const Spelling &spelling : kSpellings)
-    if (spelling.dtype == array.type.dtype)
-      header += spelling.text;
+  header += spellingOf(array.type.dtype);
   header += "', 'fortran_order': False, 'shape': (";
   for (int64_t dim : array.type.dims)
     header += std::to_string(dim) + ",";

@@ -19,6 +19,8 @@ struct Array {
 /// Of format version 1 to 3; little-endian, row-major, of a type that numpy and
 /// graphs both have.
 Result<Array> readArray(const std::string &path);
+/// What is wrong with such a type, or success.
+Status checkWritable(const std::string &path, DType dtype);
 Status writeArray(const std::string &path, const Array &array);
 
 } // namespace ltc::tools

@@ -123,6 +123,10 @@ int runBundle(const std::string &path, const std::string &wanted,
     const ltc_aot_value &value = *ltc_aot_output(entry, i);
     Array &result = results.emplace_back();
     result.type.dtype = DType(value.dtype);
+    if (Status status =
+            checkWritable(outputPath(out, i, count), DType(value.dtype));
+        !status)
+      return fail(status.error().message);
     result.type.dims.resize(value.rank);
     if (ltc_aot_output_sizes(entry, given.data(), i, result.type.dims.data()))
       return fail(ltc_aot_error());

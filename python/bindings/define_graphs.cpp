@@ -151,11 +151,20 @@ py::list sourcesOf(const BuiltGraph &graph) {
 
 /// The graph for another compiler: as linalg, bytecode or graph.
 py::bytes lower(const BuiltGraph &graph, const std::string &form) {
-  LoweredForm wanted = form == "linalg"     ? LoweredForm::Text
-                       : form == "bytecode" ? LoweredForm::Bytecode
-                                            : LoweredForm::Graph;
-  Result<std::string> text = lowerGraph(graph.program(), wanted);
-  return backend::valueOrRaise(std::move(text));
+  LoweredForm wanted = LoweredForm::Graph;
+  if (form == "linalg")
+    wanted = LoweredForm::Text;
+  else if (form == "bytecode")
+    wanted = LoweredForm::Bytecode;
+  else if (form != "graph")
+    throw py::value_error("a graph is lowered to linalg, bytecode or graph, "
+                          "and not to " +
+                          form);
+  std::string text;
+  torch::wrap_pybind_function_no_gil([&] {
+    text = backend::valueOrRaise(lowerGraph(graph.program(), wanted));
+  })();
+  return text;
 }
 
 } // namespace

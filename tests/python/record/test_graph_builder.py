@@ -84,6 +84,13 @@ def test_what_does_not_fit_is_refused(inputs):
         c.GraphBuilder(7)
 
 
+def test_a_graph_is_lowered_to_forms_that_there_are(inputs):
+    graph = build(lambda x: x + 1, inputs[0])
+    assert b"linalg.generic" in graph.lower("linalg")
+    with pytest.raises(ValueError, match="linalg, bytecode or graph, and not to hlo"):
+        graph.lower("hlo")
+
+
 def test_a_value_cannot_be_read_while_building(inputs):
     with pytest.raises(RuntimeError, match="types and no values"):
         build(lambda x: x * x.sum().item(), inputs[0])

@@ -23,6 +23,8 @@ startup.start()
 
 # Of one graph, for inputs of other sizes; the engine keeps what was compiled.
 MAX_PROGRAMS = 64
+# What an op that reads a value meets while a graph is built (graph_builder.cpp).
+_NO_VALUES = "has types and no values"
 _MODES = (
     "default",
     "reduce-overhead",
@@ -167,15 +169,14 @@ class _Compiled:
         try:
             return make(self.gm, args, self.ordinal, *more)
         except RuntimeError as error:
-            if mark_reads(self.gm, getattr(error, "ltc_node", None)):
+            is_cut = mark_reads(self.gm, getattr(error, "ltc_node", None))
+            if is_cut:
                 self.pieces = Pieces(self.gm, _compiled, self.kept_from)
-                return None
-            why = str(error).splitlines()[0]
-            warn_at(
-                error,
-                "torch_ltc runs a graph of torch.compile op by op on the lazy "
-                f"device: {why}",
-            )
+            if not is_cut or _NO_VALUES not in str(error):
+                what = "an op" if is_cut else "a graph"
+                how = "eagerly" if is_cut else "op by op on the lazy device"
+                why = str(error).splitlines()[0]
+                warn_at(error, f"torch_ltc runs {what} of torch.compile {how}: {why}")
             return None
 
     def _run_ops(self, args):

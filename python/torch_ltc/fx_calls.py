@@ -82,16 +82,20 @@ def run(gm, device, args, keeping=()):
     """
     # Of the graph's meta, since a graph with open sizes is run for each set of them.
     calls = gm.meta.get("ltc_calls")
-    if calls is None:
+    if calls is None or calls.gm is not gm or calls.graph is not gm.graph:
         calls = gm.meta["ltc_calls"] = _Calls(gm)
     return calls.make(device, args, keeping)
 
 
 class _Calls:
-    """A graph's calls, ready to be made. Less work than fx.Interpreter's."""
+    """A graph's calls, ready to be made. Less work than fx.Interpreter's.
+
+    None in a copy of the graph module: the copy has nodes of its own.
+    """
 
     def __init__(self, gm):
         self.gm = gm
+        self.graph = gm.graph
         self.placeholders = gm.graph.find_nodes(op="placeholder")
         self.attributes = gm.graph.find_nodes(op="get_attr")
         self.outputs = outputs_of(gm)
@@ -106,6 +110,12 @@ class _Calls:
             for node in gm.graph.nodes
             if node.op == "call_function"
         ]
+
+    def __deepcopy__(self, _):
+        return None
+
+    def __reduce__(self):
+        return type(None), ()
 
     def make(self, device, args, keeping):
         """See run()."""

@@ -71,17 +71,33 @@ class Pieces:
         groups = [_with_what_is_made_anew(group) for group in _groups(gm)]
         wanted = {node for group in groups for node in _inputs_of(group)}
         wanted.update(node for node in self.outputs if isinstance(node, fx.Node))
-        self.steps = [
+        steps = [
             self._read(group) if reads_values(group[0]) else self._piece(group, wanted)
             for group in groups
         ]
+        self.steps = list(zip(steps, self._dead_after(groups), strict=True))
+
+    def _dead_after(self, groups):
+        """Return for each group the nodes whose values nothing reads behind it."""
+        last = dict.fromkeys(self.placeholders, 0)
+        for number, group in enumerate(groups):
+            last.update(dict.fromkeys((*group, *_inputs_of(group)), number))
+        for node in self.outputs:
+            last.pop(node, None)
+        dead = [[] for _ in groups]
+        for node, number in last.items():
+            dead[number].append(node)
+        return dead
 
     def __call__(self, args):
         """Run the pieces in turn."""
         values = dict(zip(self.placeholders, args, strict=True))
         saved = {node: values[node].clone() for node in self.saved_before_a_write}
-        for step in self.steps:
+        args.clear()  # _boxed_call: what nobody else holds may go
+        for step, dead in self.steps:
             step(values)
+            for node in dead:
+                values.pop(node, None)
         results = [values.get(node, node) for node in self.outputs]
         for i, node in enumerate(self.outputs):
             if node in saved and i >= self.kept_from:

@@ -2,13 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Branches, loops and reads of values leave the rest of a function compiled."""
 
+import copy
+import pickle
+import weakref
+
 import pytest
 import torch
+from torch import fx
 from torch._higher_order_ops import while_loop
+from torch_ltc import fx_calls, fx_pieces, host_calls
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("error:.*op by op on the lazy device"),
+    pytest.mark.filterwarnings("error:torch_ltc runs .* of torch.compile"),
 ]
 
 
@@ -175,3 +181,72 @@ def test_an_error_in_a_piece_names_its_line():
         compiled(function)(torch.ones(3), torch.tensor([7]))
     line = function.__code__.co_firstlineno + 2
     assert f"test_compiled_pieces.py:{line} in function" in str(raised.value)
+
+
+def test_an_op_that_runs_eagerly_for_another_reason_is_told(monkeypatch):
+    build = host_calls.build
+
+    def refuse_sines(gm, *more):
+        sine = torch.ops.aten.sin.default
+        for node in gm.graph.find_nodes(op="call_function", target=sine):
+            error = RuntimeError("no sines here")
+            error.ltc_node = node
+            raise error
+        return build(gm, *more)
+
+    monkeypatch.setattr(host_calls, "build", refuse_sines)
+    x = torch.linspace(-1, 1, 6)
+    told = r"runs an op of torch.compile eagerly: no sines here \(aten.sin.default\)"
+    with pytest.warns(UserWarning, match=told) as warned:
+        found = compiled(lambda x: x.exp().sin().cos())(x)
+    assert warned[0].filename == __file__
+    torch.testing.assert_close(found, x.exp().sin().cos())
+
+
+def test_pieces_let_go_of_what_nothing_reads_any_more():
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    grown = graph.call_function(torch.ops.aten.sin.default, (x,))
+    total = graph.call_function(torch.ops.aten.sum.default, (grown,))
+    number = graph.call_function(torch.ops.aten._local_scalar_dense.default, (total,))
+    scaled = graph.call_function(torch.ops.aten.mul.Tensor, (grown, number))
+    again = graph.call_function(torch.ops.aten._local_scalar_dense.default, (total,))
+    last = graph.call_function(torch.ops.aten.add.Tensor, (scaled, again))
+    graph.output((last,))
+    made, alive = {}, []
+
+    def compiled(piece):
+        names = [node.name for node in fx_calls.outputs_of(piece)]
+
+        def call(args):
+            alive.append({name for name, ref in made.items() if ref() is not None})
+            results = list(piece(*args))
+            made.update(zip(names, map(weakref.ref, results), strict=True))
+            return results
+
+        return call
+
+    given = [torch.ones(3)]
+    pieces = fx_pieces.Pieces(fx.GraphModule({}, graph), compiled)
+    torch.testing.assert_close(pieces(given)[0], _last(torch.ones(3)))
+    assert given == []
+    assert alive == [set(), {"sin_default", "sum_default"}, {"mul_tensor"}]
+
+
+def _last(x):
+    total = x.sin().sum()
+    return x.sin() * total + total
+
+
+def test_calls_are_not_copied_with_a_graph():
+    gm = fx.symbolic_trace(lambda x: torch.relu(x) + 1)
+    gm.graph.find_nodes(op="output")[0].args = ([*gm.graph.nodes][-2:-1],)
+    gm.recompile()
+    x = torch.tensor([-1.0, 2.0], device="lazy")
+    (before,), _ = fx_calls.run(gm, x.device, [x])
+    for other in (copy.deepcopy(gm), copy.copy(gm), pickle.loads(pickle.dumps(gm))):
+        (node,) = other.graph.find_nodes(op="call_function", target=torch.relu)
+        node.target = torch.abs
+        (found,), _ = fx_calls.run(other, x.device, [x])
+        assert found.tolist() == [2, 3]
+    assert before.tolist() == [1, 3]

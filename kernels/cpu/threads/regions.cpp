@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <dlfcn.h>
+#include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,13 +26,18 @@ thread_local int number = 0; ///< in its region
 /// thread closes its region, when objects of the thread may be gone.
 thread_local Threads *ownOthers = nullptr;
 
+/// With fewer threads where the system gives no more: whoever leads a team does
+/// what nobody else takes.
 void startOwn(void (*work)(void *), void *data, unsigned threads) {
   ownOthers = new Threads;
-  for (unsigned i = 1; i < threads; ++i)
-    ownOthers->emplace_back([=] {
-      number = int(i);
-      work(data);
-    });
+  try {
+    for (unsigned i = 1; i < threads; ++i)
+      ownOthers->emplace_back([=] {
+        number = int(i);
+        work(data);
+      });
+  } catch (const std::exception &) {
+  }
 }
 
 void endOwn() {

@@ -94,11 +94,13 @@ Result<Bundle> Bundle::read(std::string_view bytes, std::string_view beside) {
   if (bundleChecksum(bytes.substr(sizeof(Header))) != header->hash)
     return refused("its checksum is wrong");
   if (header->bytesBeside != beside.size())
-    return refused(
-        "the file of its weights has " + std::to_string(beside.size()) +
-        " bytes, and its header says " + std::to_string(header->bytesBeside));
+    return refused("its weights, in the file .weights beside it, have " +
+                   std::to_string(beside.size()) +
+                   " bytes, and its header says " +
+                   std::to_string(header->bytesBeside));
   if (!beside.empty() && bundleChecksum(beside) != header->hashBeside)
-    return refused("the checksum of its weights is wrong");
+    return refused("the checksum of its weights, in the file .weights beside "
+                   "it, is wrong");
   Result<std::string_view> meta = findMeta(bytes);
   if (!meta)
     return meta.takeError();
@@ -108,7 +110,6 @@ Result<Bundle> Bundle::read(std::string_view bytes, std::string_view beside) {
   if (!reader.isAtEnd())
     return refused("its description does not parse");
   bundle.bytesBeside = header->bytesBeside;
-  bundle.hashBeside = header->hashBeside;
   if (Status status = bundle.verify(bytes.size(), beside.size()); !status)
     return status.takeError();
   return bundle;

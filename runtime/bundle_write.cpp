@@ -22,17 +22,16 @@ uint64_t roundUp(uint64_t value, uint64_t to) {
   return (value + to - 1) / to * to;
 }
 
-/// Writes to a file of another name, which gets its own once it is whole.
+/// A file that is removed again unless it gets whole.
 class NewFile {
 public:
   explicit NewFile(std::string path)
-      : path(std::move(path)), temporary(this->path + ".writing"),
-        file(std::fopen(temporary.c_str(), "wb")) {}
+      : path(std::move(path)), file(std::fopen(this->path.c_str(), "wb")) {}
   ~NewFile() {
     if (file)
       std::fclose(file);
-    if (!isDone)
-      std::remove(temporary.c_str());
+    if (isPartial)
+      std::remove(path.c_str());
   }
   NewFile(const NewFile &) = delete;
 
@@ -53,9 +52,8 @@ public:
          std::fwrite(header.data(), 1, header.size(), file) != header.size() ||
          std::fflush(file) != 0 || fsync(fileno(file)) != 0))
       fail();
-    if (file && std::fclose(std::exchange(file, nullptr)) == 0 &&
-        std::rename(temporary.c_str(), path.c_str()) == 0) {
-      isDone = true;
+    if (file && std::fclose(std::exchange(file, nullptr)) == 0) {
+      isPartial = false;
       return {};
     }
     fail();
@@ -75,11 +73,11 @@ private:
       std::fclose(std::exchange(file, nullptr));
   }
 
-  const std::string path, temporary;
+  const std::string path;
   std::FILE *file;
   uint64_t at = 0;
   int why = file ? 0 : errno;
-  bool isDone = false;
+  bool isPartial = file;
 };
 
 /// Pieces of a file that is hashed as a whole, each at its place.

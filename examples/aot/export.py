@@ -90,15 +90,15 @@ def models():
     return CNN().eval(), GPT().eval()
 
 
-def main(folder):
+def main(folder, **options):
     cnn, gpt = models()
     batch = {0: torch.export.Dim("batch", max=4096)}
     images = torch.export.export(
         cnn, (torch.rand(8, 1, 28, 28),), dynamic_shapes=(batch,)
     )
-    torch_ltc.aot.compile(images, f"{folder}/cnn.ltcpkg")
+    torch_ltc.aot.compile(images, f"{folder}/cnn.ltcpkg", **options)
     step = torch.export.export(gpt, (torch.tensor([1]), torch.tensor([0])))
-    torch_ltc.aot.compile({"step": step}, f"{folder}/gpt.ltcpkg")
+    torch_ltc.aot.compile({"step": step}, f"{folder}/gpt.ltcpkg", **options)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ extern "C" {
 
 /* Of this header; ltc_aot_version() says the library's. A library runs what was
    compiled against an older header of the same hundreds. */
-#define LTC_AOT_VERSION 100
+#define LTC_AOT_VERSION 101
 
 /* Element types, in the numbers of ltc_dtype (plugin.h). */
 enum {
@@ -115,15 +115,21 @@ LTC_AOT_API uint32_t ltc_aot_version(void);
 /* Why the calling thread's last call failed; empty before that. The text lives
    until its next call fails. */
 LTC_AOT_API const char *ltc_aot_error(void);
+/* Of what kind it was; LTC_AOT_OK before that. */
+LTC_AOT_API int ltc_aot_error_code(void);
 
 /* How many threads runs use from now on, in this process; 0, as in the
    beginning, is one for each core that it may use. */
 LTC_AOT_API void ltc_aot_use_threads(uint32_t count);
 
+/* Whether this processor runs the code of a target: "x86-64-v3". */
+LTC_AOT_API int ltc_aot_has_target(const char *name);
+
 /* Opens a bundle, and the file with its weights that lies beside it, if it has
-   one. Null if it is damaged, or has no code for this processor, or others than
-   the user and root may write to the file. Nothing of it is run before all of
-   its bytes have been compared with their checksum. */
+   one. Null if it is damaged, or has no code for this processor
+   (LTC_AOT_UNSUPPORTED), or others than the user and root may write to the
+   file. Nothing of it is run before all of its bytes have been compared with
+   their checksum. */
 LTC_AOT_API ltc_aot_model *ltc_aot_open(const char *path);
 
 /* The same of bytes in memory, at a multiple of 64, which must stay as they are

@@ -95,7 +95,6 @@ struct Bundle {
   std::vector<Entry> entries;
   /// Of the file beside it that has the weights; 0: they are inside.
   uint64_t bytesBeside = 0;
-  Hash128 hashBeside;
 
   /// Reads what write() wrote. All of it is checked: lengths, checksum, and
   /// that every number in it names something that is there. The bytes of
@@ -109,15 +108,15 @@ struct Bundle {
   Status verify(uint64_t fileBytes, uint64_t besideBytes) const;
 };
 
-/// A weight's name and bytes; a program's bytes. Borrowed.
+/// What a bundle describes.
 struct BundleContent {
-  std::vector<std::string_view> weights;
-  /// By entry, then by target.
+  std::vector<std::string_view> weights; ///< bytes of each; borrowed
+  /// By entry, then by target: serialized artifacts.
   std::vector<std::vector<std::string>> programs;
 };
 
-/// Writes it to a new file that then takes the place of any of that name, and
-/// with `besidePath` the weights to another one. Fills in the places.
+/// Writes it to a file, and with `besidePath` the weights to another one. Fills
+/// in the places. A file that cannot be written whole is removed.
 LTC_API Status writeBundle(Bundle &bundle, const BundleContent &content,
                            const std::string &path,
                            const std::string &besidePath);

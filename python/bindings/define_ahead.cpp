@@ -66,7 +66,7 @@ using Traces =
 ahead::OpenProgram openTraces(const Traces &traces) {
   std::vector<ahead::Trace> all;
   for (const auto &[built, integers] : traces)
-    all.push_back({GraphOrigins(*built).graph, integers});
+    all.push_back({built->program(), integers});
   return backend::valueOrRaise(ahead::open(all));
 }
 

@@ -23,9 +23,14 @@ struct ltc_aot_model {
 
 namespace {
 
-std::string &lastError() {
-  thread_local std::string text;
-  return text;
+struct LastError {
+  int code = LTC_AOT_OK;
+  std::string text;
+};
+
+LastError &lastError() {
+  thread_local LastError error;
+  return error;
 }
 
 int codeOf(ErrorCode code) {
@@ -44,19 +49,22 @@ int codeOf(ErrorCode code) {
 }
 
 int fail(const Error &error) {
-  lastError() = error.message;
+  LastError &last = lastError();
+  last = {codeOf(error.code), error.message};
   if (!error.hint.empty())
-    lastError() += "; " + error.hint;
-  return codeOf(error.code);
+    last.text += "; " + error.hint;
+  return last.code;
 }
 
-/// The code of what `call` returns; memory that runs out is an error, too.
+/// The code of what `call` returns or throws: memory or threads may run out.
 template <typename Call> int guarded(Call call) {
   try {
     Status status = call();
     return status ? LTC_AOT_OK : fail(status.error());
   } catch (const std::bad_alloc &) {
     return fail(aot::failed(ErrorCode::OutOfMemory, "out of memory"));
+  } catch (const std::exception &error) {
+    return fail(aot::failed(ErrorCode::DeviceFailed, error.what()));
   }
 }
 
@@ -83,12 +91,22 @@ const ltc_aot_value *valueAt(const std::vector<ltc_aot_value> &values,
 
 uint32_t ltc_aot_version(void) { return LTC_AOT_VERSION; }
 
-const char *ltc_aot_error(void) { return lastError().c_str(); }
+const char *ltc_aot_error(void) { return lastError().text.c_str(); }
+
+int ltc_aot_error_code(void) { return lastError().code; }
 
 void ltc_aot_use_threads(uint32_t count) { aot::useThreads(count); }
 
+int ltc_aot_has_target(const char *name) {
+  return name && aot::hasTarget(name);
+}
+
 ltc_aot_model *ltc_aot_open(const char *path) {
-  return open([&] { return aot::Model::open(path); });
+  return open([&]() -> Result<std::unique_ptr<aot::Model>> {
+    if (!path)
+      return aot::invalid("a path is needed to open a bundle, and it is null");
+    return aot::Model::open(path);
+  });
 }
 
 ltc_aot_model *ltc_aot_open_memory(const void *bytes, size_t size) {
@@ -114,16 +132,23 @@ const ltc_aot_entry *ltc_aot_entry_at(const ltc_aot_model *model,
 
 const ltc_aot_entry *ltc_aot_find(const ltc_aot_model *model,
                                   const char *name) {
-  std::string names;
-  for (const ltc_aot_entry &entry : model->entries) {
-    const std::string &found = entry.entry->described.name;
-    if (found == name)
-      return &entry;
-    names += (names.empty() ? "" : ", ") + found;
-  }
-  fail(aot::invalid("the bundle has no entry " + std::string(name) + ", but " +
-                    names));
-  return nullptr;
+  const ltc_aot_entry *wanted = nullptr;
+  guarded([&]() -> Status {
+    if (!name)
+      return aot::invalid("the name of an entry is needed, and it is null");
+    std::string names;
+    for (const ltc_aot_entry &entry : model->entries) {
+      const std::string &found = entry.entry->described.name;
+      if (found == name)
+        wanted = &entry;
+      names += (names.empty() ? "" : ", ") + found;
+    }
+    if (!wanted)
+      return aot::invalid("the bundle has no entry " + std::string(name) +
+                          ", but " + names);
+    return {};
+  });
+  return wanted;
 }
 
 const char *ltc_aot_entry_name(const ltc_aot_entry *entry) {

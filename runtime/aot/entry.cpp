@@ -80,49 +80,73 @@ void Entry::describe() {
 
 /// Types that do not agree would let a program read beyond what it is given.
 Status Entry::checkProgram(const Bundle &bundle) const {
-  auto refused = [this](const std::string &why) {
-    return invalid("not a good bundle: the program of entry " + described.name +
-                   " " + why);
-  };
+  const char *why = checkSources(bundle);
+  if (!why)
+    why = checkResults(bundle);
+  if (!why)
+    return {};
+  return invalid("not a good bundle: the program of entry " + described.name +
+                 " " + why);
+}
+
+const char *Entry::checkSources(const Bundle &bundle) const {
   if (artifact.inputs.size() != described.sources.size() ||
       artifact.symbols != described.symbols.size())
-    return refused("takes other inputs");
+    return "takes other inputs";
   for (size_t i = 0; i < artifact.inputs.size(); ++i) {
     const Source &source = described.sources[i];
     const ValueType &type = artifact.inputs[i];
     bool isScalar = source.kind >= Source::Result;
     if (isScalar != type.isScalar)
-      return refused("takes a number for a tensor");
+      return "takes a number for a tensor";
     if (source.kind == Source::Input) {
       const Bundle::Value &value = described.inputs[source.index];
       if (type.tensor.dtype != value.dtype ||
           type.tensor.dims.size() != value.dims.size())
-        return refused("takes another type for input " + value.name);
+        return "takes another type for an input";
     }
     if (source.kind == Source::Weight &&
         type.tensor != bundle.weights[source.index].type)
-      return refused("takes another type for a weight");
+      return "takes another type for a weight";
   }
-  for (const std::optional<uint32_t> &input : artifact.donated) {
-    if (!input)
-      continue;
-    const Source &source = described.sources[*input];
-    bool mayBeWritten = source.kind == Source::Input
-                            ? described.inputs[source.index].isWritten
-                            : bundle.weights[source.index].isState;
-    if (!mayBeWritten)
-      return refused("writes to what must stay");
-  }
+  return nullptr;
+}
+
+/// Sizes are compared by each run (EntryRun::checkSizes).
+const char *Entry::checkResults(const Bundle &bundle) const {
   auto isThere = [&](const Source &value) {
     return value.kind != Source::Result ||
            value.index < artifact.results.size();
   };
-  if (!std::ranges::all_of(described.results, isThere) ||
-      !std::ranges::all_of(described.writes, [&](const Bundle::Write &write) {
-        return isThere(write.value);
-      }))
-    return refused("has too few results");
-  return {};
+  auto typeOf = [&](const Source &value) {
+    return value.kind == Source::Input ? described.inputs[value.index].dtype
+           : value.kind == Source::Weight
+               ? bundle.weights[value.index].type.dtype
+               : artifact.results[value.index].dtype;
+  };
+  for (size_t r = 0; r < artifact.results.size(); ++r) {
+    if (!artifact.donated[r])
+      continue;
+    const Source &to = described.sources[*artifact.donated[r]];
+    if (to.kind >= Source::Result ||
+        !(to.kind == Source::Input ? described.inputs[to.index].isWritten
+                                   : bundle.weights[to.index].isState))
+      return "writes to what must stay";
+  }
+  for (size_t o = 0; o < described.results.size(); ++o) {
+    const Source &value = described.results[o];
+    if (!isThere(value))
+      return "has too few results";
+    if (typeOf(value) != described.outputs[o].dtype)
+      return "gives another type for an output";
+  }
+  for (const Bundle::Write &write : described.writes) {
+    if (!isThere(write.value))
+      return "has too few results";
+    if (typeOf(write.value) != typeOf(write.to))
+      return "writes another type than there is";
+  }
+  return nullptr;
 }
 
 static std::string dimOf(const Bundle::Value &value, size_t dim) {

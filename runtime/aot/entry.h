@@ -60,12 +60,12 @@ private:
 
   void describe();
   Status checkProgram(const Bundle &bundle) const;
+  /// What is wrong with what the program is given, or null.
+  const char *checkSources(const Bundle &bundle) const;
+  /// The same of what becomes of its results.
+  const char *checkResults(const Bundle &bundle) const;
   /// The symbols' values, if all sizes are such as the entry takes.
   Result<std::vector<int64_t>> solve(const ltc_aot_tensor *inputs) const;
-  /// Whether this result is in an input's memory.
-  bool isInPlace(uint32_t result) const {
-    return artifact.donated[result].has_value();
-  }
 
   std::vector<std::vector<ltc_aot_dim>> dims; ///< what the values point to
   Artifact artifact;                          ///< without its code

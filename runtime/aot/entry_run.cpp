@@ -9,6 +9,7 @@
 #include "aot/aot_errors.h"
 #include "device/host.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <deque>
@@ -38,11 +39,15 @@ private:
   Status takeOutputs();
   Status addOperands();
   Status addResults();
+  Status checkSizes();
+  Status keepOldValues();
   Status launch();
-  ltc_operand operandOf(const Source &source, const ValueType &type);
+  Result<ltc_operand> operandOf(const Source &source, const ValueType &type);
   void add(ltc_operand operand, cpu::OperandMemory place);
   const void *dataOf(const Source &source) const;
   void *placeOf(const Source &source) const;
+  size_t bytesOf(const Source &source) const;
+  const std::vector<int64_t> &sizesOf(const Source &source) const;
   void copyOutputs(bool ofResults);
   void writeBack();
 
@@ -53,6 +58,7 @@ private:
   std::vector<int64_t> symbols;
   std::vector<Tensor> given, wanted; ///< by input, by output
   std::vector<Tensor> results;       ///< of the program
+  std::vector<const void *> values;  ///< by write: the new one
   std::vector<ltc_operand> operands;
   std::vector<cpu::OperandMemory> memory;
   std::deque<Scratch> temporaries;
@@ -127,7 +133,8 @@ static uint64_t nextSeed(uint64_t &state) {
   return z ^ (z >> 31);
 }
 
-ltc_operand EntryRun::operandOf(const Source &source, const ValueType &type) {
+Result<ltc_operand> EntryRun::operandOf(const Source &source,
+                                        const ValueType &type) {
   ltc_operand operand = {};
   operand.dtype = uint8_t(type.tensor.dtype);
   operand.rank = uint32_t(type.tensor.dims.size());
@@ -139,9 +146,12 @@ ltc_operand EntryRun::operandOf(const Source &source, const ValueType &type) {
     operand.sizes = shared.bundle.weights[source.index].type.dims.data();
     break;
   case Source::Number: {
-    int64_t value = source.formula.evaluate(symbols).value_or(0);
-    operand.bits = source.isDouble ? std::bit_cast<uint64_t>(double(value))
-                                   : uint64_t(value);
+    std::optional<int64_t> value = source.formula.evaluate(symbols);
+    if (!value)
+      return invalid(source.formula.str() + " of the sizes of entry " +
+                     described.name + " does not fit 64 bits");
+    operand.bits = source.isDouble ? std::bit_cast<uint64_t>(double(*value))
+                                   : uint64_t(*value);
     break;
   }
   case Source::Seed:
@@ -157,14 +167,13 @@ ltc_operand EntryRun::operandOf(const Source &source, const ValueType &type) {
 Status EntryRun::addOperands() {
   for (size_t i = 0; i < described.sources.size(); ++i) {
     const Source &source = described.sources[i];
-    ltc_operand operand = operandOf(source, entry.artifact.inputs[i]);
-    if (source.kind == Source::Input)
-      add(operand, {given[source.index].data, given[source.index].bytes});
-    else if (source.kind == Source::Weight)
-      add(operand, {shared.weights[source.index],
-                    shared.bundle.weights[source.index].place.bytes});
+    Result<ltc_operand> operand = operandOf(source, entry.artifact.inputs[i]);
+    if (!operand)
+      return operand.takeError();
+    if (source.kind <= Source::Weight)
+      add(*operand, {placeOf(source), bytesOf(source)});
     else
-      add(operand, {});
+      add(*operand, {});
   }
   return {};
 }
@@ -197,18 +206,47 @@ Status EntryRun::addResults() {
              !(result.data = temporaries.emplace_back().atLeast(result.bytes)))
       return failed(ErrorCode::OutOfMemory, "no memory for a result");
   }
-  for (size_t o = 0; o < wanted.size(); ++o)
-    if (const Source &source = described.results[o];
-        source.kind == Source::Result &&
-        results[source.index].sizes != wanted[o].sizes)
-      return invalid("not a good bundle: output " + described.outputs[o].name +
-                     " has other sizes than its program gives");
   for (uint32_t r = 0; r < results.size(); ++r) {
     ltc_operand operand = {};
     operand.dtype = uint8_t(artifact.results[r].dtype);
     operand.rank = uint32_t(results[r].sizes.size());
     operand.sizes = results[r].sizes.data();
-    add(operand, {results[r].data, results[r].bytes});
+    size_t bytes = artifact.donated[r] ? memory[*artifact.donated[r]].bytes
+                                       : results[r].bytes;
+    add(operand, {results[r].data, bytes});
+  }
+  return {};
+}
+
+/// All that is copied, and results in the memory of outputs, fits.
+Status EntryRun::checkSizes() {
+  for (size_t o = 0; o < wanted.size(); ++o)
+    if (sizesOf(described.results[o]) != wanted[o].sizes)
+      return invalid("not a good bundle: output " + described.outputs[o].name +
+                     " has other sizes than its program gives");
+  for (const Bundle::Write &write : described.writes)
+    if (sizesOf(write.value) != sizesOf(write.to))
+      return invalid("not a good bundle: entry " + described.name +
+                     " writes a value of other sizes than there are");
+  return {};
+}
+
+/// The launch and earlier writes may replace what a write is to read.
+Status EntryRun::keepOldValues() {
+  for (const Bundle::Write &write : described.writes) {
+    const void *&value = values.emplace_back(dataOf(write.value));
+    bool isReplaced =
+        std::ranges::any_of(described.writes, [&](const Bundle::Write &other) {
+          return other.to.kind == write.value.kind &&
+                 other.to.index == write.value.index;
+        });
+    size_t bytes = bytesOf(write.value);
+    if (!isReplaced || !bytes)
+      continue;
+    void *copy = temporaries.emplace_back().atLeast(bytes);
+    if (!copy)
+      return failed(ErrorCode::OutOfMemory, "no memory for a value");
+    value = std::memcpy(copy, value, bytes);
   }
   return {};
 }
@@ -223,6 +261,20 @@ void *EntryRun::placeOf(const Source &source) const {
                                       : shared.weights[source.index];
 }
 
+size_t EntryRun::bytesOf(const Source &source) const {
+  return source.kind == Source::Result ? results[source.index].bytes
+         : source.kind == Source::Input
+             ? given[source.index].bytes
+             : shared.bundle.weights[source.index].place.bytes;
+}
+
+const std::vector<int64_t> &EntryRun::sizesOf(const Source &source) const {
+  return source.kind == Source::Result ? results[source.index].sizes
+         : source.kind == Source::Input
+             ? given[source.index].sizes
+             : shared.bundle.weights[source.index].type.dims;
+}
+
 /// Those that are not there yet; what an input was, before it is written to.
 void EntryRun::copyOutputs(bool ofResults) {
   for (size_t o = 0; o < wanted.size(); ++o) {
@@ -235,13 +287,11 @@ void EntryRun::copyOutputs(bool ofResults) {
 }
 
 void EntryRun::writeBack() {
-  for (const Bundle::Write &write : described.writes) {
-    size_t bytes = write.to.kind == Source::Input
-                       ? given[write.to.index].bytes
-                       : shared.bundle.weights[write.to.index].place.bytes;
-    void *to = placeOf(write.to);
-    if (const void *from = dataOf(write.value); bytes && from != to)
-      std::memmove(to, from, bytes);
+  for (size_t w = 0; w < values.size(); ++w) {
+    const Source &place = described.writes[w].to;
+    size_t bytes = bytesOf(place);
+    if (void *to = placeOf(place); bytes && values[w] != to)
+      std::memmove(to, values[w], bytes);
   }
 }
 
@@ -280,8 +330,9 @@ Status EntryRun::run() {
   if (!solved)
     return solved.takeError();
   symbols = std::move(*solved);
-  for (auto step : {&EntryRun::takeInputs, &EntryRun::takeOutputs,
-                    &EntryRun::addOperands, &EntryRun::addResults})
+  for (auto step :
+       {&EntryRun::takeInputs, &EntryRun::takeOutputs, &EntryRun::addOperands,
+        &EntryRun::addResults, &EntryRun::checkSizes, &EntryRun::keepOldValues})
     if (Status status = (this->*step)(); !status)
       return status;
   copyOutputs(/*ofResults=*/false);

@@ -16,21 +16,6 @@ namespace ltc::aot {
 
 namespace {
 
-/// The levels of the x86-64 psABI, which name what a processor has.
-bool hasLevel(const std::string &name) {
-#if defined(__x86_64__)
-  if (name == "x86-64-v4")
-    return __builtin_cpu_supports("x86-64-v4");
-  if (name == "x86-64-v3")
-    return __builtin_cpu_supports("x86-64-v3");
-  if (name == "x86-64-v2")
-    return __builtin_cpu_supports("x86-64-v2");
-  return name == "x86-64";
-#else
-  return false;
-#endif
-}
-
 std::string joined(const std::vector<std::string> &names) {
   std::string text;
   for (const std::string &name : names)
@@ -54,6 +39,20 @@ void joinThreads() {
 
 } // namespace
 
+bool hasTarget(std::string_view name) {
+#if defined(__x86_64__)
+  if (name == "x86-64-v4")
+    return __builtin_cpu_supports("x86-64-v4");
+  if (name == "x86-64-v3")
+    return __builtin_cpu_supports("x86-64-v3");
+  if (name == "x86-64-v2")
+    return __builtin_cpu_supports("x86-64-v2");
+  return name == "x86-64";
+#else
+  return false;
+#endif
+}
+
 void useThreads(unsigned count) {
   kernels::useOwnThreads(count);
   threadsChosen.fetch_add(1, std::memory_order_relaxed);
@@ -63,17 +62,22 @@ Result<std::unique_ptr<Model>> Model::open(const std::string &path) {
   std::unique_ptr<Model> model(new Model);
   if (Status status = model->file.open(path); !status)
     return status.takeError();
+  auto named = [&](Status status) {
+    Error error = status.takeError();
+    error.message = path + ": " + error.message;
+    return error;
+  };
   uint64_t bytes = 0, beside = 0;
   if (Status status = Bundle::readLengths(model->file.bytes(), bytes, beside);
       !status)
-    return status.takeError();
+    return named(std::move(status));
   if (beside)
     if (Status status = model->fileBeside.open(path + ".weights"); !status)
       return status.takeError();
   if (Status status =
           model->load(model->file.bytes(), model->fileBeside.bytes());
       !status)
-    return status.takeError();
+    return named(std::move(status));
   return model;
 }
 
@@ -92,7 +96,7 @@ Status Model::load(std::string_view bytes, std::string_view beside) {
   if (!read)
     return read.takeError();
   bundle = std::move(*read);
-  while (chosen < bundle.targets.size() && !hasLevel(bundle.targets[chosen]))
+  while (chosen < bundle.targets.size() && !hasTarget(bundle.targets[chosen]))
     ++chosen;
   if (chosen == bundle.targets.size())
     return failed(ErrorCode::Unsupported,

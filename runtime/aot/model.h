@@ -45,6 +45,9 @@ private:
   std::unique_ptr<Shared> shared;
 };
 
+/// Whether this processor has a level of the x86-64 psABI.
+bool hasTarget(std::string_view name);
+
 /// How many threads runs use from now on.
 void useThreads(unsigned count);
 

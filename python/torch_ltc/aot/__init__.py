@@ -27,7 +27,8 @@ def compile(
     ``<path>.weights``.
 
     Raises an ``UnsupportedOpError`` that names an op, with its line, for which
-    there is no code without PyTorch. Nothing is written then.
+    there is no code without PyTorch. Nothing is written then. The best of the
+    targets that this machine has is tried on the example inputs.
     """
     from torch_ltc.aot import bundles  # which loads the compiler
 

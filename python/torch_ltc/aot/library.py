@@ -73,7 +73,9 @@ _HANDLE = ctypes.c_void_p
 _TENSORS = ctypes.POINTER(Tensor)
 _SIGNATURES = {
     "ltc_aot_error": (ctypes.c_char_p,),
+    "ltc_aot_error_code": (ctypes.c_int,),
     "ltc_aot_use_threads": (None, ctypes.c_uint32),
+    "ltc_aot_has_target": (ctypes.c_int, ctypes.c_char_p),
     "ltc_aot_open": (_HANDLE, ctypes.c_char_p),
     "ltc_aot_close": (None, _HANDLE),
     "ltc_aot_target": (ctypes.c_char_p, _HANDLE),
@@ -107,9 +109,15 @@ def library():
     return loaded
 
 
-def failed(code):
+def failed():
     """Return the exception for what the calling thread's last call failed with."""
+    code = library().ltc_aot_error_code()
     return error(_CODES[code], library().ltc_aot_error().decode())
+
+
+def has_target(level):
+    """Return whether this processor runs the code of a target."""
+    return bool(library().ltc_aot_has_target(level.encode()))
 
 
 def error(code, message):

@@ -41,9 +41,10 @@ class Model:
         library = aot.library()
         handle = library.ltc_aot_open(os.fsencode(path))
         if not handle:
-            raise aot.error("invalid argument", library.ltc_aot_error().decode())
+            raise aot.failed()
         self._handle = handle
-        weakref.finalize(self, library.ltc_aot_close, handle)
+        # Not at exit: other threads may be in a run of it.
+        weakref.finalize(self, library.ltc_aot_close, handle).atexit = False
         self.target = library.ltc_aot_target(handle).decode()
         self.entries = {}
         while entry := library.ltc_aot_entry_at(handle, len(self.entries)):
@@ -55,9 +56,16 @@ class Model:
 
     def __call__(self, *args, **kwargs):
         """Run the only entry, or ``forward``."""
-        only = len(self.entries) == 1
-        name = next(iter(self.entries)) if only else "forward"
-        return self.entries[name](*args, **kwargs)
+        entry = self.entries.get("forward")
+        if len(self.entries) == 1:
+            (entry,) = self.entries.values()
+        if entry is None:
+            raise aot.error(
+                "invalid argument",
+                f"the model has the entries {', '.join(self.entries)} and none named "
+                f"forward; call one by its name: model[{next(iter(self.entries))!r}]",
+            )
+        return entry(*args, **kwargs)
 
     def reset(self):
         """Give buffers that entries write to the values that they began with."""
@@ -77,6 +85,7 @@ class Entry:
         self._handle = handle
         notes = json.loads(aot.library().ltc_aot_entry_notes(handle))
         self._in_spec = _spec(notes["in_spec"])
+        self._keywords = _keywords(self._in_spec)
         self._out_spec = _spec(notes["out_spec"])
         self._constants = notes["constants"]  # arguments that are no tensors
         self._results = notes["results"]  # None for a tensor
@@ -102,7 +111,7 @@ class Entry:
 
     def _check(self, code):
         if code:
-            raise aot.failed(code)
+            raise aot.failed()
 
     def _tensors(self, args, kwargs):
         leaves = self._leaves(args, kwargs)
@@ -111,7 +120,7 @@ class Entry:
             constant = self._constants[number]
             if constant is None:
                 given.append(self._taken(self.inputs[len(given)], leaf))
-            elif leaf != constant[0]:
+            elif not _is_same(leaf, constant[0]):
                 raise aot.error(
                     "invalid argument",
                     f"argument {number} of entry {self.name} is {leaf!r}, and it was "
@@ -120,6 +129,8 @@ class Entry:
         return given
 
     def _leaves(self, args, kwargs):
+        if kwargs.keys() == set(self._keywords):
+            kwargs = {name: kwargs[name] for name in self._keywords}
         leaves, spec = pytree.tree_flatten((args, kwargs))
         if len(leaves) != len(self._constants) or (
             self._in_spec is not None and spec != self._in_spec
@@ -165,8 +176,22 @@ def _number(result, given):
     return given[what[0]].shape[what[1]] if kind == "size" else what[0]
 
 
+def _is_same(given, constant):
+    """Compare arguments that are no tensors; a NaN is the same as another."""
+    if isinstance(given, torch.Tensor):
+        return False
+    return given == constant or (given != given and constant != constant)
+
+
 def _spec(text):
     return text and pytree.treespec_loads(text)
+
+
+def _keywords(in_spec):
+    """Return the names of keyword arguments, in the order of the leaves."""
+    if in_spec is None:
+        return []
+    return list(pytree.tree_unflatten([None] * in_spec.num_leaves, in_spec)[1])
 
 
 def _values(function, handle):

@@ -2,15 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The sizes that an exported program leaves open, and some to try."""
 
+import math
 import random
 
 import sympy
 import torch
+from torch.utils._sympy.value_ranges import bound_sympy
 
-from torch_ltc.aot.library import NO_LIMIT
+from torch_ltc.aot.library import NO_LIMIT, error
 
-# Formulas are found from the first half, and the others have to agree.
-_TRIALS = 6
+# So many trials are close to the example. Formulas are found from those, and have
+# to agree with the least sizes and, symbol by symbol, with the most.
+NEAR = 3
+_DISTANCE = 24
+# The most without a limit; and of how many elements no input may have more. Some
+# ops show what they return by running, on masks as large as the square perhaps.
+_FAR, _ELEMENTS = 2**13, 2**24
 
 
 class Sizes:
@@ -18,6 +25,7 @@ class Sizes:
 
     def __init__(self, program, values):
         self.ranges = program.range_constraints
+        self.shapes = [value.shape for value in values]
         found = {}
         for value in values:
             for size in value.shape:
@@ -30,10 +38,7 @@ class Sizes:
         """Return the least and the most that a dimension may be."""
         if not isinstance(size, torch.SymInt):
             return size, size
-        within = self.ranges.get(size.node.expr)
-        if within is None:  # its symbols have limits, which it follows
-            return 0, NO_LIMIT
-        return max(_int(within.lower, 0), 0), _int(within.upper, NO_LIMIT)
+        return _limits(size.node.expr, self.ranges)
 
     def trials(self, hints):
         """Return values of the symbols: those of the example, and others."""
@@ -41,27 +46,38 @@ class Sizes:
             return [{}]
         draw = random.Random(0)
         trials = [hints] if all(hint > 1 for hint in hints.values()) else []
-        while len(trials) < _TRIALS:
-            trials.append(self._drawn(draw, hints, trials))
-        return trials
+        while len(trials) < NEAR:
+            trials.append(self._near(trials, hints, draw.choice))
+        least = self._near(trials, hints, min)
+        return [*trials, least, *(self._far(least, s) for s in self.symbols)]
 
-    def _drawn(self, draw, hints, before):
+    def _near(self, before, hints, choose):
+        """Return values that no symbol had ``before``, no two of them equal."""
         values = {}
         for symbol in self.symbols:
             # 0 and 1 may mean other calls: an empty dimension, a broadcast one.
-            least, most = self._range(symbol)
+            least, most = _limits(symbol, self.ranges)
             least = max(least, 2)
-            far = min(most, max(least, hints[symbol]) + 24)
-            used = {*values.values(), *(values[symbol] for values in before)}
+            far = max(least, min(most, max(least, hints[symbol]) + _DISTANCE))
+            used = {*values.values(), *(trial[symbol] for trial in before)}
             free = [size for size in range(least, far + 1) if size not in used]
-            values[symbol] = draw.choice(free or range(least, max(far, least) + 1))
+            values[symbol] = choose(free or [least, far])
         return values
 
-    def _range(self, symbol):
-        within = self.ranges.get(symbol)
-        if within is None:
-            return 0, NO_LIMIT
-        return _int(within.lower, 0), _int(within.upper, NO_LIMIT)
+    def _far(self, least, symbol):
+        """Return values of which one symbol's is the most that it may have."""
+        _, most = _limits(symbol, self.ranges)
+        size = most if most < NO_LIMIT else _FAR
+        while size > least[symbol] and not self._is_small(least | {symbol: size}):
+            size = max(size // 2, least[symbol])
+        others = {least[other] for other in self.symbols if other != symbol}
+        while size in others and size > least[symbol]:
+            size -= 1
+        return least | {symbol: size}
+
+    def _is_small(self, trial):
+        sizes = [math.prod(at(d, trial) for d in shape) for shape in self.shapes]
+        return max(sizes) <= _ELEMENTS
 
 
 def at(size, values):
@@ -73,12 +89,39 @@ def at(size, values):
 
 def hints_of(values, examples):
     """Return the symbols' values in the example inputs, which fit ``values``."""
+    rows = [
+        (size.node.expr, known)
+        for value, example in zip(values, examples, strict=True)
+        for size, known in zip(value.shape, example.shape, strict=True)
+        if isinstance(size, torch.SymInt)
+    ]
     found = {}
-    for value, example in zip(values, examples, strict=True):
-        for size, known in zip(value.shape, example.shape, strict=True):
-            if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
-                found[size.node.expr] = known
+    for expr, known in sorted(rows, key=lambda row: len(row[0].free_symbols)):
+        rest = expr.subs(found)
+        if len(rest.free_symbols) == 1:
+            (symbol,) = rest.free_symbols
+            found.update(_solved(rest, symbol, known))
+    for expr, _ in rows:
+        if not expr.free_symbols <= found.keys():
+            raise error(
+                "unsupported",
+                f"the value of {expr} in the example does not tell those of its "
+                "symbols; give inputs a dimension for each of them",
+            )
     return found
+
+
+def _solved(expr, symbol, known):
+    values = sympy.solve(expr - known, symbol)
+    found = [int(value) for value in values if value.is_integer and value >= 0]
+    return {symbol: found[0]} if found else {}
+
+
+def _limits(expr, ranges):
+    within = ranges.get(expr)
+    if within is None:
+        within = bound_sympy(expr, ranges)
+    return max(_int(within.lower, 0), 0), _int(within.upper, NO_LIMIT)
 
 
 def _int(bound, otherwise):

@@ -3,6 +3,7 @@
 """An ``ExportedProgram`` as graphs of ours: one for each set of sizes to try."""
 
 import copy
+import hashlib
 
 import torch
 from torch import fx
@@ -25,7 +26,6 @@ class Argument:
 
     def __init__(self, node, spec, program):
         self.name = node.name
-        self.target = spec.target
         self.weight = self.value = self.constant = None
         self.is_constant = False
         if spec.kind in _WEIGHTS:
@@ -66,13 +66,24 @@ class Program:
 
     def examples(self):
         """Return copies of the example inputs that are tensors, in order."""
-        leaves = torch.utils._pytree.tree_leaves(self.exported.example_inputs)
+        leaves = torch.utils._pytree.tree_leaves(examples_of(self.exported))
         user = [a for a in self.arguments if a.weight is None]
         return [
             leaf.detach().clone(memory_format=torch.contiguous_format)
             for leaf, argument in zip(leaves, user, strict=True)
             if argument.value is not None
         ]
+
+
+def examples_of(exported):
+    """Return the example inputs, which compiling goes by: (args, kwargs)."""
+    if exported.example_inputs is None:
+        raise error(
+            "invalid argument",
+            "the ExportedProgram has no example_inputs, as one that was saved without "
+            "them; set them to (args, kwargs) that it takes",
+        )
+    return exported.example_inputs
 
 
 class Trace:
@@ -123,14 +134,16 @@ class Trace:
 
     def _mutated(self, program, stand_ins, values):
         """Write what functional programs return as new values of their inputs."""
-        by_name = {}
+        # A buffer's name may be an argument's, too.
+        states, inputs = {}, {}
         for argument, stand_in in zip(program.arguments, stand_ins, strict=True):
-            by_name[argument.target or argument.name] = stand_in
-            by_name[argument.name] = stand_in
+            of_kind = inputs if argument.weight is None else states
+            of_kind[argument.name] = stand_in
         returned = []
         for spec, value in zip(program.specs, values, strict=True):
             if spec.kind in _MUTATIONS:
-                by_name[spec.target].copy_(value)
+                is_input = spec.kind is OutputKind.USER_INPUT_MUTATION
+                (inputs if is_input else states)[spec.target].copy_(value)
             elif spec.kind is OutputKind.USER_OUTPUT:
                 returned.append(value)
             else:
@@ -179,7 +192,7 @@ class Weights:
 
 def _content(tensor):
     dense = tensor.contiguous().reshape(-1).view(torch.uint8)
-    return tensor.shape, tensor.dtype, bytes(dense.tolist())
+    return tensor.shape, tensor.dtype, hashlib.blake2b(dense.numpy()).digest()
 
 
 def _tensor_of(spec, program):

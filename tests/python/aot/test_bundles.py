@@ -13,22 +13,12 @@ from aot.export import models
 from torch import nn
 from torch.export import Dim, export
 from torch_ltc import aot
+from torch_ltc.aot import bundles
+from torch_ltc.aot.library import has_target
 
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64", reason="bundles hold code for x86-64"
 )
-
-
-@pytest.fixture
-def make(tmp_path):
-    """Compile for the oldest target and load: make(module, args, ...)."""
-
-    def bundle(module, args, *, targets=("baseline",), **options):
-        path = tmp_path / "model.ltcpkg"
-        aot.compile(export(module, args, **options), path, targets=targets)
-        return aot.load(path)
-
-    return bundle
 
 
 def close(found, wanted):
@@ -67,74 +57,6 @@ def test_a_gpt_that_keeps_its_keys_writes_eagers_tokens(make):
     loaded.reset()
     assert write(loaded) == wanted
     assert len(set(wanted)) > 3
-
-
-class Attends(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.attention = nn.MultiheadAttention(32, 4, batch_first=True)
-
-    def forward(self, x):
-        heads = x.unflatten(-1, (4, 8)).transpose(1, 2)
-        causal = F.scaled_dot_product_attention(heads, heads, heads, is_causal=True)
-        return self.attention(x, x, x)[0] + causal.transpose(1, 2).flatten(2)
-
-
-def test_two_sizes_that_vary(make):
-    module = Attends().eval()
-    shapes = ({0: Dim("batch"), 1: Dim("length", min=2, max=100)},)
-    loaded = make(module, (torch.randn(3, 10, 32),), dynamic_shapes=shapes)
-    for batch, length in ((3, 10), (1, 2), (7, 33)):
-        x = torch.randn(batch, length, 32)
-        close(loaded(x), module(x))
-
-
-class Sizes(nn.Module):
-    def forward(self, x, y):
-        both = torch.cat((x, y.sum(1)))
-        return {"mean": both.sum() / both.shape[0], "rows": x.shape[0], "all": both}
-
-
-def test_sizes_become_numbers_and_results(make):
-    rows = Dim("rows")
-    shapes = ({0: 2 * rows}, {0: rows, 1: Dim("columns")})
-    loaded = make(Sizes(), (torch.randn(6), torch.randn(3, 5)), dynamic_shapes=shapes)
-    for n, m in ((3, 5), (8, 2), (50, 7)):
-        x, y = torch.randn(2 * n), torch.randn(n, m)
-        found, wanted = loaded(x, y), Sizes()(x, y)
-        assert found["rows"] == wanted["rows"]
-        close(found["mean"], wanted["mean"])
-        close(found["all"], wanted["all"])
-    with pytest.raises(torch_ltc.Error, match="dimension 0 of input"):
-        loaded(torch.randn(7), torch.randn(3, 5))
-
-
-class Counts(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(4, 4)
-        self.register_buffer("total", torch.zeros(4))
-
-    def forward(self, x, scale=2.0):
-        self.total += self.linear(x).sum(0)
-        x.mul_(scale)
-        return self.total.clone(), x.shape[1], None
-
-
-def test_buffers_and_inputs_are_written_to(make):
-    module = Counts()
-    loaded = make(Counts.eval(module), (torch.randn(3, 4),))
-    for _ in range(3):
-        x = torch.randn(3, 4)
-        mine = x.clone()
-        with torch.no_grad():
-            wanted = module(x)
-        found = loaded(mine)
-        close(found[0], wanted[0])
-        assert found[1:] == wanted[1:]
-        assert torch.equal(mine, x)
-    with pytest.raises(torch_ltc.Error, match="exported with other arguments"):
-        loaded(torch.randn(3, 4), 3.0)
 
 
 def test_entries_share_weights(tmp_path):
@@ -195,6 +117,11 @@ def test_an_index_out_of_range_names_the_op(make):
     close(loaded(torch.ones(4, 3), torch.tensor([3])), torch.ones(1, 3))
 
 
+class Doubles(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
 class Solves(nn.Module):
     def forward(self, a):
         return torch.linalg.inv_ex(a @ a)[0] + 1
@@ -211,15 +138,114 @@ def test_what_needs_pytorch_is_refused_by_name(tmp_path):
 
 
 def test_targets_have_names(tmp_path):
-    with pytest.raises(torch_ltc.Error, match="'sse9' is no target"):
-        aot.compile(
-            export(Draws(), (torch.zeros(1),)), tmp_path / "x", targets=["sse9"]
-        )
+    program = export(Draws(), (torch.zeros(1),))
+    for targets, told in ((["sse9"], "'sse9' is no target"), ((), "targets is empty")):
+        with pytest.raises(torch_ltc.Error, match=told):
+            aot.compile(program, tmp_path / "x", targets=targets)
+    aot.compile(program, tmp_path / "one", targets="baseline")
+    assert aot.load(tmp_path / "one").target == "x86-64-v2"
+
+
+def test_bundles_are_made_for_other_processors(tmp_path):
+    path = tmp_path / "model.ltcpkg"
+    aot.compile(export(Doubles(), (torch.ones(2),)), path, targets=["avx512"])
+    if has_target("x86-64-v4"):
+        close(aot.load(path)(torch.ones(2)), torch.full((2,), 2.0))
+    else:
+        unsupported = torch_ltc.errors.UnsupportedOpError
+        with pytest.raises(unsupported, match=r"model\.ltcpkg: .*code for x86-64-v4"):
+            aot.load(path)
+
+
+def test_programs_have_entries_and_examples(tmp_path):
+    with pytest.raises(torch_ltc.Error, match="programs is empty"):
+        aot.compile({}, tmp_path / "x")
+    program = export(Doubles(), (torch.ones(2),))
+    program.example_inputs = None
+    with pytest.raises(torch_ltc.Error, match="no example_inputs"):
+        aot.compile(program, tmp_path / "x")
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_compiles_of_one_path_do_not_meet(tmp_path, monkeypatch):
+    path = tmp_path / "model.ltcpkg"
+    program = export(Doubles(), (torch.ones(2),))
+    load = bundles.model.load
+
+    def load_late(made):
+        monkeypatch.setattr(bundles.model, "load", load)
+        aot.compile(program, path, targets="baseline", weights="beside")
+        return load(made)
+
+    monkeypatch.setattr(bundles.model, "load", load_late)
+    aot.compile(program, path, targets="baseline")
+    close(aot.load(path)(torch.ones(2)), torch.full((2,), 2.0))
+    names = {"model.ltcpkg", "model.ltcpkg.weights"}
+    assert {file.name for file in tmp_path.iterdir()} == names
+    assert path.stat().st_mode & 0o022 == 0
+
+
+class Takes(nn.Module):
+    def forward(self, x, scale=2.0, *, left=None, right=None):
+        return left * scale - right + x
+
+
+def test_arguments_are_taken_as_the_module_takes_them(make):
+    named = {"right": torch.tensor(3.0), "left": torch.tensor(5.0)}
+    x = torch.ones(2)
+    loaded = make(Takes(), (x, float("nan")), kwargs=named)
+    swapped = {name: named[name] for name in ("left", "right")}
+    assert loaded(x, float("nan"), **swapped).isnan().all()
+    with pytest.raises(torch_ltc.Error, match="was exported with nan"):
+        loaded(x, torch.ones(3), **named)
+    loaded = make(Takes(), (x,), kwargs=named)
+    close(loaded(x, **swapped), Takes()(x, **named))
+
+
+def test_what_no_entry_is_named(tmp_path):
+    program = export(Doubles(), (torch.ones(2),))
+    path = tmp_path / "model.ltcpkg"
+    aot.compile({"once": program, "again": program}, path, targets="baseline")
+    with pytest.raises(torch_ltc.Error, match=r"entries once, again .*model\['once'\]"):
+        aot.load(path)(torch.ones(2))
+
+
+FEW_THREADS = """
+import resource, threading, time, torch
+from torch_ltc import aot
+from torch_ltc.aot import bundles
+from torch_ltc.aot.library import has_target
+loaded = aot.load({path!r})
+x = torch.ones(1 << 20)
+wanted = x * 2
+pages = int(open("/proc/self/statm").read().split()[0])
+most = pages * resource.getpagesize() + (64 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+aot.use_threads(24)
+assert torch.equal(loaded(x), wanted)
+started = 0
+try:
+    while started < 24:
+        threading.Thread(target=time.sleep, args=(9,), daemon=True).start()
+        started += 1
+except RuntimeError:
+    pass
+assert started < 24, "there was memory for all"
+"""
+
+
+def test_a_system_without_more_threads_is_no_crash(tmp_path, run_python):
+    path = tmp_path / "double.ltcpkg"
+    program = export(Doubles(), (torch.ones(2),), dynamic_shapes=({0: Dim("n")},))
+    aot.compile(program, path, targets="baseline")
+    run_python(FEW_THREADS.format(path=str(path)))
 
 
 LOADS_LITTLE = """
 import sys, torch
 from torch_ltc import aot
+from torch_ltc.aot import bundles
+from torch_ltc.aot.library import has_target
 loaded = aot.load(sys.argv[1] if len(sys.argv) > 1 else {path!r})
 assert torch.equal(loaded(torch.ones(2)), torch.full((2,), 2.0))
 maps = open("/proc/self/maps").read()
@@ -229,11 +255,6 @@ assert "libltc_aot" in maps
 for module in ("torch._dynamo", "torch_ltc._C"):
     assert module not in sys.modules, module
 """
-
-
-class Doubles(nn.Module):
-    def forward(self, x):
-        return x * 2
 
 
 def test_loading_needs_no_compiler(tmp_path, run_python):

@@ -60,7 +60,7 @@ def test_damage_is_told(bundle, tmp_path):
     assert "its header says" in refused(path, good + b"\0")
     flipped = bytearray(good)
     flipped[len(good) // 2] ^= 64
-    assert "checksum" in refused(path, flipped)
+    assert f"{path}: not a good bundle: its checksum" in refused(path, flipped)
     newer = struct.pack("<II", 99, 99)
     assert "format version 99" in refused(path, good[:8] + newer + good[16:])
 
@@ -83,6 +83,13 @@ def test_files_of_others_are_refused(bundle, tmp_path):
         aot.load(tmp_path)
     with pytest.raises(torch_ltc.Error, match="No such file"):
         aot.load(tmp_path / "absent")
+
+
+def test_null_is_an_error_and_no_crash():
+    assert not library().ltc_aot_open(None)
+    assert library().ltc_aot_error_code() == 1
+    assert b"null" in library().ltc_aot_error()
+    assert not library().ltc_aot_has_target(None)
 
 
 def resealed(data):
@@ -122,7 +129,7 @@ def test_the_checksum_here_is_the_librarys(bundle):
 
 
 def mutate(draw, data):
-    """Change some bytes of what is read as numbers, and not as code."""
+    """Change some bytes behind the header."""
     changed = bytearray(data)
     for _ in range(draw.choice((1, 1, 2, 8))):
         place = draw.randrange(HEADER, len(data))
@@ -138,6 +145,21 @@ def mutate(draw, data):
             size = min(draw.randrange(1, 64), len(data) - max(place, other))
             changed[place : place + size] = data[other : other + size]
     return bytes(changed[: len(data)])
+
+
+def test_types_that_do_not_agree_are_told(bundle, tmp_path):
+    good = bundle.read_bytes()
+    path = tmp_path / "bad.ltcpkg"
+    name = struct.pack("<Q", 3) + b"add"  # of the output, behind which is its dtype
+    assert good.count(name) == 1
+    dtype = good.index(name) + len(name)
+    assert struct.unpack_from("<Q", good, dtype) == (8,)  # f32
+    narrow = good[:dtype] + struct.pack("<Q", 2) + good[dtype + 8 :]
+    assert "another type for an output" in refused(path, resealed(narrow))
+    columns = good.index(b"\1\0\0\0\0\0\0\x002", dtype) + 8
+    path.write_bytes(resealed(good[:columns] + b"1" + good[columns + 1 :]))
+    with pytest.raises(torch_ltc.Error, match="other sizes than its program gives"):
+        aot.load(path)(torch.zeros(4, 3))
 
 
 FUZZ = """
@@ -164,7 +186,7 @@ def fuzz(path, seed, rounds):
             library().ltc_aot_close(handle)
         else:
             assert library().ltc_aot_error()
-    print(f"opened {opened} of {rounds}")
+    assert 0 < opened < rounds
 
 
 def run_fuzz(bundle, run_python, seed, rounds, timeout):

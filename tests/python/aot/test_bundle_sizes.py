@@ -1,0 +1,134 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes that a bundle leaves open: formulas, limits, and what has none."""
+
+import platform
+
+import pytest
+import torch
+import torch.nn.functional as F
+import torch_ltc
+from torch import nn
+from torch.export import Dim, export
+from torch_ltc import aot
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="bundles hold code for x86-64"
+)
+
+
+def close(found, wanted):
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+class Attends(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(32, 4, batch_first=True)
+
+    def forward(self, x):
+        heads = x.unflatten(-1, (4, 8)).transpose(1, 2)
+        causal = F.scaled_dot_product_attention(heads, heads, heads, is_causal=True)
+        return self.attention(x, x, x)[0] + causal.transpose(1, 2).flatten(2)
+
+
+def test_two_sizes_that_vary(make):
+    module = Attends().eval()
+    shapes = ({0: Dim("batch"), 1: Dim("length", min=2, max=100)},)
+    loaded = make(module, (torch.randn(3, 10, 32),), dynamic_shapes=shapes)
+    for batch, length in ((3, 10), (1, 2), (7, 33)):
+        x = torch.randn(batch, length, 32)
+        close(loaded(x), module(x))
+
+
+class Sizes(nn.Module):
+    def forward(self, x, y):
+        both = torch.cat((x, y.sum(1)))
+        return {"mean": both.sum() / both.shape[0], "rows": x.shape[0], "all": both}
+
+
+def test_sizes_become_numbers_and_results(make):
+    rows = Dim("rows")
+    shapes = ({0: 2 * rows}, {0: rows, 1: Dim("columns")})
+    loaded = make(Sizes(), (torch.randn(6), torch.randn(3, 5)), dynamic_shapes=shapes)
+    for n, m in ((3, 5), (8, 2), (50, 7)):
+        x, y = torch.randn(2 * n), torch.randn(n, m)
+        found, wanted = loaded(x, y), Sizes()(x, y)
+        assert found["rows"] == wanted["rows"]
+        close(found["mean"], wanted["mean"])
+        close(found["all"], wanted["all"])
+    with pytest.raises(torch_ltc.Error, match="dimension 0 of input"):
+        loaded(torch.randn(7), torch.randn(3, 5))
+
+
+class Groups(nn.Module):
+    def forward(self, x, y):
+        return x.view(-1, 8).sum(1) + y.sum()
+
+
+def test_a_multiple_of_a_size(make):
+    shapes = ({0: 8 * Dim("groups", max=8)}, {0: Dim("n")})
+    loaded = make(Groups(), (torch.ones(32), torch.ones(5)), dynamic_shapes=shapes)
+    for groups, n in ((4, 5), (1, 1), (8, 70)):
+        x, y = torch.randn(8 * groups), torch.randn(n)
+        close(loaded(x, y), Groups()(x, y))
+    for wrong in (12, 72):
+        with pytest.raises(torch_ltc.Error, match=f"dimension 0 of input x is {wrong}"):
+            loaded(torch.zeros(wrong), torch.zeros(2))
+
+
+class Steps(nn.Module):
+    def forward(self, x):
+        return x * (x.shape[0] // 64 + 1)
+
+
+class Clips(nn.Module):
+    def forward(self, x):
+        return x * torch.sym_min(x.shape[0], 512)
+
+
+class Lifts(nn.Module):
+    def forward(self, x):
+        return x * torch.sym_max(x.shape[0], 5)
+
+
+@pytest.mark.parametrize("module", [Steps(), Clips(), Lifts()])
+def test_a_function_in_steps_is_refused(module, tmp_path):
+    program = export(module, (torch.ones(10),), dynamic_shapes=({0: Dim("n")},))
+    with pytest.raises(torch_ltc.errors.UnsupportedOpError, match="polynomial"):
+        aot.compile(program, tmp_path / "x", targets="baseline")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_limit_keeps_what_is_the_same_below_it(make):
+    shapes = ({0: Dim("n", max=60)},)
+    loaded = make(Steps(), (torch.ones(10),), dynamic_shapes=shapes)
+    x = torch.randn(60)
+    close(loaded(x), Steps()(x))
+
+
+class Halves(nn.Module):
+    def forward(self, x):
+        return x + 1, x.shape[0] / 2
+
+
+def test_a_float_of_a_size_is_no_result(tmp_path, make):
+    x = torch.ones(10)
+    program = export(Halves(), (x,), dynamic_shapes=({0: Dim("n")},))
+    with pytest.raises(torch_ltc.Error, match="result 1 is a number that depends"):
+        aot.compile(program, tmp_path / "x", targets="baseline")
+    assert make(Halves(), (x,))(x)[1] == 5
+
+
+class Unrolls(nn.Module):
+    def forward(self, x):
+        def add(carry, row):
+            return carry + row, carry * row
+
+        return torch._higher_order_ops.scan(add, x[0] * 0, x)
+
+
+def test_a_copy_for_each_row_is_refused_before_there_are_many(tmp_path):
+    program = export(Unrolls(), (torch.ones(4, 2),), dynamic_shapes=({0: Dim("n")},))
+    with pytest.raises(torch_ltc.Error, match="other calls for other sizes"):
+        aot.compile(program, tmp_path / "x", targets="baseline")

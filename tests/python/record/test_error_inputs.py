@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 from parity import OPS
+from sampling import sampled
 from torch.utils import _pytree as pytree
 
 # What eager's kernels refuse of dtypes they have nothing for, and lazy does not, or
@@ -100,9 +101,8 @@ def with_errors():
     return [name for name, op in OPS.items() if op.error_inputs_func]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", with_errors())
+@pytest.mark.parametrize("name", sampled(with_errors()))
 def test_errors_are_eagers(name):
     samples = [error.sample_input for error in OPS[name].error_inputs("cpu")]
     assert not differences(OPS[name], samples, reads=name in LOOKS_AT_VALUES)
@@ -126,9 +126,8 @@ def of_refused_dtypes(op):
             )
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("name", sampled(OPS))
 def test_refused_dtypes_are_eagers(name):
     samples = of_refused_dtypes(OPS[name])
     found = differences(OPS[name], samples, reads=name in LOOKS_AT_VALUES)

@@ -7,6 +7,7 @@ import torch
 import torch_ltc
 from comparing import numbers
 from parity import OPS
+from sampling import sampled
 from torch.nn import functional
 from torch.utils import _pytree as pytree
 
@@ -471,8 +472,7 @@ WITH_STRIDES = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WITH_STRIDES)
+@pytest.mark.parametrize("name", sampled(WITH_STRIDES))
 def test_strides_of_every_op(name):
     op = OPS[name]
     sample = next(iter(op.sample_inputs("cpu", _dtype_of(op))))

@@ -1,0 +1,13 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which cases of a test that has hundreds the gate runs."""
+
+import pytest
+
+
+def sampled(cases, one_in=4):
+    """Mark every `one_in`-th case slow, which the gate runs, and the others long."""
+    for i, case in enumerate(cases):
+        yield pytest.param(
+            case, marks=pytest.mark.long if i % one_in else pytest.mark.slow
+        )

@@ -24,44 +24,6 @@ namespace ltc::backend {
 
 std::string BuiltGraph::text() const { return graph.str(); }
 
-std::vector<BuiltGraph::Given> BuiltGraph::given() const {
-  std::vector<Given> all;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    Given &one = all.emplace_back();
-    const Source &source = sources[i];
-    if (source.kind == Source::Input)
-      one.input = source.input;
-    else if (source.kind == Source::Constant)
-      raise({ErrorCode::Unsupported,
-             Stage::Graph,
-             "the graph reads a tensor that is none of its arguments",
-             "",
-             {},
-             "pass all tensors as arguments, or export a module, whose "
-             "parameters and buffers are"});
-    else if (source.kind == Source::Scalar)
-      one.number = graph.inputs[i].tensor.dtype == DType::F64
-                       ? c10::Scalar(source.scalar.real)
-                       : c10::Scalar(source.scalar.integer);
-  }
-  return all;
-}
-
-std::vector<std::optional<uint32_t>> BuiltGraph::results() const {
-  std::vector<std::optional<uint32_t>> all;
-  for (const Output &output : outputs)
-    all.push_back(output.result);
-  return all;
-}
-
-std::vector<std::pair<size_t, std::optional<uint32_t>>>
-BuiltGraph::written() const {
-  std::vector<std::pair<size_t, std::optional<uint32_t>>> all;
-  for (const Write &write : writes)
-    all.emplace_back(write.input, write.value.result);
-  return all;
-}
-
 /// What the input has, on the graph's device.
 std::shared_ptr<DeviceData> BuiltGraph::dataOf(const at::Tensor &input,
                                                const TensorType &type) const {

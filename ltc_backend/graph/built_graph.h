@@ -28,18 +28,6 @@ public:
   /// The graph's text.
   LTC_API std::string text() const;
   const Graph &program() const { return graph; }
-  /// For each of its inputs the number of the input() that it is, or else the
-  /// number that it has; neither for a seed.
-  struct Given {
-    std::optional<size_t> input;
-    std::optional<c10::Scalar> number;
-  };
-  LTC_API std::vector<Given> given() const;
-  /// For each output the number of the graph's result; none for what was given.
-  LTC_API std::vector<std::optional<uint32_t>> results() const;
-  /// Inputs that are written to, with the same of their new values.
-  LTC_API std::vector<std::pair<size_t, std::optional<uint32_t>>>
-  written() const;
   const Hash128 key;
 
 private:

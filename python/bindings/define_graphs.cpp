@@ -134,21 +134,6 @@ py::object call(const CompiledCall &self, const py::list &arguments) {
   return list;
 }
 
-py::list sourcesOf(const BuiltGraph &graph) {
-  py::list all;
-  for (const BuiltGraph::Given &one : graph.given())
-    if (one.input)
-      all.append(py::make_tuple("input", *one.input));
-    else if (one.number)
-      all.append(py::make_tuple(
-          "number", one.number->isFloatingPoint()
-                        ? py::object(py::float_(one.number->toDouble()))
-                        : py::object(py::int_(one.number->toLong()))));
-    else
-      all.append(py::make_tuple("seed", py::none()));
-  return all;
-}
-
 /// The graph for another compiler: as linalg, bytecode or graph.
 py::bytes lower(const BuiltGraph &graph, const std::string &form) {
   LoweredForm wanted = LoweredForm::Graph;
@@ -173,9 +158,6 @@ void defineGraphs(py::module_ &m) {
   py::class_<BuiltGraph, std::shared_ptr<BuiltGraph>>(m, "BuiltGraph")
       .def("run", torch::wrap_pybind_function_no_gil(&BuiltGraph::run))
       .def("text", torch::wrap_pybind_function(&BuiltGraph::text))
-      .def("sources", torch::wrap_pybind_function(sourcesOf))
-      .def("results", torch::wrap_pybind_function(&BuiltGraph::results))
-      .def("written", torch::wrap_pybind_function(&BuiltGraph::written))
       .def("lower", torch::wrap_pybind_function(lower))
       .def_property_readonly(
           "key", [](const BuiltGraph &graph) { return graph.key.str(); });

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch.utils import _pytree as pytree
 
+from torch_ltc import errors
 from torch_ltc.startup import start
 
 DIALECTS = ("linalg", "bytecode", "graph")
@@ -18,8 +19,10 @@ class ExportedGraph(NamedTuple):
 
     path: Path
     inputs: list  # in order: tensors as they were given, numbers, None for a seed
-    results: list  # for each tensor that the program returns: which result it is
-    written: dict  # by the number of an input that is written to: its new value
+    # For each tensor that the program returns: which of main's results it is, or
+    # the given tensor that it is.
+    results: list
+    written: list  # (given tensor that gets a new value, that value, likewise)
 
 
 def export_graph(program, path, *args, dialect="linalg"):
@@ -32,7 +35,8 @@ def export_graph(program, path, *args, dialect="linalg"):
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect is one of {', '.join(DIALECTS)}, not {dialect!r}")
-    builder = start().GraphBuilder(torch.lazy.current_device())
+    c = start()
+    builder = c.GraphBuilder(torch.lazy.current_device())
     state = {}
     if isinstance(program, torch.nn.Module):
         state = {**dict(program.named_parameters()), **dict(program.named_buffers())}
@@ -49,10 +53,26 @@ def export_graph(program, path, *args, dialect="linalg"):
         else:
             returned = program(*own_args)
     outputs = [x for x in pytree.tree_leaves(returned) if isinstance(x, torch.Tensor)]
-    graph = builder.finish(outputs)
-    path = Path(path)
-    path.write_bytes(graph.lower(dialect))
-    inputs = [given[i] if kind == "input" else i for kind, i in graph.sources()]
-    places = {id(value): i for i, value in enumerate(inputs)}
-    written = {places[id(given[i])]: result for i, result in graph.written()}
-    return ExportedGraph(path, inputs, graph.results(), written)
+    graph = builder.trace(outputs)
+    inputs, results, writes = c.origins(graph)
+    exported = ExportedGraph(
+        Path(path),
+        [_value(origin, given) for origin in inputs],
+        [_value(origin, given) for origin in results],
+        [(given[i], _value(origin, given)) for i, origin in writes],
+    )
+    exported.path.write_bytes(graph.lower(dialect))
+    return exported
+
+
+def _value(origin, given):
+    kind, what = origin
+    if kind == "constant":
+        message = "the program uses a tensor that is none of its arguments"
+        hint = "pass all as arguments, or export a module with them as buffers"
+        text = f"{message}\n  {hint}"
+        nowhere = ("", 0, "")
+        raise errors.make("unsupported", "graph", "", nowhere, message, hint, text)
+    if kind == "input":
+        return given[what]
+    return None if kind == "seed" else what

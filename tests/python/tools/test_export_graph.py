@@ -26,8 +26,9 @@ PASSES = """
 def literal(value):
     """Return an MLIR constant of a float tensor, a number, or an int tensor."""
     if not isinstance(value, torch.Tensor):
+        number = f"{value:.17e}" if isinstance(value, float) else value
         kind = "f64" if isinstance(value, float) else "i64"
-        return f"arith.constant {value!r} : {kind}", kind
+        return f"arith.constant {number} : {kind}", kind
     dims = "".join(f"{n}x" for n in value.shape)
     kind = f"tensor<{dims}{'f32' if value.is_floating_point() else 'i64'}>"
     return f"arith.constant dense<{value.tolist()}> : {kind}", kind
@@ -36,7 +37,7 @@ def literal(value):
 def run_upstream(exported, folder):
     """Return the f32 results of the file's main, by mlir-opt and mlir-runner."""
     text = exported.path.read_text()
-    results = re.search(r"function_type = \(.*?\) -> \(?(.*?)\)?, ", text)[1]
+    results = re.search(r"function_type = \(.*?\) -> (\([^)]*\)|[^,]*), ", text)[1]
     kinds = re.findall(r"tensor<[^>]*>", results)
     made, names, types = [], [], []
     for i, value in enumerate(exported.inputs):
@@ -141,9 +142,62 @@ def test_what_is_written_is_told(tmp_path):
     module = nn.BatchNorm1d(3)
     exported = torch_ltc.export_graph(module, tmp_path / "m", torch.randn(4, 3))
     names = {id(v): k for k, v in module.named_buffers()}
-    written = {names[id(exported.inputs[i])] for i in exported.written}
+    written = {names[id(tensor)] for tensor, _ in exported.written}
+    assert len({value for _, value in exported.written}) == 3  # results of main
     assert written == {"running_mean", "running_var", "num_batches_tracked"}
     assert module.num_batches_tracked == 0  # nothing has run
+
+
+class Overwrites(nn.Module):
+    """Writes to a buffer that it does not read."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(3))
+        self.register_buffer("count", torch.ones(2))
+
+    def forward(self, x):
+        self.last.copy_(x * 2)
+        self.count.zero_()
+        return x
+
+
+def test_what_is_written_and_not_read_is_told(tmp_path):
+    module, x = Overwrites(), torch.randn(3)
+    exported = torch_ltc.export_graph(module, tmp_path / "m", x, dialect="graph")
+    written = {id(tensor): value for tensor, value in exported.written}
+    assert set(written) == {id(module.last), id(module.count)}
+    assert sorted(written.values()) == [0, 1]
+    assert exported.inputs[0] is x
+    assert exported.results == [x]  # what is returned as it is
+
+
+def test_a_tensor_given_twice_is_two_inputs(tmp_path):
+    x = torch.randn(3)
+
+    def program(x, y):
+        y.mul_(2)
+        return x - y
+
+    exported = torch_ltc.export_graph(program, tmp_path / "m", x, x, dialect="graph")
+    assert [value is x for value in exported.inputs if value is not None][:2] == [
+        True
+    ] * 2
+    assert len(exported.written) == 1 and exported.written[0][0] is x
+
+
+def test_a_tensor_that_is_no_argument_is_refused(tmp_path):
+    table = torch.randn(3).to("lazy")
+    for program in (lambda x: x + table, lambda x: (x + 1, table)):
+        with pytest.raises(torch_ltc.UnsupportedOpError, match="none of its arguments"):
+            torch_ltc.export_graph(program, tmp_path / "m", torch.ones(3))
+    assert not (tmp_path / "m").exists()
+
+
+def test_nothing_is_compiled(tmp_path):
+    before = torch.lazy.metrics().get("codegen.graphs", 0)
+    torch_ltc.export_graph(lambda x: x.cosh() - 0.375, tmp_path / "m", torch.ones(17))
+    assert torch.lazy.metrics().get("codegen.graphs", 0) == before
 
 
 def test_bytecode_and_wrong_names(tmp_path):

@@ -13,18 +13,55 @@
 #include "ltc_backend/torch_spans.h"
 
 #include "ltc/engine.h"
+#include "ltc/log.h"
 #include "ltc/spans.h"
 
 #include <ATen/record_function.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <chrono>
-#include <thread>
+#include <condition_variable>
+#include <map>
 
 namespace ltc::backend {
 namespace {
 
-std::atomic<size_t> openContexts = 0;
+/// The launches that may still write rows, by the profiler whose they are.
+class OpenContexts {
+public:
+  using Profiler = const c10::DebugInfoBase *;
+  static Profiler current() {
+    return c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
+  }
+
+  void add(Profiler profiler) {
+    std::lock_guard lock(mutex);
+    ++open[profiler];
+  }
+  void remove(Profiler profiler) {
+    std::lock_guard lock(mutex);
+    if (--open[profiler] == 0)
+      open.erase(profiler);
+    ended.notify_all();
+  }
+  /// Whether all of this profiler's ended within the time.
+  bool await(Profiler profiler, std::chrono::seconds longest) {
+    std::unique_lock lock(mutex);
+    return ended.wait_for(lock, longest,
+                          [&] { return !open.contains(profiler); });
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::map<Profiler, size_t> open;
+};
+
+// Never destroyed: queue threads may still count.
+OpenContexts &openContexts() {
+  static auto *all = new OpenContexts;
+  return *all;
+}
 
 /// What a thread has of the profiler.
 struct Context {
@@ -40,8 +77,10 @@ struct Context {
 
 /// One that a launch keeps.
 struct CountedContext : Context {
-  CountedContext() { ++openContexts; }
-  ~CountedContext() { --openContexts; }
+  CountedContext() { openContexts().add(profiler); }
+  ~CountedContext() { openContexts().remove(profiler); }
+
+  const OpenContexts::Profiler profiler = OpenContexts::current();
 };
 
 std::shared_ptr<const void> context() {
@@ -83,18 +122,16 @@ void lendTorchSpans() {
   spans::setListener({context, enter, leave, begin, end});
 }
 
-/// What was queued may still run when the profiler ends.
-static void awaitContexts() {
-  using namespace std::chrono;
-  const auto longest = steady_clock::now() + minutes(1);
-  while (openContexts && steady_clock::now() < longest)
-    std::this_thread::sleep_for(microseconds(200));
-}
+void setTorchProfiler(bool on) { spans::setOn(on); }
 
-void setTorchProfiler(bool on) {
-  if (!on && !isForked()) // the parent's launches never end in a child
-    awaitContexts();
-  spans::setOn(on);
+void awaitTorchSpans() {
+  if (isForked()) // the parent's launches never end in a child
+    return;
+  if (!openContexts().await(OpenContexts::current(), std::chrono::minutes(1)))
+    log(LogLevel::Warn, Stage::Execute,
+        "torch.profiler ends while launches of its block still run: their rows "
+        "are missing, and may be damaged; torch.lazy.synchronize() before the "
+        "block's end waits for them");
 }
 
 } // namespace ltc::backend

@@ -13,8 +13,10 @@ namespace ltc::backend {
 /// Makes torch.profiler the listener of ltc/spans.h, while it is on.
 void lendTorchSpans();
 
-/// torch.profiler is on, or about to end. Then waits until no thread of ours
-/// writes into its rows any more. Must not hold the GIL.
+/// Whether torch.profiler is on, on any thread.
 LTC_API void setTorchProfiler(bool on);
+/// Waits until no thread of ours writes into the rows of the calling thread's
+/// profiler, which is about to end. Must not hold the GIL.
+LTC_API void awaitTorchSpans();
 
 } // namespace ltc::backend

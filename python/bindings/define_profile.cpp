@@ -17,6 +17,8 @@
 
 #include <torch/csrc/Exceptions.h>
 
+#include <algorithm>
+
 namespace py = pybind11;
 
 namespace ltc::python {
@@ -144,10 +146,13 @@ void defineProfile(py::module_ &m) {
   m.def("profile_open_runs", torch::wrap_pybind_function(profile::openRuns));
   m.def("profile_end", torch::wrap_pybind_function(end));
   m.def("set_torch_profiler",
-        torch::wrap_pybind_function_no_gil(backend::setTorchProfiler));
-  m.def("profile_add_span", [](std::string name, int64_t start) {
+        torch::wrap_pybind_function(backend::setTorchProfiler));
+  m.def("await_torch_spans",
+        torch::wrap_pybind_function_no_gil(backend::awaitTorchSpans));
+  m.def("profile_add_span", [](std::string name, int64_t time) {
+    // It may have begun before the profile did.
     if (profile::isOn())
-      profile::addEvent(std::move(name), profile::now() - start);
+      profile::addEvent(std::move(name), std::min(time, profile::now()));
   });
   m.def("profile_parts", torch::wrap_pybind_function(partNames));
 }

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What ``torch.profiler`` is told: when it is on, spans of ours are in its rows."""
 
+import threading
+
 import torch
 
 from torch_ltc.startup import start
 
+_lock = threading.Lock()
 _on = 0  # profilers that are
 
 
@@ -24,7 +27,9 @@ def disabling(stock):
     """Wrap ``_disable_profiler``, which must not run while others write its rows."""
 
     def _disable_profiler(*args, **kwargs):
-        _count(-1, start())
+        c = start()
+        _count(-1, c)
+        c.await_torch_spans()
         return stock(*args, **kwargs)
 
     return _disable_profiler
@@ -38,5 +43,6 @@ def begin_if_on(c):
 
 def _count(change, c):
     global _on
-    _on = max(0, _on + change)
-    c.set_torch_profiler(_on > 0)
+    with _lock:
+        _on = max(0, _on + change)
+        c.set_torch_profiler(_on > 0)

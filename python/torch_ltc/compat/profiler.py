@@ -96,10 +96,10 @@ class Trace(contextlib.ContextDecorator):
     def __enter__(self):
         self._open = torch.profiler.record_function(self._title)
         self._open.__enter__()
-        self._start = start().profile_now()
+        self._start = time.perf_counter_ns()
 
     def __exit__(self, *exception):
-        start().profile_add_span(self._title, self._start)
+        start().profile_add_span(self._title, time.perf_counter_ns() - self._start)
         self._open.__exit__(*exception)
 
 
@@ -107,6 +107,8 @@ class StepTrace(Trace):
     """A span that ends with the step."""
 
     def __exit__(self, *exception):
-        if exception == (None, None, None):
-            xla_model.mark_step()
-        super().__exit__(*exception)
+        try:
+            if exception == (None, None, None):
+                xla_model.mark_step()
+        finally:
+            super().__exit__(*exception)

@@ -101,25 +101,51 @@ def test_traces_are_spans_in_both_profilers():
     assert work() == 3
 
 
+def test_a_trace_that_is_older_than_the_profile_has_no_negative_time():
+    with xp.Trace("around"):
+        time.sleep(0.05)
+        profile = torch_ltc.profile()
+        profile.__enter__()
+    profile.__exit__(None, None, None)
+    (event,) = [e for e in profile.data.events if e.name == "around"]
+    assert 0 <= event.start <= event.end
+
+
+def test_a_step_that_cannot_end_ends_its_span(monkeypatch):
+    def fails():
+        raise RuntimeError("no step")
+
+    monkeypatch.setattr(xm, "mark_step", fails)
+    with torch.profiler.profile() as found:
+        with pytest.raises(RuntimeError, match="no step"), xp.StepTrace("train_step"):
+            pass
+        with xp.Trace("after"):
+            pass
+    (step,) = [event for event in found.events() if event.name == "train_step"]
+    assert not step.cpu_children  # the span has ended before the next one
+
+
 def test_a_server_profiles_what_other_threads_do(tmp_path):
     server = xp.start_server(9012)
     with pytest.raises(RuntimeError, match="has a profiler server"):
         xp.start_server(9012)
     with pytest.raises(RuntimeError, match="from 1 to 65535"):
         xp.start_server(0)
-    ended = threading.Event()
+    began, ended = threading.Event(), threading.Event()
 
     def train():
         x = torch.ones(4, device=xm.xla_device())
         while not ended.is_set():
             kept = x * 2
             xm.mark_step()
+            began.set()
             time.sleep(0.001)
             del kept
 
     worker = threading.Thread(target=train)
     worker.start()
     try:
+        assert began.wait(60)  # the first step compiles
         xp.trace("localhost:9012", str(tmp_path), duration_ms=200)
     finally:
         ended.set()

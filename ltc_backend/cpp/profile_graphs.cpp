@@ -18,48 +18,27 @@ using profile::GraphProfile;
 using profile::NodeValue;
 using profile::Run;
 
-/// Each once, those with most nodes first.
-template <typename T> struct Counted {
-  std::vector<std::pair<T, size_t>> items;
-
-  void add(const T &item) {
-    auto found = std::ranges::find(items, item, &std::pair<T, size_t>::first);
-    found == items.end() ? void(items.emplace_back(item, 1))
-                         : void(++found->second);
-  }
-};
-
+/// Each of its lines once, those with most nodes first.
 JsonBuilder placesOf(const profile::Kernel &kernel,
                      const GraphDetails &details) {
-  Counted<SourceId> lines;
-  for (uint32_t node : kernel.nodes)
-    if (!sourceOf(details.nodes[node].place).file.empty())
-      lines.add(details.nodes[node].place);
-  std::ranges::stable_sort(lines.items, std::greater(),
-                           [](const auto &item) { return item.second; });
+  std::vector<std::pair<SourceId, size_t>> lines;
+  for (uint32_t node : kernel.nodes) {
+    SourceId place = details.nodes[node].place;
+    if (sourceOf(place).file.empty())
+      continue;
+    auto line =
+        std::ranges::find(lines, place, &std::pair<SourceId, size_t>::first);
+    if (line == lines.end())
+      lines.emplace_back(place, 1);
+    else
+      ++line->second;
+  }
+  std::ranges::stable_sort(lines, std::greater(),
+                           [](const auto &line) { return line.second; });
   JsonBuilder list = JsonBuilder::list();
-  for (const auto &[place, count] : lines.items)
+  for (const auto &[place, count] : lines)
     list.add(lineRow(place));
   return list;
-}
-
-/// Its name for people.
-std::string labelOf(const profile::Kernel &kernel,
-                    const GraphDetails &details) {
-  if (kernel.kind == "call" || kernel.kind == "copy")
-    return kernel.name;
-  constexpr size_t kShown = 4;
-  Counted<std::string_view> ops;
-  for (uint32_t node : kernel.nodes) {
-    std::string_view op = details.nodes[node].op;
-    ops.add(op.starts_with("aten::") ? op.substr(6) : op);
-  }
-  std::string names;
-  for (size_t i = 0; i < std::min(kShown, ops.items.size()); ++i)
-    names += (i ? ", " : "") + std::string(ops.items[i].first);
-  if (ops.items.size() > kShown)
-    names += ", … " + std::to_string(ops.items.size() - kShown) + " more";
-  return kernel.name + " (" + names + ")";
 }
 
 JsonBuilder kernelRow(const GraphProfile &graph, size_t step, size_t launches) {
@@ -83,7 +62,7 @@ JsonBuilder kernelRow(const GraphProfile &graph, size_t step, size_t launches) {
       .add("fastest", isTimed ? graph.fastest[step] : 0)
       .add("launches", launches)
       .add("total", time * double(launches))
-      .add("label", labelOf(kernel, graph.details));
+      .add("label", kernel.label);
 }
 
 /// A value that stands in memory.

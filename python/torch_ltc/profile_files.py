@@ -40,11 +40,12 @@ _MOST_STEPS = 20_000
 _MOST_SAMPLES = 2_000  # of memory: a picture is 900 points wide
 
 
-def check(directory):
-    """Make the directory; raise OSError unless files can be written into it."""
-    os.makedirs(directory, exist_ok=True)
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise PermissionError(f"cannot write into the directory {directory}")
+def check(directory, stages=False):
+    """Make the directories; raise OSError unless files can be written into them."""
+    for folder in [directory, os.path.join(directory, STAGES)][: 1 + stages]:
+        os.makedirs(folder, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(f"cannot write into the directory {folder}")
 
 
 def write(data, directory):

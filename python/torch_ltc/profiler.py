@@ -51,10 +51,13 @@ class profile(contextlib.ContextDecorator):
     ``kernels``, ``transfers`` and ``memory``, lists of plain dataclasses
     (`torch_ltc.profile_data`, `torch_ltc.profile_kernels`), and ``str()`` is a summary.
     One profile is on at a time: a second one inside it warns, and stays empty. With
-    `stages` the page has each graph that is compiled meanwhile at every stage.
+    `stages` the page has each graph that is compiled meanwhile at every stage; that
+    needs a directory.
     """
 
     def __init__(self, directory=None, *, stages=False, longest_wait_s=_LONGEST_WAIT_S):
+        if stages and not directory:
+            raise ValueError("stages=True writes files: name a directory for them")
         self.directory = directory and os.fspath(directory)
         self.stages = stages
         self.longest_wait_s = longest_wait_s  # at the end, for what still runs
@@ -75,7 +78,7 @@ class profile(contextlib.ContextDecorator):
     def begin(self, c):
         """Enter, with ``torch_ltc._C`` that may just be starting."""
         if self.directory:
-            profile_files.check(self.directory)
+            profile_files.check(self.directory, stages=self.stages)
         self._is_on = c.profile_begin()
         if not self._is_on:
             warnings.warn(
@@ -84,8 +87,9 @@ class profile(contextlib.ContextDecorator):
         else:
             self._owners = OwnerWatch(c.profile_now)
             self._owners.begin()
-            if self.stages and self.directory:
-                self._dumping.enter_context(_dumps_to(self.directory))
+            if self.stages:
+                folder = os.path.join(self.directory, profile_files.STAGES)
+                self._dumping.enter_context(settings.scope(dump=folder))
         return self
 
     def __exit__(self, *exception):
@@ -126,12 +130,6 @@ class profile(contextlib.ContextDecorator):
 
     def __str__(self):
         return profile_text.summary(self.data)
-
-
-def _dumps_to(directory):
-    folder = os.path.join(directory, profile_files.STAGES)
-    os.makedirs(folder, exist_ok=True)
-    return settings.scope(dump=folder)
 
 
 def _await_runs(c, longest):

@@ -328,6 +328,17 @@ def test_a_folder_that_cannot_be_written_is_told_before_training(tmp_path):
     by_item(torch.ones(4, device=LAZY))
 
 
+def test_stages_that_cannot_be_written_leave_no_profile_on(tmp_path):
+    (tmp_path / "stages").write_text("")
+    with pytest.raises(OSError), torch_ltc.profile(tmp_path, stages=True):
+        pytest.fail("it began")
+    with torch_ltc.profile() as found:
+        by_item(torch.ones(4, device=LAZY))
+    assert len(found.syncs) == 1
+    with pytest.raises(ValueError, match="name a directory"):
+        torch_ltc.profile(stages=True)
+
+
 def test_a_failed_write_costs_no_training(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")

@@ -7,6 +7,7 @@
 #include "ltc_backend/graph/checked_launch.h"
 
 #include "ltc/graph_name.h"
+#include "ltc/log.h"
 #include "ltc/settings.h"
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/trial_graph.h"
@@ -24,22 +25,43 @@ static std::atomic<VerifyHook> verifyHook{nullptr};
 void setVerifyHook(VerifyHook hook) { verifyHook = hook; }
 
 namespace {
-struct Verified {
+/// Graphs, for any thread.
+class GraphSet {
+public:
+  bool contains(Hash128 key) {
+    std::lock_guard lock(mutex);
+    return keys.contains(key);
+  }
+  /// False if it was there.
+  bool insert(Hash128 key) {
+    std::lock_guard lock(mutex);
+    return keys.insert(key).second;
+  }
+
+private:
   std::mutex mutex;
   std::set<Hash128> keys;
 };
 } // namespace
 
-static Verified &verified() {
-  static auto *all = new Verified;
+static GraphSet &verified() {
+  static auto *all = new GraphSet;
   return *all;
 }
 
 static bool isToVerify(Hash128 key) {
-  if (!settings().verify || !verifyHook.load())
-    return false;
-  std::lock_guard lock(verified().mutex);
-  return !verified().keys.contains(key);
+  return settings().verify && verifyHook.load() && !verified().contains(key);
+}
+
+/// Says once what detect_nan does not look at: some ops have a kernel on the
+/// device alone.
+static void tellUnseen(const std::string &graph, Hash128 key,
+                       const Error &why) {
+  static auto *told = new GraphSet;
+  if (told->insert(key))
+    log(LogLevel::Warn, Stage::Execute,
+        "detect_nan does not look at " + graph +
+            " from this op on: " + why.message);
 }
 
 bool isChecked(Hash128 key) {
@@ -119,12 +141,15 @@ std::optional<Error> CheckedLaunch::findNan() const {
     return std::nullopt;
   Status status =
       TrialGraph(run.graph).lookForNan(run.inputs, /*orInf=*/kind == "all");
-  // Other errors are those of the launch itself, or none: some ops have a
-  // kernel on the device alone.
-  if (status || status.error().code != ErrorCode::NotFinite)
+  if (status)
     return std::nullopt;
+  const std::string graph = graphName(run.key, run.graph.nodes.size());
   Error error = status.takeError();
-  error.message += "; in " + graphName(run.key, run.graph.nodes.size());
+  if (error.code != ErrorCode::NotFinite) {
+    tellUnseen(graph, run.key, error);
+    return std::nullopt;
+  }
+  error.message += "; in " + graph;
   return error;
 }
 
@@ -159,8 +184,7 @@ CheckedLaunch::launch(const ExecutablePtr &executable) {
   }
   if (std::optional<Error> wrong = verifyHook.load()(run))
     return fail(std::move(*wrong));
-  std::lock_guard lock(verified().mutex);
-  verified().keys.insert(run.key);
+  verified().insert(run.key);
   return buffers;
 }
 

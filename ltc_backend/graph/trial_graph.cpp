@@ -198,15 +198,30 @@ static Error atNode(Error error, const Node &node,
   return error;
 }
 
+/// The last node that reads each value, or else the one that makes it.
+static std::vector<size_t> lastUses(const Graph &graph, size_t values) {
+  std::vector<size_t> last(values, 0);
+  size_t next = graph.inputs.size();
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId operand : operandsOf(graph.nodes[i]))
+      last[operand] = i;
+    for (size_t r = 0; r < graph.nodes[i].results.size(); ++r)
+      last[next++] = i;
+  }
+  return last;
+}
+
 static Status lookAtNodes(const Graph &graph, TrialGraph::Tensors values,
                           bool orInf) {
   checkInputs(graph, values);
   CleanThreadState clean;
   const std::vector<ValueType> types = typesOf(graph);
   values.resize(types.size());
+  const std::vector<size_t> last = lastUses(graph, values.size());
   kernels::noteThreadCount();
   auto next = ValueId(graph.inputs.size());
-  for (const Node &node : graph.nodes) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node &node = graph.nodes[i];
     if (Status status = runNode(node, types, values, next); !status)
       return atNode(status.takeError(), node, types);
     std::vector<OperandValue> operands;
@@ -222,7 +237,12 @@ static Status lookAtNodes(const Graph &graph, TrialGraph::Tensors values,
                                         node.results.size());
     if (Status status = checkFinite(node, operands, results, orInf); !status)
       return atNode(status.takeError(), node, types);
-    next += ValueId(node.results.size());
+    for (ValueId operand : operandsOf(node))
+      if (last[operand] == i)
+        values[operand].reset();
+    for (size_t r = 0; r < node.results.size(); ++r, ++next)
+      if (last[next] == i)
+        values[next].reset();
   }
   return {};
 }

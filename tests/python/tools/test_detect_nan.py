@@ -154,6 +154,21 @@ def test_off_it_costs_no_graph(counts):
     assert counts["execute.interpreted"] == 0
 
 
+def test_what_is_not_looked_at_is_told_once(run_python):
+    code = """
+import torch
+
+x = torch.tensor([-7, 7], dtype=torch.int32).to("lazy")
+for _ in range(2):
+    print(torch.div(x, -torch.ones_like(x), rounding_mode="trunc").tolist())
+"""
+    done = run_python(code, LTC_DETECT_NAN="all")
+    assert done.stdout == "[7, -7]\n" * 2
+    told = [line for line in done.stderr.splitlines() if "detect_nan" in line]
+    assert len(told) == 1
+    assert "does not look at graph" in told[0] and "aten::div" in told[0]
+
+
 def test_what_the_hosts_kernels_cannot_do_is_compiled():
     """ATen's division of the lowest integer by -1 ends the process."""
     with torch_ltc.settings.scope(detect_nan="all"):

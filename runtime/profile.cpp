@@ -131,9 +131,9 @@ std::string_view name(Part part) {
 
 std::string_view name(Cause cause) {
   constexpr std::array<std::string_view, size_t(Cause::Other) + 1> names = {
-      "mark_step",   "optimizer_step", "parameters", "item",    "read",
-      "print",       "fallback",       "cap",        "each_op", "linalg",
-      "synchronize", "event",          "collective", "other"};
+      "mark_step",   "optimizer_step", "parameters", "item",        "read",
+      "print",       "fallback",       "cap",        "each_op",     "linalg",
+      "synchronize", "event",          "collective", "device_copy", "other"};
   return names[size_t(cause)];
 }
 

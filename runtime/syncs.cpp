@@ -60,6 +60,7 @@ bool isEndOfGraph(Cause cause, std::string_view detail) {
   case Cause::Parameters:
   case Cause::Cap:
   case Cause::EachOp:
+  case Cause::DeviceCopy:
     return true;
   default:
     return false;

@@ -53,6 +53,7 @@ enum class Cause : uint8_t {
   Synchronize,
   Event,
   Collective, ///< a call of torch.distributed; the detail names it
+  DeviceCopy, ///< to another device
   Other,
 };
 /// "mark_step", "optimizer_step", ...

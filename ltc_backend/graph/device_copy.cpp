@@ -21,7 +21,7 @@ std::shared_ptr<DeviceData> copyToDevice(const at::Tensor &tensor,
   // A tape knows uploads and reads.
   if (Tape::current())
     return upload(toCpu(tensor), device);
-  SyncCause cause(profile::Cause::Read);
+  SyncCause cause(profile::Cause::DeviceCopy);
   std::shared_ptr<DeviceData> from = readyData(tensor);
   {
     // The copy may read after all others have let go.

@@ -156,7 +156,8 @@ public:
   Status copyFrom(ltc_buffer *to, const Device &other, ltc_buffer *from,
                   size_t bytes);
   bool copiesFrom(const Device &other) const {
-    return &driver == &other.driver && api.buffer_copy_between;
+    return this != &other && &driver == &other.driver &&
+           api.buffer_copy_between;
   }
   /// Only of an asynchronous device: behind all that is queued.
   Result<Fence> record();

@@ -36,18 +36,18 @@ class LeftOut {
 public:
   bool has(const std::string &nameOrPath) {
     std::lock_guard lock(mutex);
-    return names.contains(nameOrPath);
+    return asked.contains({settings().plugin_path, nameOrPath});
   }
   void add(const std::string &nameOrPath, const Error &why) {
     std::lock_guard lock(mutex);
-    if (names.insert(nameOrPath).second)
+    if (asked.emplace(settings().plugin_path, nameOrPath).second)
       log(LogLevel::Warn, Stage::Execute,
           "LTC_DEVICE goes on without " + nameOrPath + ": " + why.message);
   }
 
 private:
   std::mutex mutex;
-  std::set<std::string> names;
+  std::set<std::pair<std::string, std::string>> asked; ///< where, for what
 };
 
 LeftOut &leftOut() {
@@ -55,12 +55,18 @@ LeftOut &leftOut() {
   return *all;
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blank = " \t";
+  text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
+  return text.substr(0, text.find_last_not_of(blank) + 1);
+}
+
 /// Calls `each` with the parts of a text that commas separate.
 template <typename Each> void split(std::string_view text, Each each) {
   while (!text.empty()) {
     size_t comma = std::min(text.find(','), text.size());
-    if (comma)
-      each(text.substr(0, comma));
+    if (std::string_view part = trimmed(text.substr(0, comma)); !part.empty())
+      each(part);
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
 }

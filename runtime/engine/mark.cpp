@@ -9,12 +9,15 @@
 namespace ltc::runtime {
 
 Work::Progress ReachMark::run(bool) {
-  if (device->isAsynchronous())
+  if (device->isAsynchronous() && !isAlone) {
     if (Result<Fence> behind = device->record()) {
       mark->fence = std::move(*behind);
       ++state.onDevice;
       return Progress::GoesOn;
     }
+    isAlone = true;
+    return Progress::Later;
+  }
   reach();
   return Progress::Done;
 }

@@ -38,7 +38,9 @@ public:
       : state(state), device(std::move(device)), mark(std::move(mark)) {}
 
   Progress run(bool) override;
-  bool mayOverlap() const override { return device->isAsynchronous(); }
+  bool mayOverlap() const override {
+    return device->isAsynchronous() && !isAlone;
+  }
   bool isDone(std::chrono::nanoseconds time) override {
     return mark->fence.reached(time);
   }
@@ -51,6 +53,7 @@ private:
   LaunchState &state;
   const std::shared_ptr<Device> device;
   const std::shared_ptr<Mark> mark;
+  bool isAlone = false; ///< there is no fence for it
 };
 
 } // namespace ltc::runtime

@@ -86,9 +86,17 @@ Status DeviceCopy::start() {
   static Counter &byHost = counter("execute.device_copies_by_host");
   static Counter &copied = counter("execute.device_copy_bytes");
   size_t bytes = buffer->type().bytes();
+  const Memory &source = from->memory;
+  if (!source)
+    return Error{ErrorCode::InvalidArgument,
+                 Stage::Execute,
+                 "the buffer of " + from->type().str() +
+                     " was donated before it was copied",
+                 "",
+                 {},
+                 ""};
   copies.add();
   copied.add(int64_t(bytes));
-  const Memory &source = from->memory;
   if (device->copiesFrom(*source.home()))
     return device->copyFrom(buffer->memory.get(), *source.home(), source.get(),
                             bytes);

@@ -207,6 +207,17 @@ void forgetFencesWhenAsked() {
   };
 }
 
+/// Not for a suite: while the program has FAULTY_NOW in its environment.
+void refuseFencesOnDemand() {
+  table.fence_record = [](ltc_device *device, ltc_queue *queue,
+                          ltc_fence **fence) -> ltc_error * {
+    ltc_device *none = nullptr;
+    return std::getenv("FAULTY_NOW")
+               ? real.device_open(UINT32_MAX, nullptr, 0, &none)
+               : real.fence_record(device, queue, fence);
+  };
+}
+
 void waitForNoFence() {
   table.queue_wait = [](ltc_device *, ltc_queue *, ltc_fence *) -> ltc_error * {
     return nullptr;
@@ -390,6 +401,7 @@ constexpr Fault faults[] = {
     {"tell_an_error_once", tellAnErrorOnce},
     {"forget_fences_when_asked", forgetFencesWhenAsked},
     {"wait_for_no_fence", waitForNoFence},
+    {"refuse_fences_on_demand", refuseFencesOnDemand},
     {"run_all_steps", runAllSteps},
     {"drop_scalars", dropScalars},
     {"run_nothing", runNothing},

@@ -227,6 +227,32 @@ TEST_F(EngineTest, AConsumedBufferIsRefused) {
   EXPECT_EQ(read(y), 2); // a refused launch consumes nothing
 }
 
+TEST_F(EngineTest, ACopyOfWhatIsDonatedMeanwhileFails) {
+  std::unique_ptr<DeviceEngine> other = openEngine();
+  BufferPtr x = upload(1);
+  ExecutablePtr inc = program("inc", 1, 0);
+  EXPECT_TRUE(engine->synchronize());
+  float ones[4] = {1, 1, 1, 1};
+  auto busy = other->upload({DType::F32, {4}}, ones);
+  auto late = other->compile(graphOf("inc"));
+  ASSERT_TRUE(busy && late);
+  Gate gate;
+  ASSERT_TRUE(other->launch(*late, {{*busy, {}}}));
+  auto copy = other->copy(x); // waits behind that
+  ASSERT_TRUE(copy);
+  BufferPtr y = launch(inc, {x});
+  {
+    std::unique_lock lock(state().mutex);
+    state().changed.wait(lock, [] { return state().waitingAtGate == 2; });
+  }
+  gate.open();
+  Status status = (*copy)->wait();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message,
+            "the buffer of f32[4] was donated before it was copied");
+  EXPECT_EQ(read(y), 2);
+}
+
 TEST_F(EngineTest, AFailedDonationPropagates) {
   BufferPtr bad = launch(program("fail"), {upload(1)});
   BufferPtr worse = launch(program("inc", 1, 0), {bad});

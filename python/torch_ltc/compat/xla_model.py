@@ -14,6 +14,8 @@ from torch.utils import _pytree as pytree
 
 from torch_ltc import device as _lazy
 from torch_ltc.compat import analysis
+from torch_ltc.ordinal import ordinal_of
+from torch_ltc.startup import start
 
 _closures = threading.local()
 
@@ -28,10 +30,8 @@ def xla_device(n=None, devkind=None):
 
 
 def xla_device_hw(device):
-    """Return the kind of hardware behind the device."""
-    from torch_ltc import settings
-
-    return settings.device.upper()
+    """Return the kind of hardware behind the device: its driver's name."""
+    return _place(device)[0].upper()
 
 
 def get_xla_supported_devices(devkind=None, max_devices=None):
@@ -40,11 +40,14 @@ def get_xla_supported_devices(devkind=None, max_devices=None):
 
 
 def xla_real_devices(devices=None):
-    """Return the names of the devices behind these."""
-    from torch_ltc import settings
+    """Return the names of the devices behind these: driver and number there."""
+    places = map(_place, devices or [xla_device()])
+    return [f"{driver.upper()}:{number}" for driver, number in places]
 
-    numbers = [torch.device(d).index or 0 for d in devices or [xla_device()]]
-    return [f"{settings.device.upper()}:{number}" for number in numbers]
+
+def _place(device):
+    driver, number, *_ = start().device_info(ordinal_of(device))
+    return driver, number
 
 
 def optimization_barrier_(tensors):

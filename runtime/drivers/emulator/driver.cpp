@@ -242,6 +242,8 @@ ltc_error *bufferCopyBetween(ltc_device *device, ltc_queue *queue,
                              ltc_buffer *to, size_t toOffset,
                              ltc_device *fromDevice, ltc_buffer *from,
                              size_t fromOffset, size_t bytes) {
+  if (device == fromDevice)
+    return bufferCopy(device, queue, to, toOffset, from, fromOffset, bytes);
   if (ltc_error *error = checkRange(device, to, toOffset, bytes))
     return error;
   if (ltc_error *error = checkRange(fromDevice, from, fromOffset, bytes))

@@ -186,3 +186,34 @@ def test_what_it_cannot_run_is_told(arguments, message):
     done = run(*arguments)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+MARK = """
+import os, time, torch
+
+x = torch.ones(4).to("lazy")
+torch.lazy.synchronize()
+start = time.monotonic()
+y = x + 1
+torch.lazy.mark_step()
+time.sleep(0.3)  # the device has begun
+os.environ["FAULTY_NOW"] = "1"
+event = torch.lazy.Event()
+event.record()
+event.synchronize()
+print(time.monotonic() - start)
+del os.environ["FAULTY_NOW"]
+print(y.tolist())
+"""
+
+
+def test_a_marker_without_a_fence_is_reached_after_what_is_queued_before(run_python):
+    done = run_python(
+        MARK,
+        LTC_DEVICE=str(FAULTY),
+        LTC_DEVICE_OPTIONS="delay_us=1500000",
+        FAULTY_DRIVER=str(driver("emulator")),
+        FAULTY_BY="refuse_fences_on_demand",
+    )
+    passed, values = done.stdout.splitlines()
+    assert float(passed) >= 1.5 and values == "[2.0, 2.0, 2.0, 2.0]"

@@ -282,7 +282,9 @@ static Result<std::vector<BufferPtr>> interpretAll(Engine &engine,
                                                    Collection &collection,
                                                    PendingList &list,
                                                    Recorded whose) {
+  using namespace std::chrono;
   static Counter &graphs = counter("execute.interpreted");
+  static Counter &busy = counter("execute.busy_microseconds");
   while (!awaitInputs(collection)) {
     settleFailed(list, collection.device);
     collectAnew(collection, list, Collected::All, whose);
@@ -294,7 +296,9 @@ static Result<std::vector<BufferPtr>> interpretAll(Engine &engine,
   graphs.add();
   profile::Timed timed(profile::Part::Execute);
   InterpretedRun run(collection);
+  auto start = steady_clock::now();
   auto buffers = interpret(engine, collection);
+  busy.add(duration_cast<microseconds>(steady_clock::now() - start).count());
   if (buffers) {
     run.check(*buffers);
     return buffers;

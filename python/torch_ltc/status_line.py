@@ -9,6 +9,7 @@ shows bars of tqdm, and where standard error is a file, a line is printed now an
 """
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -23,7 +24,7 @@ from torch_ltc.startup import is_forked
 _LIVE, _BESIDE_BARS, _IN_FILE = 0.5, 10, 30
 _FIRST = 2  # a short program has its first line early
 _STEP_ENDS = ("mark_step", "optimizer_step")
-_NO_SYNCS = (*_STEP_ENDS, "parameters", "cap", "each_op")
+_NO_SYNCS = (*_STEP_ENDS, "parameters", "cap", "each_op", "device_copy")
 _ERASE = "\r\x1b[2K"
 
 _reporter = None
@@ -46,7 +47,7 @@ def counts():
     return Counts(
         time.monotonic(),
         sum(min(row.count, row.graphs) for row in rows if row.cause in _STEP_ENDS),
-        counters.get("execute.microseconds", 0) / 1e6,
+        counters.get("execute.busy_microseconds", 0) / 1e6,
         sum(row.count for row in rows if row.cause not in _NO_SYNCS),
         counters.get("codegen.graphs", 0),
     )
@@ -88,6 +89,14 @@ def apply(on):
         _reporter = None
 
 
+def _after_fork():
+    if _reporter is not None and _reporter.terminal:
+        _reporter.terminal.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 def _begin(first):
     global _reporter
     if _reporter is None and sys.stderr is not None:
@@ -100,30 +109,32 @@ class _Reporter(threading.Thread):
         super().__init__(name="torch_ltc status", daemon=True)
         self._ended = threading.Event()
         self._first = first
-        self._terminal = _Terminal() if _is_terminal(sys.stderr) else None
+        self.terminal = _Terminal() if _is_terminal(sys.stderr) else None
         atexit.register(self.end)
 
     def run(self):
         last, told = self._first, time.monotonic() - _IN_FILE + _FIRST
         while not self._ended.wait(_LIVE):
             bars = _bars()
-            if not self._terminal or bars:
+            if not self.terminal or bars:
                 least = _BESIDE_BARS if bars else _IN_FILE
                 if time.monotonic() - told < least:
                     continue
             now = counts()
             text = describe(last, now)
-            if text:
-                last, told = now, time.monotonic()
+            if not text:
+                continue
+            last, told = now, time.monotonic()
+            try:
                 self._show(text, bars)
+            except (OSError, ValueError):  # the program closed the stream
+                return
 
     def _show(self, text, bars):
         if bars:
-            if self._terminal:
-                self._terminal.clear()
-            bars.write(f"torch_ltc: {text}", file=_stream(self._terminal))
-        elif self._terminal:
-            self._terminal.show(f"torch_ltc: {text}")
+            bars.write(f"torch_ltc: {text}", file=sys.stderr)
+        elif self.terminal:
+            self.terminal.show(f"torch_ltc: {text}")
         else:
             print(f"torch_ltc: {text}", file=sys.stderr, flush=True)
 
@@ -135,18 +146,15 @@ class _Reporter(threading.Thread):
         self._ended.set()
         self.join(timeout=1)
         text = describe(self._first, counts())
-        if self._terminal:
-            self._terminal.end()
+        if self.terminal:
+            self.terminal.end()
         if text and sys.stderr is not None:
-            print(f"torch_ltc: {text}, in all", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError, ValueError):
+                print(f"torch_ltc: {text}, in all", file=sys.stderr, flush=True)
 
 
 def _is_terminal(stream):
     return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
-
-
-def _stream(terminal):
-    return terminal.stream if terminal else sys.stderr
 
 
 def _bars():
@@ -181,11 +189,16 @@ class _Terminal:
 
     def clear(self):
         """Make way."""
-        with self._lock:
+        with self._lock, contextlib.suppress(OSError, ValueError):
             if self._shown:
                 self._shown = False
                 self.stream.write(_ERASE)
                 self.stream.flush()
+
+    def forget(self):
+        """Be the terminal of a child: its parent's thread holds no lock here."""
+        self._lock = threading.RLock()
+        self._shown = False
 
     def end(self):
         """Make way for good."""
@@ -215,6 +228,13 @@ class _MakesWay:
         """Write as the stream does."""
         for line in lines:
             self.write(line)
+
+    # tqdm compares the streams of its bars with the program's.
+    def __eq__(self, other):
+        return self._stream == getattr(other, "_stream", other)
+
+    def __hash__(self):
+        return hash(self._stream)
 
     def __getattr__(self, name):
         return getattr(self._stream, name)

@@ -8,6 +8,7 @@
 
 #include "engine/resident.h"
 
+#include "ltc/graph_name.h"
 #include "ltc/log.h"
 #include "ltc/metrics.h"
 #include "ltc/profile.h"
@@ -105,6 +106,15 @@ FailurePtr LaunchState::fail(Error error) {
   return failure;
 }
 
+void LaunchState::countBusy(LoopMeter::Clock::time_point start,
+                            LoopMeter::Clock::time_point end) {
+  static Counter &busy = counter("execute.busy_microseconds");
+  using std::chrono::duration_cast, std::chrono::microseconds;
+  busy.add(
+      duration_cast<microseconds>(end - std::max(start, busyUntil)).count());
+  busyUntil = end;
+}
+
 void Launch::giveBack() {
   for (size_t i = 0; i < results.size(); ++i) {
     if (auto donated = bound->artifact().donated[i]; donated && !spoilt) {
@@ -139,6 +149,7 @@ void Launch::measureLoop() {
 
 Work::Progress Launch::run(bool borrows) {
   measureLoop();
+  begun = LoopMeter::Clock::now();
   spans::WorkFor listened(context.get());
   profile::Timed timed(profile::Part::Execute);
   spans::Span span(context ? "run " : "",
@@ -170,7 +181,7 @@ Work::Progress Launch::attempt(bool borrows) {
     giveBack();
     return Progress::Later;
   }
-  fault = prepared ? execute(borrows) : Fault{prepared.takeError()};
+  fault = prepared ? execute(borrows) : Fault{ofRefused(prepared.takeError())};
   if (!fault && fence) {
     ++state.onDevice;
     return Progress::GoesOn;
@@ -213,8 +224,7 @@ FailurePtr Launch::asFailure() {
   if (fault) [[unlikely]] {
     Error error = hasBegun ? atSite(std::move(fault->error), fault->site)
                            : std::move(fault->error);
-    if (std::string graph = bound->graphName(); !graph.empty())
-      error.message += "; in " + graph;
+    error.message += "; in " + graphName(bound->key, bound->ops());
     return state.fail(std::move(error));
   }
   kernels.add(bound->launches);
@@ -261,8 +271,10 @@ void Launch::complete(FailurePtr failure) {
   --state.inFlight;
   if (profiled) [[unlikely]]
     profile::endRun(profiled);
+  LoopMeter::Clock::time_point now = LoopMeter::Clock::now();
+  state.countBusy(begun, now);
   if (state.onDevice == 0)
-    state.loop.end(LoopMeter::Clock::now());
+    state.loop.end(now);
   completion->finish(std::move(failure));
 }
 
@@ -272,12 +284,13 @@ void LaunchState::rest() {
   team = {};
 }
 
-/// Names the op whose result has no memory.
-Error Launch::ofResult(Error error, size_t result) const {
-  auto [op, place] = bound->makerOfResult(result);
+Error Launch::ofRefused(Error error) const {
+  if (!refused)
+    return error;
+  auto [op, place] = bound->makerOfResult(*refused);
   if (op.empty())
     return error;
-  error.message = op + ", whose result is " + bound->results[result].str() +
+  error.message = op + ", whose result is " + bound->results[*refused].str() +
                   ": " + error.message;
   error.op = op;
   error.source = sourceOf(place);
@@ -286,6 +299,7 @@ Error Launch::ofResult(Error error, size_t result) const {
 
 Status Launch::allocateResults() {
   const Artifact &artifact = bound->artifact();
+  refused.reset();
   for (size_t i = 0; i < results.size(); ++i) {
     if (artifact.donated[i]) {
       results[i]->memory =
@@ -294,8 +308,10 @@ Status Launch::allocateResults() {
     }
     Result<Memory> memory =
         bound->program->home()->allocate(bound->results[i].bytes());
-    if (!memory)
-      return ofResult(memory.takeError(), i);
+    if (!memory) {
+      refused = i;
+      return memory.takeError();
+    }
     results[i]->memory = std::move(*memory);
   }
   return {};

@@ -54,12 +54,18 @@ struct LaunchState {
   std::atomic<size_t> inFlight = 0;
   std::atomic<uint64_t> builds = 0; ///< graphs compiled or loaded
   LoopMeter loop;
+  /// Until when the device's time is counted. Of whoever runs the queue's work.
+  LoopMeter::Clock::time_point busyUntil{};
   /// When the last launch was handed over.
   std::atomic<Completion::Clock::time_point> handed{};
   /// Of the queue's own thread, while it runs nothing. For whoever runs the
   /// queue's work, and under the queue's lock while nobody does.
   WaitingTeam team;
 
+  /// Counts the time to `end` in which the device ran what began at `start`,
+  /// and nothing before it.
+  void countBusy(LoopMeter::Clock::time_point start,
+                 LoopMeter::Clock::time_point end);
   /// Counts a run that failed, and keeps its error for synchronize().
   FailurePtr fail(Error error);
   /// On the queue's own thread, under the queue's lock.
@@ -148,7 +154,8 @@ private:
   /// Queues its parts in turn, with the host's library calls between them.
   std::optional<Fault> runWithHostCalls();
   Status allocateResults();
-  Error ofResult(Error error, size_t result) const;
+  /// Names the op whose result has no memory.
+  Error ofRefused(Error error) const;
   Error atSite(Error error, int64_t site);
 
   LaunchState &state;
@@ -161,7 +168,9 @@ private:
   Launcher launcher;
   std::vector<ltc_operand> operands;
   ltc_buffer *arena = nullptr;
-  bool hasBegun = false;      ///< whether it may have written anything
+  std::optional<size_t> refused; ///< the result that there is no memory for
+  LoopMeter::Clock::time_point begun; ///< its run
+  bool hasBegun = false;              ///< whether it may have written anything
   bool isAlone = false;       ///< whether it waits for the launches before it
   Fence fence;                ///< behind it, while the device goes on with it
   std::optional<Fault> fault; ///< what it then came to

@@ -9,8 +9,6 @@
 #include "engine/expected_time.h"
 #include "engine/resident.h"
 
-#include "ltc/graph_name.h"
-
 #include <algorithm>
 
 namespace ltc::runtime {
@@ -98,11 +96,6 @@ std::optional<BoundProgram::Site> BoundProgram::siteOf(int64_t number) const {
     for (const ValueType &type : ran->inputs)
       site.operands += (site.operands.empty() ? "" : ", ") + type.str();
   return site;
-}
-
-std::string BoundProgram::graphName() const {
-  std::optional<Graph> ran = graphThatRan();
-  return ran ? ltc::graphName(ran->hash(), nodes) : "";
 }
 
 size_t BoundProgram::bytesOfResults() const {

@@ -64,8 +64,6 @@ public:
     Source source;
   };
   std::optional<Site> siteOf(int64_t number) const;
-  /// "graph 1a2b3c4d of 12 ops"
-  std::string graphName() const;
 
   profile::GraphDetails details() const override;
   /// The node that makes a result; of an input that is one, nothing.

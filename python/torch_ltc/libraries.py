@@ -70,15 +70,19 @@ def remedy_for_version():
 
 
 def in_words(error):
-    """Return what the loader says; a symbol's name tells a user nothing."""
+    """Return what the loader says, and what it means."""
     text = str(error)
     if "undefined symbol" not in text and "version `" not in text:
         return text
     library = re.search(r"([^/\s:]+\.so[.\d]*): ", text)
     name = library[1] if library else "a library"
+    symbol = re.search(r"undefined symbol: (\w+)", text)
+    missing = f" ({symbol[1]} is missing)" if symbol else ""
+    if symbol and re.match(r"(_Z[A-Z]*3)?ltc", symbol[1]):
+        return f"parts of this installation are of different builds{missing}"
     return (
         f"{name} was built against other libraries than are here: PyTorch "
-        f"{torch.__version__} of another build, or another C++ library"
+        f"{torch.__version__} of another build, or another C++ library{missing}"
     )
 
 

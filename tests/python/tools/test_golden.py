@@ -20,9 +20,7 @@ import make  # noqa: E402
 def test_outputs_are_those_that_are_kept(target, tmp_path):
     wanted = GOLDEN / f"{target}.safetensors"
     if not make.is_here(target):
-        pytest.skip("not on this processor")
-    if not wanted.exists():
-        pytest.skip(f"no file yet: python tests/golden/make.py {target}")
+        pytest.skip("this processor has no AVX2")
     found = tmp_path / "found.safetensors"
     make.run(target, "lazy", found)
     done = make.compare(found, wanted, target)
@@ -45,5 +43,5 @@ def test_each_target_has_tolerances_and_a_small_file():
     for target in make.TARGETS:
         table = json.loads((GOLDEN / f"{target}.json").read_text())
         assert {"float64", "float32", "bfloat16", "float16"} < set(table)
-    for file in GOLDEN.glob("*.safetensors"):
-        assert file.stat().st_size < 1 << 15
+        assert (GOLDEN / f"{target}.safetensors").stat().st_size < 1 << 15
+    assert {file.stem for file in GOLDEN.glob("*.json")} == set(make.TARGETS)

@@ -116,9 +116,11 @@ def factors():
     return torch.linalg.cholesky(-torch.eye(3, device="lazy"))
 
 
-@late(torch_ltc.OutOfMemoryError, "aten::add.Tensor", "f32[1048576, 1048576]", "alloc")
+@late(
+    torch_ltc.OutOfMemoryError, "aten::add.Tensor", "f32[16777216, 16777216]", "alloc"
+)
 def memory():
-    return torch.ones(1 << 20, 1 << 20, device="lazy") + on(1.0)
+    return torch.ones(1 << 24, 1 << 24, device="lazy") + on(1.0)
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ import sys
 from torch_ltc import autopsy, ledger
 from torch_ltc.startup import is_started
 
-_told = 0  # compiles
+_told = 0  # the number of the last compile
 
 
 def level():
@@ -37,10 +37,10 @@ def note_step():
     global _told
     if not level() or not is_started():
         return
-    found = autopsy.explain()
-    for each in found[_told:]:
-        _print(f"Compilation Analysis: {each}")
-    _told = len(found)
+    for each in autopsy.explain():  # the last thousand
+        if each.number > _told:
+            _told = each.number
+            _print(f"Compilation Analysis: {each}")
 
 
 def _end():

@@ -11,6 +11,8 @@
 #include "ltc/kernels.h"
 #include "ltc/settings.h"
 
+#include <algorithm>
+
 namespace ltc {
 
 using namespace runtime;
@@ -47,6 +49,8 @@ Error noFormula(const Graph &graph, size_t position) {
 } // namespace
 
 Result<ahead::OpenProgram> ahead::open(std::span<const Trace> traces) {
+  if (traces.empty())
+    return unsupported("a program without a trace");
   const Graph &first = traces[0].graph;
   const size_t extras = traces[0].integers.size();
   Skeleton skeleton = skeletonOf(first);

@@ -198,7 +198,6 @@ class _Terminal:
     def forget(self):
         """Be the terminal of a child: its parent's thread holds no lock here."""
         self._lock = threading.RLock()
-        self._shown = False
 
     def end(self):
         """Make way for good."""

@@ -109,10 +109,13 @@ def test_in_a_terminal_it_is_live_and_makes_way_for_prints():
     assert re.fullmatch(LINE + ", in all", lines[-1])
 
 
-def test_in_a_file_it_is_a_line_now_and_then():
-    script = SCRIPT.format(loop=PLAIN, body="")
+def in_file_every(seconds, script):
     name = "status_line._FIRST"
-    script = script.replace(name, f"status_line._IN_FILE = 0.3\n{name}", 1)
+    return script.replace(name, f"status_line._IN_FILE = {seconds}\n{name}", 1)
+
+
+def test_in_a_file_it_is_a_line_now_and_then():
+    script = in_file_every(0.3, SCRIPT.format(loop=PLAIN, body=""))
     start = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -172,7 +175,7 @@ def test_a_closed_stream_ends_the_line(run_python):
     """)
     body = body.replace("\n", "\n    ")
     code = SCRIPT.format(loop=PLAIN, body=body)
-    code = code.replace("status_line._FIRST", "status_line._IN_FILE = 0.1;_", 1)
+    code = in_file_every(0.1, code)
     assert run_python(code, LTC_STATUS="1").stdout == "thread is there: False\n"
     sent = run_in_terminal(SCRIPT.format(loop=PLAIN, body=body))
     assert "thread is there: False" in screen(sent)

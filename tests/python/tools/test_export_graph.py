@@ -180,15 +180,16 @@ def test_a_tensor_given_twice_is_two_inputs(tmp_path):
         return x - y
 
     exported = torch_ltc.export_graph(program, tmp_path / "m", x, x, dialect="graph")
-    assert [value is x for value in exported.inputs if value is not None][:2] == [
-        True
-    ] * 2
+    assert sum(value is x for value in exported.inputs) == 2
     assert len(exported.written) == 1 and exported.written[0][0] is x
 
 
 def test_a_tensor_that_is_no_argument_is_refused(tmp_path):
-    table = torch.randn(3).to("lazy")
-    for program in (lambda x: x + table, lambda x: (x + 1, table)):
+    table = torch.randn(3)
+    for program in (
+        lambda x: x + table.to(x.device),
+        lambda x: (x + 1, table.to(x.device)),
+    ):
         with pytest.raises(torch_ltc.UnsupportedOpError, match="none of its arguments"):
             torch_ltc.export_graph(program, tmp_path / "m", torch.ones(3))
     assert not (tmp_path / "m").exists()

@@ -228,7 +228,7 @@ TEST_F(EngineTest, AConsumedBufferIsRefused) {
 }
 
 TEST_F(EngineTest, ACopyOfWhatIsDonatedMeanwhileFails) {
-  std::unique_ptr<DeviceEngine> other = openEngine();
+  auto other = openEngine();
   BufferPtr x = upload(1);
   ExecutablePtr inc = program("inc", 1, 0);
   EXPECT_TRUE(engine->synchronize());

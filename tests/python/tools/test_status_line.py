@@ -179,7 +179,7 @@ def test_a_closed_stream_ends_the_line(run_python):
     code = in_file_every(0.1, code)
     assert run_python(code, LTC_STATUS="1").stdout == "thread is there: False\n"
     sent = run_in_terminal(SCRIPT.format(loop=PLAIN, body=body))
-    assert "thread is there: False" in screen(sent)
+    assert "thread is there: False" in sent
     assert "died" not in sent
 
 

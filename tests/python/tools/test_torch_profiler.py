@@ -126,40 +126,6 @@ def test_off_there_are_no_spans_and_values_are_the_same():
     assert sum(row.count for row in found.key_averages()) == count
 
 
-TWO_THREADS = """
-import threading
-import torch
-from torch.profiler import ProfilerActivity, profile
-
-x = torch.ones(4, 4, device="lazy")
-(x @ x).sum().item()
-began, ended = threading.Event(), threading.Event()
-
-def other():
-    with profile(activities=[ProfilerActivity.CPU]):
-        (x @ x).sum().item()
-        began.set()
-        ended.wait()
-
-thread = threading.Thread(target=other)
-thread.start()
-began.wait()
-with profile(activities=[ProfilerActivity.CPU]) as found:
-    for _ in range(3):
-        y = (x @ x).sum()
-        torch.lazy.mark_step()
-ended.set()
-thread.join()
-rows = {row.key: row.count for row in found.key_averages()}
-print(sum(count for name, count in rows.items() if name.startswith("ltc::run ")))
-"""
-
-
-def test_a_profiler_that_ends_first_has_all_of_its_launches(run_python):
-    options = {"LTC_DEVICE": "emulator", "LTC_DEVICE_OPTIONS": "delay_us=100000"}
-    assert run_python(TWO_THREADS, **options).stdout.splitlines()[-1] == "3"
-
-
 def test_both_profilers_at_once():
     x, weight = operands()
     with torch_ltc.profile() as ours, profile() as theirs:

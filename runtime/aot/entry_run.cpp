@@ -43,7 +43,7 @@ private:
   Status keepOldValues();
   Status launch();
   Result<ltc_operand> operandOf(const Source &source, const ValueType &type);
-  void add(ltc_operand operand, cpu::OperandMemory place);
+  void add(ltc_operand operand, OperandMemory place);
   const void *dataOf(const Source &source) const;
   void *placeOf(const Source &source) const;
   size_t bytesOf(const Source &source) const;
@@ -60,7 +60,7 @@ private:
   std::vector<Tensor> results;       ///< of the program
   std::vector<const void *> values;  ///< by write: the new one
   std::vector<ltc_operand> operands;
-  std::vector<cpu::OperandMemory> memory;
+  std::vector<OperandMemory> memory;
   std::deque<Scratch> temporaries;
 };
 
@@ -117,7 +117,7 @@ Status EntryRun::takeOutputs() {
   return {};
 }
 
-void EntryRun::add(ltc_operand operand, cpu::OperandMemory place) {
+void EntryRun::add(ltc_operand operand, OperandMemory place) {
   static char nothing[64]; // of tensors without elements
   if (!place.data && !place.bytes)
     place.data = nothing;
@@ -301,8 +301,7 @@ Status EntryRun::launch() {
   std::optional<int64_t> bytes = entry.artifact.arenaBytes(symbols);
   if (!bytes)
     return invalid("the sizes give an impossible amount of memory");
-  cpu::OperandMemory arena = {shared.arena.atLeast(size_t(*bytes)),
-                              size_t(*bytes)};
+  OperandMemory arena = {shared.arena.atLeast(size_t(*bytes)), size_t(*bytes)};
   if (!arena.data)
     return failed(ErrorCode::OutOfMemory, "no memory for " +
                                               std::to_string(*bytes) +
@@ -310,7 +309,7 @@ Status EntryRun::launch() {
   if (Status status = entry.program->check(operands, memory, arena); !status)
     return status;
   cpu::Run run(runtime::hostTable(), entry.program->calls,
-               entry.program->siteWords);
+               entry.program->steps);
   entry.program->run(run, operands, memory, arena);
   if (run.code == LTC_OK)
     return {};

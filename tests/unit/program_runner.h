@@ -45,7 +45,7 @@ public:
     for (const GraphOutput &output : graph.outputs)
       types.push_back(graph.typeOf(output.value));
     std::vector<ltc_operand> operands;
-    std::vector<cpu::OperandMemory> places;
+    std::vector<OperandMemory> places;
     for (size_t i = 0; i < types.size(); ++i) {
       const TensorType &tensor = types[i].tensor;
       ltc_operand &operand = operands.emplace_back();
@@ -58,8 +58,8 @@ public:
       if (types[i].isScalar)
         std::memcpy(&operand.bits, memory[i], sizeof(operand.bits));
       places.push_back(types[i].isScalar
-                           ? cpu::OperandMemory()
-                           : cpu::OperandMemory{memory[i], tensor.bytes()});
+                           ? OperandMemory()
+                           : OperandMemory{memory[i], tensor.bytes()});
     }
     std::optional<int64_t> bytes = artifact.arenaBytes(symbols);
     ASSERT_TRUE(bytes);
@@ -67,12 +67,12 @@ public:
     std::vector<char> arena(size_t(*bytes) + 64 + guard, '\xab');
     auto start = reinterpret_cast<char *>(
         (reinterpret_cast<uintptr_t>(arena.data()) + 63) / 64 * 64);
-    cpu::OperandMemory scratch = {start, size_t(*bytes)};
+    OperandMemory scratch = {start, size_t(*bytes)};
     Status chosen = program->choose(symbols);
     ASSERT_TRUE(chosen) << chosen.error().str();
     Status checked = program->check(operands, places, scratch);
     ASSERT_TRUE(checked) << checked.error().str();
-    cpu::Run run(host, program->calls, program->siteWords);
+    cpu::Run run(host, program->calls, program->steps);
     program->run(run, operands, places, scratch);
     EXPECT_EQ(run.code, LTC_OK) << run.message;
     EXPECT_TRUE(std::all_of(start + *bytes, arena.data() + arena.size(),

@@ -244,7 +244,7 @@ ltc_error *programRun(ltc_device *, ltc_queue *, ltc_program *program,
   OperandMemory arena = memoryOf(launch->arena);
   if (Status status = loaded.check(all, memory, arena); !status)
     return fail(status.error());
-  Run run(*lent, loaded.calls, loaded.siteWords);
+  Run run(*lent, loaded.calls, loaded.steps);
   loaded.run(run, all, memory, arena, launch->first_step, launch->end_step);
   return run.code == LTC_OK ? nullptr : fail(run.code, run.message, run.site);
 }

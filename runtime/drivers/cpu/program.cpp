@@ -76,13 +76,9 @@ Result<std::unique_ptr<Program>> Program::make(Artifact artifact,
                                                std::string_view blobKind,
                                                MakeCode makeCode,
                                                const ltc_host &services) {
-  if (artifact.donated.size() != artifact.results.size())
-    return failed(ErrorCode::InvalidArgument,
-                  "the artifact's donations do not match its results");
   Result<Calls> calls = Calls::bind(artifact.calls, services);
   if (!calls)
     return calls.takeError();
-  std::unique_ptr<Program> program(new Program(std::move(*calls)));
   std::vector<std::string_view> objects, names;
   for (const Artifact::Blob &blob : artifact.blobs) {
     if (blob.kind != blobKind)
@@ -95,164 +91,48 @@ Result<std::unique_ptr<Program>> Program::make(Artifact artifact,
   auto code = makeCode(objects, names, findSymbol);
   if (!code)
     return code.takeError();
+  Result<Steps> steps = Steps::take(artifact);
+  if (!steps)
+    return steps.takeError();
+  std::unique_ptr<Program> program(
+      new Program(std::move(*calls), std::move(*steps)));
   program->code = std::move(*code);
-  program->inputCount = artifact.inputs.size();
-  program->types = artifact.inputs;
-  for (const TensorType &type : artifact.results)
-    program->types.push_back({type, false});
-  program->donated = artifact.donated;
-  for (const Artifact::ErrorSite &site : artifact.errorSites)
-    program->siteWords.push_back(site.words);
-  program->symbolCount = artifact.symbols;
-  program->formulas = std::move(artifact.formulas);
-  program->arena = std::move(artifact.arena);
-  program->steps = std::move(artifact.steps);
-  program->words = std::move(artifact.words);
-  program->extents = std::move(artifact.extents);
   if (!program->hasWordsOfCalls())
     return failed(ErrorCode::InvalidArgument,
                   "a library call of the program has other operands than it "
                   "is given");
-  if (!program->symbolCount && !program->evaluate({}))
-    return failed(ErrorCode::InvalidArgument,
-                  "a size of the program does not fit 64 bits");
   return program;
 }
 
 bool Program::hasWordsOfCalls() {
-  return std::ranges::all_of(steps, [&](const ltc_step &step) {
-    if (step.kind != LTC_CALL)
-      return true;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].kind != LTC_CALL)
+      continue;
     size_t count = 0;
-    for (const ltc_view &view : calls[step.target].views)
+    for (const ltc_view &view : calls[steps[i].target].views)
       count += view.is_scalar ? 1 : 1 + 2 * size_t(view.rank);
-    return count == step.words;
-  });
-}
-
-bool Program::evaluate(std::span<const int64_t> values) {
-  constexpr int64_t impossible = INT64_MIN;
-  sizes.clear();
-  for (const Formula &formula : formulas)
-    sizes.push_back(formula.evaluate(values).value_or(impossible));
-  bool ok = true;
-  auto valueOf = [&](int64_t number) {
-    if (!isSymbolic(number))
-      return number;
-    int64_t value = sizes[formulaNumber(number)];
-    ok &= value != impossible;
-    return value;
-  };
-  parts.clear();
-  arenaBytes = 0;
-  for (int64_t part : arena) {
-    int64_t bytes = valueOf(part);
-    parts.push_back(arenaBytes);
-    ok &= bytes >= 0 &&
-          !__builtin_add_overflow(arenaBytes, bytes, &arenaBytes) &&
-          !__builtin_add_overflow(arenaBytes, LTC_ARENA_ALIGNMENT - 1,
-                                  &arenaBytes);
-    arenaBytes -= arenaBytes % LTC_ARENA_ALIGNMENT;
+    if (count != steps[i].words)
+      return false;
   }
-  iterations.clear();
-  for (const ltc_step &step : steps) {
-    int64_t product = 1;
-    for (uint32_t i = 0; i < step.extents; ++i) {
-      const ltc_extent &extent = extents[step.first_extent + i];
-      int64_t length = valueOf(extent.length);
-      int64_t count = length / extent.step + (length % extent.step != 0);
-      ok &= length >= 0 && !__builtin_mul_overflow(product, count, &product);
-    }
-    iterations.push_back(product);
-  }
-  // Bases are: nothing, operands, parts of the arena, the symbols.
-  auto baseOf = [&](const ltc_word &word) -> size_t {
-    switch (word.base) {
-    case LTC_INPUT:
-      return 1 + word.index;
-    case LTC_RESULT:
-      return 1 + inputCount + word.index;
-    case LTC_ARENA:
-      return 1 + types.size() + word.index;
-    case LTC_SYMBOLS:
-      return 1 + types.size() + parts.size();
-    default:
-      return 0;
-    }
-  };
-  places.clear();
-  for (const ltc_word &word : words)
-    places.push_back({uint32_t(baseOf(word)), valueOf(word.amount)});
-  return ok;
+  return true;
 }
 
 Status Program::choose(std::span<const int64_t> values) {
-  if (values.size() != symbolCount)
-    return failed(ErrorCode::InvalidArgument,
-                  "the program has " + std::to_string(symbolCount) +
-                      " symbols, and got the values of " +
-                      std::to_string(values.size()));
-  if (std::ranges::equal(values, symbols))
-    return {};
-  symbols.clear(); // until all is known to fit
-  if (!evaluate(values))
-    return failed(ErrorCode::InvalidArgument,
-                  "the symbols' values give an impossible size");
-  if (Status status = calls.choose(values); !status)
+  if (Status status = steps.choose(values); !status)
     return status;
-  symbols.assign(values.begin(), values.end());
-  return {};
+  return calls.choose(values);
 }
 
-Status Program::check(std::span<const ltc_operand> operands,
-                      std::span<const OperandMemory> memory,
-                      OperandMemory arena) const {
-  auto wrong = [](size_t number, std::string_view why) {
-    return failed(ErrorCode::InvalidArgument,
-                  "operand " + std::to_string(number) + " " + std::string(why));
-  };
-  if (operands.size() != types.size())
-    return failed(ErrorCode::InvalidArgument,
-                  "the program takes " + std::to_string(types.size()) +
-                      " operands, and got " + std::to_string(operands.size()));
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const ValueType &type = types[i];
-    if (type.isScalar)
-      continue;
-    if (!memory[i].data)
-      return wrong(i, "has no buffer");
-    if (operands[i].rank != type.tensor.dims.size() ||
-        operands[i].dtype != uint8_t(type.tensor.dtype))
-      return wrong(i, "has another rank or element type than the program's");
-    size_t bytes = byteSize(type.tensor.dtype);
-    for (uint32_t d = 0; d < operands[i].rank; ++d) {
-      int64_t dim = type.tensor.dims[d];
-      if (operands[i].sizes[d] !=
-          (isSymbolic(dim) ? sizes[formulaNumber(dim)] : dim))
-        return wrong(i, "has another shape than the program's");
-      bytes *= size_t(operands[i].sizes[d]);
-    }
-    if (bytes > memory[i].bytes)
-      return wrong(i, "has a buffer that is too small");
-  }
-  if (arena.bytes < size_t(arenaBytes))
-    return failed(ErrorCode::InvalidArgument, "the arena is too small");
-  return {};
-}
-
-void Program::doStep(Run &run, const ltc_step &step) {
-  arguments.resize(std::max<size_t>(arguments.size(), step.words));
-  const Place *place = places.data() + step.first_word;
-  for (uint32_t i = 0; i < step.words; ++i)
-    arguments[i] = bases[place[i].base] + place[i].amount;
+void Program::doStep(Run &run, size_t number) {
+  const ltc_step &step = steps[number];
+  int64_t *arguments = steps.arguments(number).data();
   switch (step.kind) {
   case LTC_LAUNCH:
     return run.parallelFor(
-        iterations[size_t(&step - steps.data())], step.grain,
-        reinterpret_cast<KernelCode>(code->symbols[step.target]),
-        arguments.data());
+        steps.iterations(number), step.grain,
+        reinterpret_cast<KernelCode>(code->symbols[step.target]), arguments);
   case LTC_CALL:
-    return run.call(step.target, arguments.data());
+    return run.call(step.target, arguments);
   case LTC_COPY:
     std::memmove(reinterpret_cast<void *>(arguments[0]),
                  reinterpret_cast<const void *>(arguments[1]),
@@ -263,20 +143,11 @@ void Program::doStep(Run &run, const ltc_step &step) {
 void Program::run(Run &run, std::span<const ltc_operand> operands,
                   std::span<const OperandMemory> memory, OperandMemory arena,
                   uint32_t first, uint32_t end) {
-  bases.clear();
-  bases.push_back(0);
-  for (size_t i = 0; i < operands.size(); ++i)
-    bases.push_back(types[i].isScalar
-                        ? int64_t(operands[i].bits)
-                        : reinterpret_cast<int64_t>(memory[i].data));
-  for (int64_t part : parts)
-    bases.push_back(reinterpret_cast<int64_t>(arena.data) + part);
-  bases.push_back(reinterpret_cast<int64_t>(symbols.data()));
-
+  steps.place(operands, memory, arena, steps.chosen().data());
   Run *before = std::exchange(Run::current(), &run);
   end = std::min(end, uint32_t(steps.size()));
   for (uint32_t i = first; i < end && !run.hasFailed(); ++i)
-    doStep(run, steps[i]);
+    doStep(run, i);
   Run::current() = before;
 }
 

@@ -11,12 +11,6 @@
 
 namespace ltc::cpu {
 
-/// Memory of one operand.
-struct OperandMemory {
-  void *data = nullptr; ///< nullptr for a scalar
-  size_t bytes = 0;
-};
-
 /// Code for `target` (Target::str()) runs on `host` if it was made for that
 /// very machine, or names the features it uses and they are all there.
 Status checkTarget(std::string_view target, const Target &host);
@@ -46,47 +40,24 @@ public:
   /// What is wrong with these operands, or success.
   Status check(std::span<const ltc_operand> operands,
                std::span<const OperandMemory> memory,
-               OperandMemory arena) const;
+               OperandMemory arena) const {
+    return steps.check(operands, memory, arena);
+  }
 
   Calls calls;
-  /// What a failed check of an index says; the calls are numbered behind them.
-  std::vector<std::string> siteWords;
+  Steps steps;
 
 private:
-  explicit Program(Calls calls) : calls(std::move(calls)) {}
+  Program(Calls calls, Steps steps)
+      : calls(std::move(calls)), steps(std::move(steps)) {}
 
   using KernelCode = void (*)(int64_t begin, int64_t end, void *words);
 
-  /// Works out what depends on the symbols' values; false if one is impossible.
-  bool evaluate(std::span<const int64_t> values);
   /// Whether each library call is given as many words as its operands take.
   bool hasWordsOfCalls();
-  void doStep(Run &run, const ltc_step &step);
+  void doStep(Run &run, size_t number);
 
-  size_t inputCount = 0;
-  std::vector<ValueType> types; ///< of inputs, then results
-  std::vector<std::optional<uint32_t>> donated;
-  std::vector<Formula> formulas; ///< of symbolic sizes in `types`
-  uint32_t symbolCount = 0;
-  std::vector<int64_t> symbols; ///< chosen
-  std::vector<int64_t> sizes;   ///< for those, of each formula
   std::unique_ptr<LinkedCode> code;
-  std::vector<ltc_step> steps;
-  std::vector<ltc_word> words;
-  std::vector<ltc_extent> extents;
-  std::vector<int64_t> arena; ///< sizes of its parts
-  // For the chosen symbols.
-  std::vector<int64_t> iterations; ///< by step
-  std::vector<int64_t> parts;      ///< where those of the arena begin
-  int64_t arenaBytes = 0;
-  /// A word is a base plus an amount.
-  struct Place {
-    uint32_t base;
-    int64_t amount;
-  };
-  std::vector<Place> places;
-  // Of one run; kept for their capacity.
-  std::vector<int64_t> bases, arguments;
 };
 
 } // namespace ltc::cpu

@@ -23,26 +23,12 @@ void Run::fail(ltc_error_code why, std::string text, int64_t where) {
   site = where;
 }
 
-static void replace(std::string &text, std::string_view name, int64_t value) {
-  if (size_t at = text.find(name); at != text.npos)
-    text.replace(at, name.size(), std::to_string(value));
-}
-
 void Run::failIndex(int64_t where, int64_t index, int64_t size) {
-  std::string text = "index out of range: {index} is out of bounds for a "
-                     "dimension of size {size}";
-  if (size_t(where) < siteWords.size() && !siteWords[where].empty())
-    text = siteWords[where];
-  replace(text, "{index}", index);
-  replace(text, "{size}", size);
-  fail(LTC_OUT_OF_RANGE, std::move(text), where);
+  fail(LTC_OUT_OF_RANGE, steps.indexError(where, index, size), where);
 }
 
 void Run::failValue(int64_t where) {
-  std::string text = "a value is not what the op takes";
-  if (size_t(where) < siteWords.size() && !siteWords[where].empty())
-    text = siteWords[where];
-  fail(LTC_INVALID_ARGUMENT, std::move(text), where);
+  fail(LTC_INVALID_ARGUMENT, steps.valueError(where), where);
 }
 
 namespace {
@@ -96,7 +82,7 @@ void Run::call(int64_t number, int64_t *words) {
                       bound.views.data() + bound.operands,
                       bound.views.size() - bound.operands, text, sizeof(text));
   if (failure != LTC_OK)
-    fail(failure, text, int64_t(siteWords.size()) + number);
+    fail(failure, text, steps.sites() + number);
 }
 
 namespace {

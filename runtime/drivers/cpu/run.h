@@ -8,6 +8,8 @@
 
 #include "calls.h"
 
+#include "ltc/steps.h"
+
 #include <atomic>
 
 namespace ltc::cpu {
@@ -16,10 +18,10 @@ namespace ltc::cpu {
 /// garbage, and donated memory is to be left as it is.
 class Run {
 public:
-  /// `siteWords`: see Artifact::ErrorSite; the site of call 0 comes after them.
-  Run(const ltc_host &host, Calls &calls,
-      const std::vector<std::string> &siteWords)
-      : host(host), calls(calls), siteWords(siteWords) {}
+  /// `steps` say what went wrong at an error site; the site of call 0 comes
+  /// after those.
+  Run(const ltc_host &host, Calls &calls, const Steps &steps)
+      : host(host), calls(calls), steps(steps) {}
 
   void parallelFor(int64_t n, int64_t grain,
                    void (*body)(int64_t, int64_t, void *), void *argument);
@@ -40,7 +42,7 @@ public:
 private:
   const ltc_host &host;
   Calls &calls;
-  const std::vector<std::string> &siteWords;
+  const Steps &steps;
   std::atomic<bool> failed = false;
 };
 

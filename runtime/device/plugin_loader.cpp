@@ -123,12 +123,13 @@ bool isName(const char *name) {
 }
 
 Error loadFailed(const std::string &path, const std::string &why) {
-  return {ErrorCode::DeviceFailed,
-          Stage::Execute,
-          "cannot use the driver " + path + ": " + why,
-          "",
-          {},
-          "LTC_DEVICE takes cpu, null, emulator, or a plugin's name or path"};
+  return {
+      ErrorCode::DeviceFailed,
+      Stage::Execute,
+      "cannot use the driver " + path + ": " + why,
+      "",
+      {},
+      "LTC_DEVICE takes cpu, cuda, null, emulator, or a plugin's name or path"};
 }
 
 Result<Driver> open(const std::string &path, bool isForeign) {

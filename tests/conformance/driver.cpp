@@ -10,11 +10,8 @@
 
 namespace conformance {
 
-extern "C" const char conformance_program_begin[], conformance_program_end[];
-
-std::string programCode() {
-  return {conformance_program_begin, conformance_program_end};
-}
+extern "C" const char conformance_program_begin[], conformance_program_end[],
+    conformance_ptx_begin[], conformance_ptx_end[];
 
 Failure take(ltc_error *error) {
   if (!error)
@@ -58,12 +55,15 @@ std::string DeviceTest::property(std::string_view name) const {
   return "";
 }
 
-bool DeviceTest::runsCode() const {
+ltc::Artifact::Blob DeviceTest::programCode() const {
+  std::string target = property("target");
+  if (target.starts_with("nvptx:"))
+    return {"ptx", {conformance_ptx_begin, conformance_ptx_end}};
 #ifdef __x86_64__
-  return property("target").starts_with("cpu:x86_64") && !computesNothing();
-#else
-  return false;
+  if (target.starts_with("cpu:"))
+    return {"elf", {conformance_program_begin, conformance_program_end}};
 #endif
+  return {"elf", ""};
 }
 
 ltc_buffer *DeviceTest::allocate(size_t bytes) {

@@ -17,8 +17,6 @@ namespace conformance {
 
 /// The table of the library named on the command line, as long as the header's.
 const ltc_plugin &driver();
-/// Kernels for this machine's CPU: program.c as an object file.
-std::string programCode();
 /// The `count` options that the command line names for each device.
 std::vector<ltc_property> options();
 
@@ -49,8 +47,13 @@ protected:
 
   bool isAsynchronous() const { return queue; }
   std::string property(std::string_view name) const;
-  /// Whether it runs code of this machine's CPU, and gives its values.
-  bool runsCode() const;
+  /// Kernels for the device: program.c as an object file for this machine's
+  /// CPU, or program.ptx for a GPU of NVIDIA's. Empty: there are none.
+  ltc::Artifact::Blob programCode() const;
+  /// Whether it runs those, and gives their values.
+  bool runsCode() const {
+    return !programCode().bytes.empty() && !computesNothing();
+  }
   /// Whether it gives zeros for every result.
   bool computesNothing() const { return property("computes") == "nothing"; }
   bool takesCalls() const { return property("calls") == "all"; }

@@ -42,7 +42,7 @@ protected:
   void SetUp() override {
     Order::SetUp();
     if (!IsSkipped() && !runsCode())
-      GTEST_SKIP() << "the device runs no code of this machine's CPU";
+      GTEST_SKIP() << "there are no kernels for the device";
   }
   void TearDown() override {
     if (gather)

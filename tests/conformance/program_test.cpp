@@ -22,7 +22,7 @@ protected:
   void SetUp() override {
     ProgramTest::SetUp();
     if (!runsCode() && !computesNothing())
-      GTEST_SKIP() << "the device runs no code of this machine's CPU";
+      GTEST_SKIP() << "there are no kernels for the device";
   }
 };
 

@@ -1,0 +1,80 @@
+//===- gpu.h - A GPU, its context and its memory ----------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "cuda_api.h"
+#include "drivers/block_pool.h"
+
+#include <atomic>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace ltc::cuda {
+
+/// Of one GPU. Any thread.
+class GpuMemory final : public BlockPool {
+public:
+  GpuMemory(CUcontext context, size_t limit)
+      : BlockPool(limit), context(context) {}
+  ~GpuMemory() { releaseUntil(0); }
+
+  /// What the driver said last when it had none.
+  CUresult refused() const { return lastRefusal; }
+
+private:
+  void *fromSystem(size_t bytes) override;
+  void toSystem(Block block) override;
+
+  const CUcontext context;
+  std::atomic<CUresult> lastRefusal = CUDA_ERROR_OUT_OF_MEMORY;
+};
+
+/// A GPU that is in use: its primary context, which it shares with torch.
+class Gpu {
+public:
+  static Outcome open(int ordinal, size_t memoryLimit,
+                      std::unique_ptr<Gpu> &gpu);
+  ~Gpu();
+  Gpu(const Gpu &) = delete;
+
+  /// Does `copy(stream)` in a queue's stream, or in its own, to the end.
+  template <typename Copy>
+  Outcome transfer(CUstream queue, const char *what, Copy copy) {
+    Entered entered(context);
+    CUstream stream = queue ? queue : transfers;
+    ++copies;
+    CUresult result = copy(stream);
+    if (result == CUDA_SUCCESS && !queue)
+      result = api().cuStreamSynchronize(stream);
+    return outcomeOf(result, what);
+  }
+
+  Outcome outOfMemory(size_t bytes);
+  /// Bytes that buffers may still take.
+  size_t memoryFree();
+  /// Why code for `target` does not run here, or nothing.
+  Outcome checkTarget(std::string_view target) const;
+
+  CUcontext context = nullptr;
+  std::unique_ptr<GpuMemory> memory;
+  CUstream transfers = nullptr; ///< those of no queue
+  std::vector<ltc_property> properties;
+  std::atomic<int64_t> launches = 0, copies = 0;
+
+private:
+  explicit Gpu(CUdevice device, size_t memoryLimit)
+      : device(device), memoryLimit(memoryLimit) {}
+  Outcome describe();
+
+  const CUdevice device;
+  const size_t memoryLimit;
+  int capability = 0; ///< as 90
+  std::string target, name, bytes, processors, description, version;
+};
+
+} // namespace ltc::cuda

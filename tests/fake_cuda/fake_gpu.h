@@ -1,0 +1,106 @@
+//===- fake_gpu.h - A GPU that is not there ---------------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "drivers/cuda/cuda_types.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace fake_cuda {
+
+/// What the variable FAKE_CUDA asks for: name=number, with commas between.
+struct Options {
+  int devices = 2;
+  int version = 12040;               ///< of CUDA
+  int capability = 90;               ///< compute capability
+  int64_t memory = int64_t(2) << 30; ///< bytes of each GPU
+  int delay_us = 0;                  ///< before each piece of work
+  int lose_at = 0; ///< the launch of that number ends the context
+};
+const Options &options();
+
+/// A GPU's memory: its addresses are nobody's in the host, where a touch ends
+/// the process. Any thread.
+class Heap {
+public:
+  explicit Heap(size_t bytes);
+  Heap(const Heap &) = delete;
+
+  uint64_t allocate(size_t bytes); ///< 0: none is left
+  bool free(uint64_t address);
+  size_t freeBytes() const;
+  /// Where the bytes really are; nullptr if they are not all of one allocation.
+  char *find(uint64_t address, size_t bytes) const;
+
+private:
+  static constexpr size_t alignment = 256;
+
+  const size_t size;
+  char *addresses = nullptr; ///< reserved
+  char *bytes = nullptr;
+  mutable std::mutex mutex;
+  std::map<size_t, size_t> blocks; ///< bytes by offset
+  size_t used = 0;
+};
+
+/// Any thread.
+class Reached {
+public:
+  void reach();
+  bool isReached() const;
+  void wait() const;
+  std::chrono::steady_clock::time_point time() const { return when; }
+
+private:
+  mutable std::mutex mutex;
+  mutable std::condition_variable changed;
+  bool reached = false;
+  std::chrono::steady_clock::time_point when;
+};
+
+} // namespace fake_cuda
+
+/// Its only context is the primary one.
+struct CUctx_st {
+  explicit CUctx_st(size_t memory) : heap(memory) {}
+  fake_cuda::Heap heap;
+  std::atomic<int> retained = 0;
+  std::atomic<CUresult> lost = CUDA_SUCCESS; ///< and never recovers
+};
+
+/// Does what is queued in order, on a thread of its own.
+struct CUstream_st {
+  explicit CUstream_st(CUcontext context);
+  ~CUstream_st(); ///< when all is done
+
+  void push(std::function<CUresult()> work);
+  std::shared_ptr<fake_cuda::Reached> mark();
+
+  const CUcontext context;
+
+private:
+  void loop();
+
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::deque<std::function<void()>> commands;
+  bool closed = false;
+  std::thread worker;
+};
+
+struct CUevent_st {
+  CUcontext context;
+  std::shared_ptr<fake_cuda::Reached> recorded; ///< nullptr: never
+};

@@ -1,0 +1,222 @@
+//===- ptx_run.cpp - A grid of blocks of threads --------------------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ptx.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fake_cuda {
+
+namespace {
+
+constexpr uint32_t kWarp = 32;
+
+enum class State { Ready, AtBarrier, AtShuffle, Done };
+
+struct Thread {
+  uint64_t *registers = nullptr;
+  uint32_t next = 0; ///< instruction
+  State state = State::Ready;
+  std::vector<uint32_t> returns;
+  std::vector<char> local;
+};
+
+class Block {
+public:
+  Block(const Module &module, const Function &entry, uint32_t count,
+        uint32_t blocks, const char *parameters, const Resolve &resolve)
+      : module(module), entry(entry), blocks(blocks), parameters(parameters),
+        resolve(resolve), registers(count * entry.registers.size()),
+        threads(count), shared(entry.sharedBytes) {
+    for (uint32_t i = 0; i < count; ++i) {
+      threads[i].registers = registers.data() + i * entry.registers.size();
+      threads[i].local.resize(entry.localBytes);
+    }
+  }
+
+  /// What went wrong, or "".
+  std::string run(uint32_t number) {
+    start(number);
+    while (count(State::Done) < threads.size()) {
+      for (Thread &thread : threads)
+        if (thread.state == State::Ready && !run(thread))
+          return fault;
+      if (!release())
+        return fault;
+    }
+    return "";
+  }
+
+private:
+  void start(uint32_t number) {
+    // Nobody may rely on what another block left.
+    std::ranges::fill(shared, char(0x5a));
+    for (uint32_t i = 0; i < threads.size(); ++i) {
+      uint64_t *r = threads[i].registers;
+      std::ranges::copy(entry.registers, r);
+      r[kThread] = i;
+      r[kBlock] = number;
+      r[kThreads] = threads.size();
+      r[kBlocks] = blocks;
+      r[kLane] = i % kWarp;
+      threads[i].next = entry.first;
+      threads[i].state = State::Ready;
+    }
+  }
+
+  /// To the end, or to where it waits for others; false: it is at fault.
+  bool run(Thread &thread) {
+    uint64_t *r = thread.registers;
+    while (true) {
+      const Instruction &i = module.code[thread.next++];
+      if (i.guard >= 0 && bool(r[i.guard] & 1) == i.isNegated)
+        continue;
+      switch (i.kind) {
+      case Instruction::Compute:
+        i.operation(r, i);
+        break;
+      case Instruction::Load:
+      case Instruction::Store:
+      case Instruction::Exchange:
+        if (!access(thread, i))
+          return false;
+        break;
+      case Instruction::Branch:
+        thread.next = i.target;
+        break;
+      case Instruction::Call:
+        thread.returns.push_back(thread.next);
+        thread.next = i.target;
+        break;
+      case Instruction::Return:
+        if (thread.returns.empty()) {
+          thread.state = State::Done;
+          return true;
+        }
+        thread.next = thread.returns.back();
+        thread.returns.pop_back();
+        break;
+      case Instruction::Barrier:
+        thread.state = State::AtBarrier;
+        return true;
+      case Instruction::Shuffle:
+        thread.state = State::AtShuffle;
+        return true;
+      }
+    }
+  }
+
+  char *placeOf(Thread &thread, Space space, uint64_t address, size_t bytes) {
+    auto within = [&](const char *begin, size_t size) {
+      bool fits = address <= size && bytes <= size - address;
+      return fits ? const_cast<char *>(begin) + address : nullptr;
+    };
+    switch (space) {
+    case Space::Shared:
+      return within(shared.data(), shared.size());
+    case Space::Local:
+      return within(thread.local.data(), thread.local.size());
+    case Space::Parameter:
+      return within(parameters, entry.parameterBytes);
+    case Space::Global:
+      return resolve(address, bytes);
+    }
+    return nullptr;
+  }
+
+  bool access(Thread &thread, const Instruction &i) {
+    uint64_t *r = thread.registers;
+    uint64_t address = r[i.a] + uint64_t(i.offset);
+    size_t bytes = i.bytes * i.several.size();
+    char *place = placeOf(thread, i.space, address, bytes);
+    if (!place || address % bytes) {
+      fault = (place ? "a misaligned address, " : "an address of no memory, ") +
+              std::to_string(address) + " of " + std::to_string(bytes) +
+              " bytes, in thread " + std::to_string(&thread - threads.data());
+      return false;
+    }
+    for (int32_t one : i.several) {
+      if (i.kind == Instruction::Store) {
+        std::memcpy(place, &r[one], i.bytes);
+      } else {
+        uint64_t value = 0;
+        std::memcpy(&value, place, i.bytes);
+        if (i.kind == Instruction::Exchange)
+          std::memcpy(place, &r[i.b], i.bytes);
+        int unused = 64 - 8 * i.bytes;
+        r[one] =
+            i.isSigned ? uint64_t(int64_t(value << unused) >> unused) : value;
+      }
+      place += i.bytes;
+    }
+    return true;
+  }
+
+  size_t count(State state) const {
+    return size_t(std::ranges::count(threads, state, &Thread::state));
+  }
+
+  /// Lets those go on who all wait for each other.
+  bool release() {
+    bool any = false;
+    for (size_t first = 0; first < threads.size(); first += kWarp)
+      any |= shuffle(first, std::min<size_t>(first + kWarp, threads.size()));
+    if (any || count(State::Done) == threads.size())
+      return true;
+    if (count(State::AtBarrier) < threads.size()) {
+      fault = "some threads wait at a barrier or a shuffle that others never "
+              "reach";
+      return false;
+    }
+    for (Thread &thread : threads)
+      thread.state = State::Ready;
+    return true;
+  }
+
+  bool shuffle(size_t first, size_t end) {
+    uint64_t given[kWarp];
+    for (size_t t = first; t < end; ++t) {
+      if (threads[t].state != State::AtShuffle)
+        return false;
+      const Instruction &i = module.code[threads[t].next - 1];
+      given[t - first] = uint32_t(threads[t].registers[i.a]);
+    }
+    for (size_t t = first; t < end; ++t) {
+      const Instruction &i = module.code[threads[t].next - 1];
+      uint64_t *r = threads[t].registers;
+      size_t from = (t - first) ^ size_t(r[i.b]);
+      r[i.to] = given[from < end - first ? from : t - first];
+      threads[t].state = State::Ready;
+    }
+    return true;
+  }
+
+  const Module &module;
+  const Function &entry;
+  const uint32_t blocks;
+  const char *parameters;
+  const Resolve &resolve;
+  std::vector<uint64_t> registers;
+  std::vector<Thread> threads;
+  std::vector<char> shared;
+  std::string fault;
+};
+
+} // namespace
+
+std::optional<std::string> run(const Module &module, const Function &entry,
+                               const std::string &name, uint32_t blocks,
+                               uint32_t threads, const char *parameters,
+                               const Resolve &resolve) {
+  Block block(module, entry, threads, blocks, parameters, resolve);
+  for (uint32_t number = 0; number < blocks; ++number)
+    if (std::string fault = block.run(number); !fault.empty())
+      return name + ", block " + std::to_string(number) + ": " + fault;
+  return std::nullopt;
+}
+
+} // namespace fake_cuda

@@ -62,7 +62,8 @@ void makeEntry(llvm::Function &range) {
 }
 
 /// What a check reports stays where the host finds it: whether there is a
-/// report, its site, index and size. The first one counts.
+/// report, its site, index and size, which are -1 of a value that is no index.
+/// The first one counts.
 void defineReport(llvm::Function &report) {
   llvm::Module &module = *report.getParent();
   llvm::LLVMContext &context = module.getContext();
@@ -88,9 +89,9 @@ void defineReport(llvm::Function &report) {
                         llvm::Align(8), llvm::AtomicOrdering::Monotonic);
   b.CreateCondBr(b.CreateICmpEQ(before, b.getInt64(0)), first, end);
   b.SetInsertPoint(first);
-  for (llvm::Argument &argument : report.args())
-    b.CreateStore(&argument, b.CreateConstGEP2_64(type, place, 0,
-                                                  argument.getArgNo() + 1));
+  for (unsigned i = 0; i < 3; ++i)
+    b.CreateStore(i < report.arg_size() ? report.getArg(i) : b.getInt64(-1),
+                  b.CreateConstGEP2_64(type, place, 0, i + 1));
   b.CreateBr(end);
   b.SetInsertPoint(end);
   b.CreateRetVoid();

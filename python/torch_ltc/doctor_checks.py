@@ -329,9 +329,9 @@ def _gpu(probe):
     if text.startswith("none"):
         yield _ok("GPU", text)
     else:
-        yield _note(
-            "GPU", f"{text}: there is no driver for it, programs run on the CPU"
-        )
+        device = os.environ.get("LTC_DEVICE", "cpu")
+        said = f"{text}: LTC_DEVICE=cuda uses it, and LTC_DEVICE is {device}"
+        yield _note("GPU", said)
 
 
 def _threads(probe):

@@ -23,8 +23,8 @@ constexpr std::string_view usage =
 Tests a plugin against <ltc/plugin.h>. Ends with 0 if it passes, 1 if not, 2 if it
 cannot be loaded.
 
-  --suite    some of table, memory, order, program, faults, handover, training,
-             with commas between
+  --suite    some of table, memory, order, program, faults, handover, values,
+             training, with commas between
   --option   what devices are opened with
   --junit    writes a report for CI
   --json     writes what each test came to, with its suite and what it said
@@ -76,8 +76,9 @@ std::string parse(int count, char **words) {
 
 /// The suites as a filter of GoogleTest's; empty if one is unknown.
 std::string filterOf(std::string suites) {
-  constexpr std::string_view known[] = {
-      "table", "memory", "order", "program", "faults", "handover", "training"};
+  constexpr std::string_view known[] = {"table",   "memory",  "order",
+                                        "program", "faults",  "handover",
+                                        "values",  "training"};
   std::string filter;
   while (!suites.empty()) {
     size_t comma = std::min(suites.find(','), suites.size());

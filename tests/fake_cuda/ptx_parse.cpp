@@ -504,6 +504,12 @@ size_t readFunction(Tokens &tokens, Found &found, size_t firstRegister,
   }
   tokens.next = found.body;
   body.read(tokens);
+  // What a kernel may have unless it asks for more.
+  constexpr size_t mostShared = 48 << 10, mostParameters = 4 << 10;
+  if (function.sharedBytes > mostShared)
+    fail("there are only 49152 bytes of shared memory");
+  if (function.parameterBytes > mostParameters)
+    fail("there are only 4096 bytes of parameters");
   size_t end = function.registers.size();
   module.functions[std::string(found.name)] = std::move(function);
   return end;

@@ -57,6 +57,27 @@ def run_python(tmp_path):
 
 
 @pytest.fixture
+def fake_cuda():
+    """Return what has a program run on the GPUs of tests/fake_cuda."""
+    build = (Path(torch_ltc.__file__).parent / "lib").resolve().parent
+    folder = build / "tests/fake_cuda"
+    if not folder.exists():
+        pytest.skip("this build has no tests/fake_cuda")
+    return {"LTC_DEVICE": "cuda", "LD_LIBRARY_PATH": str(folder)}
+
+
+@pytest.fixture
+def cuda(request):
+    """Return what has a program run on a GPU of NVIDIA's, if only on a fake one.
+
+    LTC_TEST_GPU=cuda says that there is one (tests/gpu/run.sh).
+    """
+    if os.environ.get("LTC_TEST_GPU") == "cuda":
+        return {"LTC_DEVICE": "cuda"}
+    return request.getfixturevalue("fake_cuda")
+
+
+@pytest.fixture
 def counts():
     """Count what the test does: the metrics' increase since it began."""
 

@@ -25,6 +25,7 @@ WITHOUT_TORCH = [
     "ltc_kernels_cpu",
     "ltc_compiler",
     "ltc_driver_cpu",
+    "ltc_driver_cuda",
     "ltc_driver_emulator",
     "ltc_driver_null",
 ]

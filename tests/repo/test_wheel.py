@@ -114,6 +114,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
         "libltc_kernels_cpu.so",
         "libltc_compiler.so",
         "libltc_driver_cpu.so",
+        "libltc_driver_cuda.so",
         "libltc_driver_emulator.so",
         "ltc-plugin-probe",
         "pkgconfig/ltc_aot.pc",

@@ -89,9 +89,11 @@ void defineReport(llvm::Function &report) {
                         llvm::Align(8), llvm::AtomicOrdering::Monotonic);
   b.CreateCondBr(b.CreateICmpEQ(before, b.getInt64(0)), first, end);
   b.SetInsertPoint(first);
-  for (unsigned i = 0; i < 3; ++i)
-    b.CreateStore(i < report.arg_size() ? report.getArg(i) : b.getInt64(-1),
+  for (unsigned i = 0; i < 3; ++i) {
+    llvm::Value *none = b.getInt64(-1);
+    b.CreateStore(i < report.arg_size() ? report.getArg(i) : none,
                   b.CreateConstGEP2_64(type, place, 0, i + 1));
+  }
   b.CreateBr(end);
   b.SetInsertPoint(end);
   b.CreateRetVoid();

@@ -128,6 +128,12 @@ except Exception as error:
 """
 
 
+def test_training_by_ptx_gives_eagers_values(run_python, cuda):
+    done = run_python(TRAINING, **cuda, FAKE_CUDA="delay_us=20")
+    metrics = json.loads(done.stdout.splitlines()[-1])
+    assert metrics["execute.host_calls"] > 0
+
+
 @pytest.mark.parametrize("without", ["", "loops"])
 def test_errors_come_late_and_are_the_cpus(run_python, cache, without):
     """The graphs behind one that failed run again, or fail for it, as on the CPU."""
@@ -140,6 +146,12 @@ def test_errors_come_late_and_are_the_cpus(run_python, cache, without):
     assert found.stdout == wanted.stdout
     assert "index 4 is out of bounds" in wanted.stdout
     assert "other [5.0, 5.0]" in found.stdout
+
+
+def test_errors_of_ptx_are_the_cpus(run_python, cuda):
+    wanted = run_python(ERRORS, LTC_DEVICE="cpu")
+    found = run_python(ERRORS, **cuda, FAKE_CUDA="delay_us=500")
+    assert found.stdout == wanted.stdout
 
 
 def test_a_graph_that_finds_no_memory_waits_for_those_before_it(run_python):

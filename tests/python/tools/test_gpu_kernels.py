@@ -3,8 +3,9 @@
 """Kernels for a GPU give eager's values, where there is no GPU.
 
 The emulator runs the LLVM IR that becomes PTX with a fiber for each thread of a
-block, in the order of their numbers and in another. ptxas, if there is one, takes
-the PTX of the same kernels.
+block, in the order of their numbers and in another. The driver cuda gives PTX to
+tests/fake_cuda, which interprets it. ptxas, if there is one, takes the PTX of the
+same kernels.
 """
 
 import importlib.util
@@ -16,6 +17,13 @@ import pytest
 import torch_ltc
 
 GPU = {"LTC_DEVICE": "emulator", "LTC_DEVICE_OPTIONS": "target=nvptx"}
+
+
+@pytest.fixture(params=["emulator", "cuda"])
+def gpu(request, cuda):
+    """Run on each device that has a GPU's kernels."""
+    return GPU if request.param == "emulator" else cuda
+
 
 OPS = """
 import torch
@@ -89,6 +97,10 @@ def test_values_are_eagers(run_python, order):
     run_python(OPS, **GPU | {"LTC_DEVICE_OPTIONS": options}, LTC_CACHE="off")
 
 
+def test_values_of_ptx_are_eagers(run_python, cuda):
+    run_python(OPS, **cuda, LTC_CACHE="off")
+
+
 OPEN_SIZES = """
 import torch
 from torch.nn import functional as F
@@ -104,8 +116,8 @@ for rows, columns in ((8, 33), (9, 40), (5, 1027), (70, 64), (1, 1)):
 """
 
 
-def test_open_sizes_share_kernels(run_python):
-    run_python(OPEN_SIZES, **GPU, LTC_CACHE="off")
+def test_open_sizes_share_kernels(run_python, gpu):
+    run_python(OPEN_SIZES, **gpu, LTC_CACHE="off")
 
 
 WITHOUT_CODE = """
@@ -118,9 +130,9 @@ assert torch_ltc.metrics.snapshot()["codegen.fallback"] == 1
 """
 
 
-def test_functions_without_code_are_library_calls(run_python):
+def test_functions_without_code_are_library_calls(run_python, gpu):
     """Sines of large angles in f64 are the C library's, which a GPU has not."""
-    err = run_python(WITHOUT_CODE, **GPU, LTC_CACHE="off").stderr
+    err = run_python(WITHOUT_CODE, **gpu, LTC_CACHE="off").stderr
     assert "there is no code for a GPU for the function sin" in err
 
 
@@ -140,11 +152,29 @@ print(weight.tolist())
 """
 
 
-def test_index_out_of_range_names_op_and_line(run_python):
-    out = run_python(ERROR, **GPU, LTC_CACHE="off").stdout
+def test_index_out_of_range_names_op_and_line(run_python, gpu):
+    out = run_python(ERROR, **gpu, LTC_CACHE="off").stdout
     assert "index 4 is out of bounds for dimension 0 with size 4" in out
     assert "program.py:6" in out
     assert "24.0\n[1.0, 1.0, 1.0]" in out
+
+
+DIVISION = """
+import torch
+
+try:
+    (torch.arange(8).to("lazy") // torch.arange(8).to("lazy")).cpu()
+except RuntimeError as error:
+    print(type(error).__name__, str(error).splitlines()[0])
+print((torch.arange(8).to("lazy") // 3).tolist())
+"""
+
+
+def test_division_by_zero_is_no_index(run_python, gpu):
+    lines = run_python(DIVISION, **gpu, LTC_CACHE="off").stdout.splitlines()
+    eager = run_python(DIVISION, LTC_DEVICE="cpu").stdout.splitlines()
+    assert lines == eager
+    assert "ZeroDivisionError" in lines[0]
 
 
 UNKNOWN = """

@@ -1,0 +1,82 @@
+#!/bin/bash
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Checks torch_ltc on this machine's GPU, with what tests/gpu/stage.sh put there:
+#
+#   tests/gpu/run.sh FOLDER [PART ...]
+#
+# PART, all of them if none is named:
+#   about      the card, the driver, PyTorch
+#   driver     ltc-conformance: the contract, values of kernels, training; no Python
+#   sanitizer  programs and values again, under compute-sanitizer
+#   python     kernels, training and errors by scripts, with the wheel of FOLDER
+#
+# Each part ends with one line: passed, failed or skipped, and its seconds. Reports
+# go to $OUT, or to FOLDER. PYTHON names another interpreter than python3.
+set -uo pipefail
+stage=$(realpath "${1:?usage: tests/gpu/run.sh FOLDER [PART ...]}")
+shift
+parts=${*:-about driver sanitizer python}
+root=$(realpath "$(dirname "$0")/../..")
+out=${OUT:-$stage}
+python=${PYTHON:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+tar -C "$work" -xJf "$stage/tools.tar.xz" || exit 2
+conformance=("$work/bin/ltc-conformance" --plugin "$work/lib/libltc_driver_cuda.so")
+skipped=77
+
+about() {
+  nvidia-smi --query-gpu=name,driver_version,memory.total,compute_cap \
+      --format=csv || return
+  "$python" -c 'import sys, torch
+print("Python", sys.version.split()[0], "PyTorch", torch.__version__)' ||
+    echo "no PyTorch"
+}
+
+driver() {
+  timeout 180 "${conformance[@]}" --json "$out/conformance.json" \
+      --junit "$out/conformance.xml" > "$out/conformance.log"
+  local status=$?
+  grep -E '^\[  (PASSED|FAILED|SKIPPED) ' "$out/conformance.log"
+  return $status
+}
+
+sanitizer() {
+  command -v compute-sanitizer > /dev/null || return $skipped
+  timeout 300 compute-sanitizer --error-exitcode 9 "${conformance[@]}" \
+      --suite program,faults,values > "$out/sanitizer.log"
+  local status=$?
+  tail -n 2 "$out/sanitizer.log"
+  return $status
+}
+
+python() {
+  local wheels=("$stage"/torch_ltc-*.whl)
+  [ -e "${wheels[0]}" ] || return $skipped
+  "$python" -m pip install -q --no-index --no-deps --target "$work/site" \
+      "${wheels[0]}" "$stage"/pytest/*.whl || return
+  cd "$root/tests/python" || return
+  LTC_TEST_GPU=cuda PYTHONPATH="$work/site" timeout 420 \
+      "$python" -m pytest -q -p no:cacheprovider --junit-xml="$out/python.xml" \
+      tools/test_gpu_kernels.py tools/test_emulator.py -k "ptx or cuda"
+}
+
+result=0
+for part in $parts; do
+  case $part in
+    about | driver | sanitizer | python) ;;
+    *) echo "run.sh: there is no part $part"; exit 2 ;;
+  esac
+  SECONDS=0
+  ($part)
+  status=$?
+  case $status in
+    0) word=passed ;;
+    "$skipped") word=skipped ;;
+    *) word=failed result=1 ;;
+  esac
+  echo "$part: $word, $SECONDS s"
+done
+exit $result

@@ -109,6 +109,16 @@ std::string load() {
   return "";
 }
 
+/// Why no device can be opened, which all tests need, or "".
+std::string whyNoDevice() {
+  ltc_device *device = nullptr;
+  conformance::Failure failure =
+      conformance::take(conformance::openDevice(&device));
+  if (device)
+    table.device_close(device);
+  return failure.message;
+}
+
 } // namespace
 
 namespace conformance {
@@ -147,6 +157,11 @@ int main(int argc, char **argv) {
   ::testing::InitGoogleTest(&none, argv);
   if (std::string why = load(); !why.empty())
     return refuse(why);
+  if (std::string why = whyNoDevice(); !why.empty() && !arguments.lists) {
+    std::fprintf(stderr, "ltc-conformance: no device can be opened: %s\n",
+                 why.c_str());
+    return 1;
+  }
   if (!arguments.json.empty())
     conformance::reportAsJson(arguments.json, arguments.plugin);
   int status = RUN_ALL_TESTS();

@@ -6,7 +6,7 @@
 #
 #   tests/gpu/stage.sh FOLDER [WHEEL]
 #
-# FOLDER  made anew; about 16 MB, and with the wheel 40
+# FOLDER  made anew; 23 MB, and with the wheel twice that
 # WHEEL   for the machine's Python and PyTorch, of
 #         `make wheel TORCH=2.11.0 PYTHON=python3.12` (docs/versions.md)
 #

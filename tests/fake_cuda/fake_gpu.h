@@ -104,3 +104,24 @@ struct CUevent_st {
   CUcontext context;
   std::shared_ptr<fake_cuda::Reached> recorded; ///< nullptr: never
 };
+
+namespace fake_cuda {
+
+/// Why the calling thread can do nothing now, or success.
+CUresult check();
+/// The same, of something for a stream of its context.
+CUresult check(CUstream stream);
+/// The calling thread's; only if check() has no objection.
+CUcontext currentContext();
+/// Where memory of any GPU really is; nullptr: it is of none.
+char *findMemory(CUdeviceptr address, size_t bytes);
+
+} // namespace fake_cuda
+
+// What the library is for, as the driver calls it.
+#pragma GCC visibility push(default)
+#define LTC_CUDA(name, symbol, parameters)                                     \
+  extern "C" CUresult symbol parameters;
+#include "drivers/cuda/cuda_api.def"
+#undef LTC_CUDA
+#pragma GCC visibility pop

@@ -46,9 +46,17 @@ def test_of_several_drivers_it_is_left_out_with_a_warning(run_python):
 @pytest.mark.parametrize(
     ("gpus", "words"),
     [
-        ("devices=0", "the NVIDIA driver finds no GPU, and CUDA_VISIBLE_DEVICES is ''"),
         ("version=11040", "the NVIDIA driver is too old: it serves CUDA 11.4, and"),
-        ("capability=75", "the GPU Fake GPU has compute capability 7.5, and 8.0 or"),
+        pytest.param(
+            "devices=0",
+            "the NVIDIA driver finds no GPU, and CUDA_VISIBLE_DEVICES is ''",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "capability=75",
+            "the GPU Fake GPU has compute capability 7.5, and 8.0 or later",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(run_python, fake_cuda, gpus, words):
@@ -78,7 +86,9 @@ print(0 < start.elapsed_time(end) < 60_000)
 """
 
 
-@pytest.mark.parametrize(("capability", "chip"), [(86, 86), (120, 90)])
+@pytest.mark.parametrize(
+    ("capability", "chip"), [(120, 90), pytest.param(86, 86, marks=pytest.mark.slow)]
+)
 def test_it_says_what_the_gpus_are(run_python, fake_cuda, capability, chip):
     gpus = f"memory=1000000000,capability={capability}"
     lines = run_python(ABOUT, **fake_cuda, FAKE_CUDA=gpus).stdout.splitlines()
@@ -114,7 +124,7 @@ def test_several_gpus_copy_to_each_other(run_python, fake_cuda):
 LITTLE_MEMORY = """
 import torch
 
-x = torch.ones(1 << 20).to("lazy")
+x = torch.ones(1 << 16).to("lazy")
 try:
     print((x.repeat(100) + 1).sum().item())
 except torch.OutOfMemoryError as error:
@@ -123,15 +133,21 @@ print((x.repeat(2) + 1).sum().item())
 """
 
 
-@pytest.mark.parametrize("limit", [{}, {"LTC_MEMORY_LIMIT_BYTES": str(60 << 20)}])
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"LTC_MEMORY_LIMIT_BYTES": str(6 << 20)},
+        pytest.param({}, marks=pytest.mark.slow),
+    ],
+)
 def test_too_little_memory_is_pytorchs_error(run_python, fake_cuda, limit):
-    gpus = f"memory={100 << 20}"
+    gpus = f"memory={8 << 20}"
     done = run_python(LITTLE_MEMORY, **fake_cuda, **limit, FAKE_CUDA=gpus)
     first, second = done.stdout.splitlines()
     assert "out of memory: cannot allocate " in first
     assert " bytes on Fake GPU while " in first
-    assert ("LTC_MEMORY_LIMIT_BYTES 62914560" in first) == bool(limit)
-    assert second == str(float(4 << 20))
+    assert ("LTC_MEMORY_LIMIT_BYTES 6291456" in first) == bool(limit)
+    assert second == str(float(4 << 16))
 
 
 LOST = """

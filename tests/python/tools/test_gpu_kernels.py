@@ -172,9 +172,8 @@ print((torch.arange(8).to("lazy") // 3).tolist())
 
 def test_division_by_zero_is_no_index(run_python, gpu):
     lines = run_python(DIVISION, **gpu, LTC_CACHE="off").stdout.splitlines()
-    eager = run_python(DIVISION, LTC_DEVICE="cpu").stdout.splitlines()
-    assert lines == eager
-    assert "ZeroDivisionError" in lines[0]
+    assert "ZeroDivisionError" in lines[0] and not lines[0].startswith("IndexError")
+    assert lines[1] == "[0, 0, 0, 1, 1, 1, 2, 2]"
 
 
 UNKNOWN = """

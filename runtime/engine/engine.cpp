@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "engine/engine.h"
+#include "engine/buffer_transfer.h"
 #include "engine/mark.h"
-#include "engine/transfer.h"
 
 #include "ltc/metrics.h"
 #include "ltc/settings.h"

@@ -117,7 +117,7 @@ def test_the_example_of_the_format_is_the_one_that_is_parsed(root):
 NOT_IN_THE_TREE = re.compile(
     r"[/~$.]|(?:build|dist)/|(?:torch_ltc/)?lib/torch\d|(?:xla|jax)/bin/"
     r"|(?:train\.py|bench\.svg|program\.o|profile\.(?:html|json)|trace\.json"
-    r"|repro\.py|whole\.ltc|model\.ltcpkg)$"
+    r"|stages/|repro\.py|whole\.ltc|model\.ltcpkg)$"
 )
 
 

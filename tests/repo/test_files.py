@@ -8,7 +8,7 @@ import subprocess
 
 SOURCES = {".h", ".cpp", ".c", ".td", ".py", ".sh", ".cmake"}
 WITH_LICENSE_LINE = {".h", ".cpp", ".c", ".td", ".py", ".sh"}
-BINARY = {".ltcpkg", ".npz", ".png", ".pt"}
+BINARY = {".ltcpkg", ".npz", ".png", ".pt", ".safetensors"}
 HARD_LINE_LIMIT = 500
 FUNCTION_LINE_LIMIT = 60
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "common", "manager"}

@@ -136,7 +136,8 @@ def test_exports_what_others_of_ours_link_to(build, wanted, library):
 
 
 def test_what_others_of_ours_link_to_is_exported(build, wanted):
-    shown = {name for path in build.glob("lib/**/*.so") for name in symbols(path, "defined")}
+    libraries = build.glob("lib/**/*.so")
+    shown = {name for path in libraries for name in symbols(path, "defined")}
     own = re.compile(r"^(?:(?:typeinfo|vtable)\b.*)?\bltc::")
     assert not {name for name in wanted - shown if own.search(name)}
 

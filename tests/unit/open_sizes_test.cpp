@@ -234,9 +234,9 @@ TEST_F(OpenSizes, AnErrorNamesTheSizesOfItsRun) {
       ASSERT_TRUE(results);
       Status status = (*results)[0]->wait();
       ASSERT_FALSE(status);
-      EXPECT_EQ(withoutGraph(status.error().message), "test::" + op + "(f32[" +
-                                            std::to_string(rows) +
-                                            ", 8]): index out of range");
+      EXPECT_EQ(withoutGraph(status.error().message),
+                "test::" + op + "(f32[" + std::to_string(rows) +
+                    ", 8]): index out of range");
     }
   EXPECT_EQ(compiler.compiles, 4);
 }

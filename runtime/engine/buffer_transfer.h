@@ -1,4 +1,4 @@
-//===- transfer.h - Work that fills a buffer --------------------*- C++ -*-===//
+//===- buffer_transfer.h - Work that fills a buffer -------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

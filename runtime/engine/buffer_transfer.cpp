@@ -1,10 +1,10 @@
-//===- transfer.cpp - Work that fills a buffer ----------------------------===//
+//===- buffer_transfer.cpp - Work that fills a buffer ---------------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "engine/transfer.h"
+#include "engine/buffer_transfer.h"
 
 #include "ltc/metrics.h"
 

@@ -15,7 +15,7 @@ using Parts = std::vector<std::string_view>;
 namespace {
 
 template <typename T> auto asNumber(T value) {
-  if constexpr (std::is_same_v<T, Half>)
+  if constexpr (isShort<T>)
     return value.value;
   else
     return value;
@@ -95,9 +95,9 @@ void convert(uint64_t *r, const Instruction &i) {
     r[i.to] = put<To>(To(from));
   } else if constexpr (!isReal<To>) {
     r[i.to] = put<To>(toInteger<To>(roundToInteger<rounding>(asNumber(from))));
-  } else if constexpr (std::is_same_v<To, Half>) {
+  } else if constexpr (isShort<To>) {
     auto value = double(asNumber(from));
-    r[i.to] = toHalf(toWhole ? roundToInteger<rounding>(value) : value);
+    r[i.to] = put<To>({toWhole ? roundToInteger<rounding>(value) : value});
   } else if constexpr (isReal<From>) {
     auto value = double(asNumber(from));
     r[i.to] = put<To>(To(toWhole ? roundToInteger<rounding>(value) : value));
@@ -122,9 +122,11 @@ Operation conversionOf(std::string_view mode) {
 }
 
 /// Two floats to a register of two, the first one in the upper half.
-template <auto toShort> void packTwo(uint64_t *r, const Instruction &i) {
-  r[i.to] = uint64_t(toShort(double(get<float>(r[i.a])))) << 16 |
-            toShort(double(get<float>(r[i.b])));
+template <typename T> void packTwo(uint64_t *r, const Instruction &i) {
+  auto shortened = [&](int32_t from) {
+    return put<T>({double(get<float>(r[from]))});
+  };
+  r[i.to] = shortened(i.a) << 16 | shortened(i.b);
 }
 
 } // namespace
@@ -143,17 +145,9 @@ Operation findConversion(const Parts &parts) {
   std::string_view to = parts[parts.size() - 2], from = parts.back();
   std::string_view mode = parts[parts.size() - 3];
   if (mode == "rn" && to == "f16x2" && from == "f32")
-    return packTwo<toHalf>;
+    return packTwo<Half>;
   if (mode == "rn" && to == "bf16x2" && from == "f32")
-    return packTwo<toBrain>;
-  if (mode == "rn" && to == "bf16" && from == "f32")
-    return [](uint64_t *r, const Instruction &i) {
-      r[i.to] = toBrain(double(get<float>(r[i.a])));
-    };
-  if (to == "f32" && from == "bf16")
-    return [](uint64_t *r, const Instruction &i) {
-      r[i.to] = put<float>(float(fromBrain(uint16_t(r[i.a]))));
-    };
+    return packTwo<Brain>;
   Operation found = nullptr;
   withType(to, [&]<typename To>(To) {
     withType(from, [&]<typename From>(From) {

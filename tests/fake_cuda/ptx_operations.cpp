@@ -48,7 +48,7 @@ template <typename T> auto wrap(T value) {
 
 template <typename T> Operation arithmeticOfReals(const Parts &parts) {
   std::string_view base = parts[0];
-  if constexpr (std::is_same_v<T, Half>) {
+  if constexpr (isShort<T>) {
     if (base == "add")
       return binary<T, [](T a, T b) { return T{a.value + b.value}; }>;
     if (base == "sub")
@@ -255,31 +255,30 @@ void pack(uint64_t *r, const Instruction &i) {
   r[i.to] = value;
 }
 
-/// Two halves in a register.
-template <auto F> void pairs(uint64_t *r, const Instruction &i) {
+/// Two of 16 bits in a register.
+template <typename T, auto F> void pairs(uint64_t *r, const Instruction &i) {
   uint64_t result = 0;
   for (int at : {0, 16}) {
-    double a = fromHalf(uint16_t(r[i.a] >> at));
-    double b = fromHalf(uint16_t(r[i.b] >> at));
-    double c = fromHalf(uint16_t(r[i.c] >> at));
-    result |= uint64_t(toHalf(F(a, b, c))) << at;
+    double a = get<T>(r[i.a] >> at).value, b = get<T>(r[i.b] >> at).value;
+    double c = get<T>(r[i.c] >> at).value;
+    result |= put<T>({F(a, b, c)}) << at;
   }
   r[i.to] = result;
 }
 
-Operation findPairs(std::string_view base) {
+template <typename T> Operation findPairs(std::string_view base) {
   if (base == "add")
-    return pairs<[](double a, double b, double) { return a + b; }>;
+    return pairs<T, [](double a, double b, double) { return a + b; }>;
   if (base == "sub")
-    return pairs<[](double a, double b, double) { return a - b; }>;
+    return pairs<T, [](double a, double b, double) { return a - b; }>;
   if (base == "mul")
-    return pairs<[](double a, double b, double) { return a * b; }>;
+    return pairs<T, [](double a, double b, double) { return a * b; }>;
   if (base == "fma")
-    return pairs<[](double a, double b, double c) {
+    return pairs<T, [](double a, double b, double c) {
       return std::fma(a, b, c);
     }>;
   if (base == "neg")
-    return pairs<[](double a, double, double) { return -a; }>;
+    return pairs<T, [](double a, double, double) { return -a; }>;
   return nullptr;
 }
 
@@ -311,8 +310,8 @@ Operation findOperation(std::string_view opcode) {
     return permute;
   if (base == "pack" || base == "unpack")
     return findVector(parts);
-  if (type == "f16x2")
-    return findPairs(base);
+  if (type == "f16x2" || type == "bf16x2")
+    return type == "f16x2" ? findPairs<Half>(base) : findPairs<Brain>(base);
   Operation found = nullptr;
   withType(type, [&]<typename T>(T) {
     if (base == "mov")

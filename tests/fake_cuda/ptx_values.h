@@ -8,6 +8,7 @@
 
 #include "ptx.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -16,51 +17,52 @@
 
 namespace fake_cuda {
 
-/// A half as its number; arithmetic is a float's, rounded.
-struct Half {
+/// A number of 16 bits as a double: what it is computed to is rounded once.
+template <int exponentBits, int fractionBits> struct Short {
   double value = 0;
+
+  static Short fromBits(uint16_t bits) {
+    int exponent = (bits >> fractionBits) & ((1 << exponentBits) - 1);
+    int fraction = bits & ((1 << fractionBits) - 1);
+    double magnitude =
+        exponent == (1 << exponentBits) - 1
+            ? (fraction ? double(NAN) : double(INFINITY))
+            : std::ldexp(exponent ? (1 << fractionBits) + fraction : fraction,
+                         std::max(exponent, 1) - bias - fractionBits);
+    return {bits & 0x8000 ? -magnitude : magnitude};
+  }
+
+  /// To the nearest, ties to even.
+  uint16_t bits() const {
+    constexpr auto infinity =
+        uint16_t(((1 << exponentBits) - 1) << fractionBits);
+    auto sign = uint16_t(std::signbit(value) ? 0x8000 : 0);
+    if (std::isnan(value))
+      return 0x7fff;
+    double magnitude = std::fabs(value);
+    if (magnitude == 0)
+      return sign;
+    if (std::isinf(magnitude) || std::ilogb(magnitude) > bias)
+      return sign | infinity;
+    int exponent = std::max(std::ilogb(magnitude), 1 - bias);
+    auto units = uint32_t(
+        std::nearbyint(std::ldexp(magnitude, fractionBits - exponent)));
+    uint32_t all = units + (uint32_t(exponent + bias - 1) << fractionBits);
+    return sign | uint16_t(std::min<uint32_t>(all, infinity));
+  }
+
+private:
+  static constexpr int bias = (1 << (exponentBits - 1)) - 1;
 };
 
-template <int exponentBits, int fractionBits> double fromBits(uint16_t bits) {
-  constexpr int bias = (1 << (exponentBits - 1)) - 1;
-  int exponent = (bits >> fractionBits) & ((1 << exponentBits) - 1);
-  int fraction = bits & ((1 << fractionBits) - 1);
-  double magnitude =
-      exponent == (1 << exponentBits) - 1
-          ? (fraction ? double(NAN) : double(INFINITY))
-          : std::ldexp(exponent ? (1 << fractionBits) + fraction : fraction,
-                       std::max(exponent, 1) - bias - fractionBits);
-  return bits & 0x8000 ? -magnitude : magnitude;
-}
-
-/// To the nearest, ties to even.
-template <int exponentBits, int fractionBits> uint16_t toBits(double value) {
-  constexpr int bias = (1 << (exponentBits - 1)) - 1;
-  constexpr uint16_t infinity =
-      uint16_t(((1 << exponentBits) - 1) << fractionBits);
-  auto sign = uint16_t(std::signbit(value) ? 0x8000 : 0);
-  if (std::isnan(value))
-    return 0x7fff;
-  double magnitude = std::fabs(value);
-  if (magnitude == 0)
-    return sign;
-  if (std::isinf(magnitude) || std::ilogb(magnitude) > bias)
-    return sign | infinity;
-  int exponent = std::max(std::ilogb(magnitude), 1 - bias);
-  auto units =
-      uint32_t(std::nearbyint(std::ldexp(magnitude, fractionBits - exponent)));
-  uint32_t bits = units + (uint32_t(exponent + bias - 1) << fractionBits);
-  return sign | uint16_t(std::min<uint32_t>(bits, infinity));
-}
-
-inline double fromHalf(uint16_t bits) { return fromBits<5, 10>(bits); }
-inline uint16_t toHalf(double value) { return toBits<5, 10>(value); }
-inline double fromBrain(uint16_t bits) { return fromBits<8, 7>(bits); }
-inline uint16_t toBrain(double value) { return toBits<8, 7>(value); }
+using Half = Short<5, 10>;
+using Brain = Short<8, 7>;
+template <typename T>
+constexpr bool isShort = std::is_same_v<T, Half> || std::is_same_v<T, Brain>;
 
 template <typename T> T get(uint64_t bits) {
-  if constexpr (std::is_same_v<T, Half>)
-    return {fromHalf(uint16_t(bits))};
+  if constexpr (isShort<T>)
+    return T::fromBits(uint16_t(bits));
   else if constexpr (std::is_same_v<T, float>)
     return std::bit_cast<float>(uint32_t(bits));
   else if constexpr (std::is_same_v<T, double>)
@@ -72,8 +74,8 @@ template <typename T> T get(uint64_t bits) {
 }
 
 template <typename T> uint64_t put(T value) {
-  if constexpr (std::is_same_v<T, Half>)
-    return toHalf(value.value);
+  if constexpr (isShort<T>)
+    return value.bits();
   else if constexpr (std::is_same_v<T, float>)
     return std::bit_cast<uint32_t>(value);
   else if constexpr (std::is_same_v<T, double>)
@@ -83,7 +85,7 @@ template <typename T> uint64_t put(T value) {
 }
 
 template <typename T>
-constexpr bool isReal = std::is_floating_point_v<T> || std::is_same_v<T, Half>;
+constexpr bool isReal = std::is_floating_point_v<T> || isShort<T>;
 
 /// Calls `visit` with a value of the type of that name, such as f32; false if
 /// there is none.
@@ -95,6 +97,8 @@ template <typename Visit> bool withType(std::string_view name, Visit visit) {
     visit(double());
   else if (is("f16"))
     visit(Half());
+  else if (is("bf16"))
+    visit(Brain());
   else if (is("s8"))
     visit(int8_t());
   else if (is("s16"))

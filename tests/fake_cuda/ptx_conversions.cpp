@@ -21,43 +21,54 @@ template <typename T> auto asNumber(T value) {
     return value;
 }
 
-template <typename T, auto F> void compare(uint64_t *r, const Instruction &i) {
-  r[i.to] = F(asNumber(get<T>(r[i.a])), asNumber(get<T>(r[i.b])));
+/// `count` numbers of 16 bits in a register, or one of any size.
+template <typename T, int count, auto F>
+void compare(uint64_t *r, const Instruction &i) {
+  if constexpr (count == 1)
+    r[i.to] = F(asNumber(get<T>(r[i.a])), asNumber(get<T>(r[i.b])));
+  else
+    for (size_t k = 0; k < count; ++k)
+      r[i.several.at(k)] = F(asNumber(get<T>(r[i.a] >> 16 * k)),
+                             asNumber(get<T>(r[i.b] >> 16 * k)));
 }
 
-template <typename T> Operation comparisonOf(std::string_view name) {
+template <typename T, int count = 1>
+Operation comparisonOf(std::string_view name) {
   if (name == "eq")
-    return compare<T, [](auto a, auto b) { return a == b; }>;
+    return compare<T, count, [](auto a, auto b) { return a == b; }>;
   if (name == "lt" || name == "lo")
-    return compare<T, [](auto a, auto b) { return a < b; }>;
+    return compare<T, count, [](auto a, auto b) { return a < b; }>;
   if (name == "le" || name == "ls")
-    return compare<T, [](auto a, auto b) { return a <= b; }>;
+    return compare<T, count, [](auto a, auto b) { return a <= b; }>;
   if (name == "gt" || name == "hi")
-    return compare<T, [](auto a, auto b) { return (a > b); }>;
+    return compare<T, count, [](auto a, auto b) { return (a > b); }>;
   if (name == "ge" || name == "hs")
-    return compare<T, [](auto a, auto b) { return a >= b; }>;
+    return compare<T, count, [](auto a, auto b) { return a >= b; }>;
   if constexpr (!isReal<T>) {
     if (name == "ne")
-      return compare<T, [](auto a, auto b) { return a != b; }>;
+      return compare<T, count, [](auto a, auto b) { return a != b; }>;
   } else {
     if (name == "ne") // and both are numbers
-      return compare<T, [](auto a, auto b) { return (a < b || a > b); }>;
+      return compare<T, count, [](auto a, auto b) { return (a < b || a > b); }>;
     if (name == "equ")
-      return compare<T, [](auto a, auto b) { return !(a < b || a > b); }>;
+      return compare<T, count,
+                     [](auto a, auto b) { return !(a < b || a > b); }>;
     if (name == "neu")
-      return compare<T, [](auto a, auto b) { return a != b; }>;
+      return compare<T, count, [](auto a, auto b) { return a != b; }>;
     if (name == "ltu")
-      return compare<T, [](auto a, auto b) { return !(a >= b); }>;
+      return compare<T, count, [](auto a, auto b) { return !(a >= b); }>;
     if (name == "leu")
-      return compare<T, [](auto a, auto b) { return !(a > b); }>;
+      return compare<T, count, [](auto a, auto b) { return !(a > b); }>;
     if (name == "gtu")
-      return compare<T, [](auto a, auto b) { return !(a <= b); }>;
+      return compare<T, count, [](auto a, auto b) { return !(a <= b); }>;
     if (name == "geu")
-      return compare<T, [](auto a, auto b) { return !(a < b); }>;
+      return compare<T, count, [](auto a, auto b) { return !(a < b); }>;
     if (name == "num")
-      return compare<T, [](auto a, auto b) { return !std::isunordered(a, b); }>;
+      return compare<T, count,
+                     [](auto a, auto b) { return !std::isunordered(a, b); }>;
     if (name == "nan")
-      return compare<T, [](auto a, auto b) { return std::isunordered(a, b); }>;
+      return compare<T, count,
+                     [](auto a, auto b) { return std::isunordered(a, b); }>;
   }
   return nullptr;
 }
@@ -134,6 +145,10 @@ template <typename T> void packTwo(uint64_t *r, const Instruction &i) {
 Operation findComparison(const Parts &parts) {
   if (parts.size() != 3)
     return nullptr;
+  if (parts[2] == "f16x2")
+    return comparisonOf<Half, 2>(parts[1]);
+  if (parts[2] == "bf16x2")
+    return comparisonOf<Brain, 2>(parts[1]);
   Operation found = nullptr;
   withType(parts[2], [&]<typename T>(T) { found = comparisonOf<T>(parts[1]); });
   return found;

@@ -282,6 +282,24 @@ template <typename T> Operation findPairs(std::string_view base) {
   return nullptr;
 }
 
+template <typename T, auto F>
+void integerPairs(uint64_t *r, const Instruction &i) {
+  uint64_t result = 0;
+  for (int at : {0, 16})
+    result |= uint64_t(uint16_t(F(T(r[i.a] >> at), T(r[i.b] >> at)))) << at;
+  r[i.to] = result;
+}
+
+template <typename T> Operation findIntegerPairs(std::string_view base) {
+  if (base == "add")
+    return integerPairs<T, [](T a, T b) { return a + b; }>;
+  if (base == "min")
+    return integerPairs<T, [](T a, T b) { return std::min(a, b); }>;
+  if (base == "max")
+    return integerPairs<T, [](T a, T b) { return std::max(a, b); }>;
+  return nullptr;
+}
+
 Operation findVector(const Parts &parts) {
   bool isPack = parts[0] == "pack";
   if (parts[1] == "2" && parts[2] == "b32")
@@ -310,6 +328,9 @@ Operation findOperation(std::string_view opcode) {
     return permute;
   if (base == "pack" || base == "unpack")
     return findVector(parts);
+  if (type == "u16x2" || type == "s16x2")
+    return type == "u16x2" ? findIntegerPairs<uint16_t>(base)
+                           : findIntegerPairs<int16_t>(base);
   if (type == "f16x2" || type == "bf16x2")
     return type == "f16x2" ? findPairs<Half>(base) : findPairs<Brain>(base);
   Operation found = nullptr;

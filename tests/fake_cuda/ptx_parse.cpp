@@ -120,6 +120,8 @@ Body::Operand Body::takeOperand(Tokens &tokens) {
   }
   if (!tokens.takeIf("[")) {
     operand.reg = valueOf(tokens.take());
+    if (tokens.takeIf("|")) // of a comparison of pairs
+      operand.several = {operand.reg, valueOf(tokens.take())};
     return operand;
   }
   operand.symbol = tokens.take();

@@ -102,6 +102,20 @@ TEST_F(Ptx, ConversionsClampAndRound) {
   EXPECT_EQ(memory[2], 0x7c00); // 65520 is beyond a half
 }
 
+TEST_F(Ptx, PairsOfHalvesAreComparedEach) {
+  // (2, 1) < (1, 2), the first in the lower half.
+  EXPECT_EQ(run("setp.lt.f16x2 %p|%q, 0x3C004000, 0x40003C00;\n"
+                "selp.b32 %x, 5, 6, %p;\nst.global.b32 [%mine], %x;\n"
+                "selp.b32 %x, 5, 6, %q;\nst.global.b32 [%mine+4], %x;\n"
+                "max.u16x2 %x, 0x00050009, 0x00070001;\n"
+                "st.global.b32 [%mine+8], %x;",
+                1),
+            "");
+  EXPECT_EQ(memory[0], 6);
+  EXPECT_EQ(memory[1], 5);
+  EXPECT_EQ(memory[2], 0x00070009);
+}
+
 TEST_F(Ptx, WhatItDoesNotKnowIsNamed) {
   EXPECT_NE(run("tanh.approx.f32 %x, %y;", 1).find("tanh.approx.f32"),
             std::string::npos);

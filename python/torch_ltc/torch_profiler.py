@@ -28,8 +28,8 @@ def disabling(stock):
 
     def _disable_profiler(*args, **kwargs):
         c = start()
-        _count(-1, c)
         c.await_torch_spans()
+        _count(-1, c)
         return stock(*args, **kwargs)
 
     return _disable_profiler

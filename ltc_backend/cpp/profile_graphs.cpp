@@ -43,15 +43,18 @@ JsonBuilder placesOf(const profile::Kernel &kernel,
 
 JsonBuilder kernelRow(const GraphProfile &graph, size_t step, size_t launches) {
   const profile::Kernel &kernel = graph.details.kernels[step];
-  JsonBuilder ops = JsonBuilder::list();
-  for (uint32_t node : kernel.nodes)
+  JsonBuilder ops = JsonBuilder::list(), nodes = JsonBuilder::list();
+  for (uint32_t node : kernel.nodes) {
     ops.add(Json(graph.details.nodes[node].op));
+    nodes.add(Json(node));
+  }
   bool isTimed = graph.timed && step < graph.total.size();
   double time = isTimed ? double(graph.total[step]) / double(graph.timed) : 0;
   return JsonBuilder::object()
       .add("graph", graph.key.str())
       .add("step", step)
       .add("name", kernel.name)
+      .add("label", kernel.label)
       .add("kind", kernel.kind)
       .add("flops", kernel.flops)
       .add("bytes", kernel.bytes)
@@ -61,8 +64,8 @@ JsonBuilder kernelRow(const GraphProfile &graph, size_t step, size_t launches) {
       .add("time", time)
       .add("fastest", isTimed ? graph.fastest[step] : 0)
       .add("launches", launches)
-      .add("total", time * double(launches))
-      .add("label", kernel.label);
+      .add("nodes", nodes)
+      .add("total", time * double(launches));
 }
 
 /// A value that stands in memory.

@@ -136,7 +136,8 @@ private:
     return made;
   }
 
-  /// "kernel_3 (mul, add)": its first few different ops.
+  /// "kernel_3 (mul, add)": its first few different ops. One that only copies
+  /// what a view shows has none.
   std::string labelOf(const profile::Kernel &kernel) const {
     constexpr size_t kMostNamed = 4;
     std::vector<std::string_view> ops;
@@ -147,6 +148,8 @@ private:
       if (std::ranges::find(ops, op) == ops.end())
         ops.push_back(op);
     }
+    if (ops.empty())
+      return kernel.name;
     std::string text = kernel.name + " (";
     for (size_t i = 0; i < std::min(ops.size(), kMostNamed); ++i)
       text.append(i ? ", " : "").append(ops[i]);

@@ -163,7 +163,7 @@ def test_profile_is_as_pythons(examples, tmp_path):
     succeed(examples / "balance_poles", **settings)
     found = json.loads((folder / "profile.json").read_text())
     assert found["format"] == "torch_ltc.profile"
-    kernel = profile_kernels.Kernel("", 0, "", "", 0, 0, [], [], 0, 0, 0)
+    kernel = profile_kernels.Kernel("", 0, "", "", "", 0, 0, [], [], 0, 0, 0)
     value, of_result = ("", autopsy.Place("", 0, ""), 0), (0, 0)
     details = profile_kernels.Details(
         kernels=[kernel],
@@ -195,7 +195,9 @@ def test_profile_is_as_pythons(examples, tmp_path):
         for name in ("kernels", "outputs", "at_peak"):
             assert each[name][0].keys() == wanted[name][0].keys()
         timed = [kernel for kernel in each["kernels"] if kernel["timed"]]
-        assert all(kernel["time"] > 0 and kernel["bytes"] > 0 for kernel in timed)
+        assert all(kernel["time"] > 0 for kernel in timed)
+        # A copy of what a view shows is no op's, and its bytes are not counted.
+        assert all(kernel["bytes"] > 0 for kernel in timed if kernel["nodes"])
     assert any(kernel["timed"] for each in compiled for kernel in each["kernels"])
     assert all(row["activations"] > 0 for row in found["memory"])
     steps = [step for step in found["steps"] if step["whole"]]

@@ -8,6 +8,7 @@ The rows are asked of ltc-opt, so that a new one is tested as soon as it is ther
 import parity
 import pytest
 import torch
+from sampling import sampled
 
 FAST = (
     ("forward", torch.float32),
@@ -54,8 +55,7 @@ def test_op_gives_what_eager_gives(name):
     _compare(name, FAST, limit=1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("name", sampled(OPS))
 def test_op_gives_what_eager_gives_on_all_samples(name):
     for check in SLOW:
         _compare(name, [check], limit=0)

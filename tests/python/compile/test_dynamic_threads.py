@@ -97,7 +97,7 @@ def started(folder, number, dynamic):
 
 @pytest.mark.parametrize(
     ("rounds", "processes"),
-    [(1, 2), pytest.param(8, 6, marks=pytest.mark.slow)],
+    [(1, 2), pytest.param(8, 6, marks=pytest.mark.long)],
 )
 def test_processes_with_sizes_of_their_own_share_one_cache(tmp_path, rounds, processes):
     draw = random.Random(0)

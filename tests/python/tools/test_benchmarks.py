@@ -27,15 +27,21 @@ BENCH = Path(__file__).resolve().parents[3] / "benchmarks" / "bench.py"
 
 SLOW = {
     "resnet18-train",
-    "resnet18-train-bf16",
     "mobilenet-train",
     "encoder-8-lengths",
     "gpt-8-lengths",
     "gpt",
     "gpt-train-bf16",
 }
+LONG = {"resnet18-train-bf16"}  # without AVX-512
 # The larger sizes of a family are the same when small.
 DISTINCT = [name for name in WORKLOADS if not name.endswith(("-1m", "-16m"))]
+
+
+def marks_of(name):
+    return (
+        pytest.mark.slow if name in SLOW else pytest.mark.long if name in LONG else ()
+    )
 
 
 def first_outputs(contender, workload):
@@ -51,7 +57,7 @@ def first_outputs(contender, workload):
 
 @pytest.mark.parametrize(
     "workload",
-    [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in DISTINCT],
+    [pytest.param(n, marks=marks_of(n)) for n in DISTINCT],
 )
 def test_workload_computes_what_eager_does(workload):
     wanted = first_outputs("eager", workload)

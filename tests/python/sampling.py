@@ -7,7 +7,7 @@ import pytest
 
 def sampled(cases, one_in=4):
     """Mark every `one_in`-th case slow, which the gate runs, and the others long."""
-    for i, case in enumerate(cases):
-        yield pytest.param(
-            case, marks=pytest.mark.long if i % one_in else pytest.mark.slow
-        )
+    return [
+        pytest.param(case, marks=pytest.mark.long if i % one_in else pytest.mark.slow)
+        for i, case in enumerate(cases)
+    ]

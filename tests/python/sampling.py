@@ -5,9 +5,12 @@
 import pytest
 
 
-def sampled(cases, one_in=4):
-    """Mark every `one_in`-th case slow, which the gate runs, and the others long."""
+def sampled(cases, one_in=4, kept=pytest.mark.slow):
+    """Mark every `one_in`-th case as `kept`, and the others long, which the gate omits.
+
+    `kept=()` leaves the former in the ordinary suite.
+    """
     return [
-        pytest.param(case, marks=pytest.mark.long if i % one_in else pytest.mark.slow)
+        pytest.param(case, marks=pytest.mark.long if i % one_in else kept)
         for i, case in enumerate(cases)
     ]

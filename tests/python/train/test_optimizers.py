@@ -101,7 +101,7 @@ def test_all_are_here():
     assert found - WITHOUT == set(OPTIONS)
 
 
-@pytest.mark.parametrize("name, options", cases())
+@pytest.mark.parametrize("name, options", list(cases()))
 def test_steps_are_eagers(name, options, counts):
     same(Make(name, **options), counts=counts)
 

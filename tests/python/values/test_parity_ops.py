@@ -10,18 +10,18 @@ import pytest
 import torch
 from sampling import sampled
 
-FAST = (
-    ("forward", torch.float32),
-    ("backward", torch.float32),
+FIRST = (("forward", torch.float32), ("backward", torch.float32))
+OTHERS = (
     ("inplace", torch.float32),
-    ("out", torch.float32),
     ("forward", torch.bfloat16),
-    ("forward", torch.float16),
     ("forward", torch.int64),
+    ("out", torch.float32),
+    ("forward", torch.float16),
     ("forward", torch.bool),
 )
 SLOW = (
-    *FAST,
+    *FIRST,
+    *OTHERS,
     ("forward", torch.float64),
     ("backward", torch.float64),
     *(
@@ -50,9 +50,10 @@ def test_most_rows_have_an_op_info():
     assert len(OPS) > 150
 
 
-@pytest.mark.parametrize("name", OPS)
-def test_op_gives_what_eager_gives(name):
-    _compare(name, FAST, limit=1)
+@pytest.mark.parametrize(("place", "name"), list(enumerate(OPS)), ids=OPS)
+def test_op_gives_what_eager_gives(place, name):
+    """Check the first sample: forward, backward, and half of the others in turns."""
+    _compare(name, FIRST + OTHERS[place % 2 * 3 :][:3], limit=1)
 
 
 @pytest.mark.parametrize("name", sampled(OPS, one_in=8))

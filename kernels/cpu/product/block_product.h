@@ -26,8 +26,9 @@ struct Prefetch {
   int64_t stride, lines, lineStride = kLineFloats;
 };
 
-/// Element (r, k) at data[r * rowStride + k * depthStride], or the same of
-/// several `pieces`, each as deep as one product, one after the other.
+/// Element (r, k) at data[r * rowStride + k * depthStride], one of which is 1,
+/// or the same of several `pieces`, each as deep as one product, one after the
+/// other.
 struct BlockLeft {
   const float *data;
   int64_t rowStride, depthStride, pieces = 1, pieceStride = 0;

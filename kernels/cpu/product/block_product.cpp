@@ -50,12 +50,12 @@ template <int lanes, int rows, int vectors> struct Sums {
   LTC_INLINED void add(const Left &left, const float *b) {
     Vector right[vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v)
+    for (int64_t v = 0; v < vectors; ++v)
       right[v] = Vector::load(b + v * lanes);
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v)
+      for (int64_t v = 0; v < vectors; ++v)
         sum[r][v].addProduct(right[v], left(r));
   }
 
@@ -65,12 +65,12 @@ template <int lanes, int rows, int vectors> struct Sums {
 #pragma GCC unroll 6
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v)
+        for (int64_t v = 0; v < vectors; ++v)
           sum[r][v] = sum[r][v] + Vector::load(at.c.row(r) + v * lanes);
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v)
+      for (int64_t v = 0; v < vectors; ++v)
         sum[r][v].store(at.c.row(r) + v * lanes);
   }
 

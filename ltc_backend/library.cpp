@@ -21,7 +21,7 @@ void addKernel(torch::Library &library, std::string_view name,
   std::string overload(name.substr(std::min(dot + 1, name.size())));
   keepForEver(c10::Dispatcher::singleton().registerImpl(
       {"aten::" + std::string(name.substr(0, dot)), std::move(overload)},
-      keyOf(library), std::move(kernel), std::move(signature),
+      keyOf(library), std::move(kernel), signature,
       /*inferred_function_schema=*/nullptr, kRegisteredBy));
 }
 

@@ -12,7 +12,7 @@
 
 namespace c10 {
 class OperatorHandle;
-}
+} // namespace c10
 
 namespace ltc::backend {
 

@@ -11,6 +11,7 @@
 #include <torch/csrc/profiler/unwind/unwind.h>
 
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <mutex>
 #include <unordered_map>
@@ -46,7 +47,8 @@ std::string inShell(const std::string &text) {
 
 std::string outputOf(const std::string &command) {
   std::string text;
-  FILE *pipe = popen(command.c_str(), "re");
+  FILE *pipe =
+      popen(command.c_str(), "re"); // NOLINT(bugprone-command-processor)
   if (!pipe)
     return text;
   std::array<char, 512> part;
@@ -77,7 +79,9 @@ Source parse(std::string_view text) {
     if (colon == place.npos || place.starts_with("?"))
       continue;
     std::string file(place.substr(0, colon));
-    auto line = uint32_t(atoi(std::string(place.substr(colon + 1)).c_str()));
+    uint32_t line = 0;
+    std::from_chars(place.data() + colon + 1, place.data() + place.size(),
+                    line);
     if (line && !isHeaderInside(file))
       return {std::move(file), line, std::string(function)};
   }

@@ -27,10 +27,10 @@
 
 namespace torch::nn {
 class Module;
-}
+} // namespace torch::nn
 namespace torch::optim {
 class Optimizer;
-}
+} // namespace torch::optim
 namespace torch::serialize {
 class InputArchive;
 class OutputArchive;

@@ -14,6 +14,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
+#include <tuple>
 
 namespace ltc::backend {
 
@@ -106,7 +107,7 @@ void CallRunner::putBack(std::unique_ptr<Kernel> kernel) {
   Kernel *none = nullptr;
   if (idle.compare_exchange_strong(none, kernel.get(),
                                    std::memory_order_release))
-    kernel.release();
+    std::ignore = kernel.release(); // idle has it
 }
 
 /// Graphs know dense memory alone, and so do many of ATen's kernels, whose

@@ -107,6 +107,14 @@ void StepRecorder::leave() { tape.end(); }
 StepRecorder::~StepRecorder() = default;
 
 namespace {
+StepValue resultOf(uint32_t launch, uint32_t result) {
+  StepValue value;
+  value.kind = StepValue::Result;
+  value.index = launch;
+  value.result = result;
+  return value;
+}
+
 /// Looks up what the tape names, in the order in which it was done.
 class Reader {
 public:
@@ -142,6 +150,32 @@ public:
   /// A tensor that got a value, is none of the accounted and lives on.
   void addStrays();
   StepRecording::Fresh fresh(const at::Tensor &tensor);
+
+  /// What a slot holds in the end, where no launch of the step puts it there.
+  void addCopies(const std::vector<at::Tensor> &tensors,
+                 const std::vector<std::weak_ptr<TensorData>> &datas,
+                 const std::vector<Tape::Identity> &values) {
+    for (uint32_t i = 0; i < datas.size(); ++i) {
+      TensorDataPtr data = datas[i].lock();
+      if (i < tensors.size() && storageData(tensors[i]) != data)
+        obstruct("gives a tensor of " + c10::str(tensors[i].sizes()) +
+                 " other memory (.data = or set_())");
+      if (!data || slotOf(data) != i)
+        continue;
+      StepValue value = find(valueOf(data));
+      StepValue given = find(values[i]);
+      for (uint32_t l = 0; l < made.launches.size(); ++l)
+        for (const StepRecording::Effect &effect : made.launches[l].effects)
+          if (effect.slot == i)
+            given = resultOf(l, effect.result);
+      bool isGiven = value.kind == given.kind && value.index == given.index &&
+                     value.result == given.result;
+      if (!isGiven)
+        made.copies.emplace_back(i, value);
+      if (value.kind == StepValue::Unknown)
+        obstruct("gives a tensor a value that comes from elsewhere");
+    }
+  }
 
 private:
   StepValue number(uint64_t bits) const;
@@ -238,14 +272,6 @@ StepValue Reader::argument(const Tape::Launch &launch, size_t i) {
                "function names" +
                (reader ? " (" + reader->op + ")" : ""),
            place);
-  return value;
-}
-
-static StepValue resultOf(uint32_t launch, uint32_t result) {
-  StepValue value;
-  value.kind = StepValue::Result;
-  value.index = launch;
-  value.result = result;
   return value;
 }
 
@@ -350,26 +376,7 @@ StepRecorder::finish(const std::vector<at::Tensor> &results) {
     reader.addLaunch(launch);
   for (const Tape::Draw &draw : tape.draws)
     made->draws.push_back(draw.generator);
-  for (uint32_t i = 0; i < datas.size(); ++i) {
-    TensorDataPtr data = datas[i].lock();
-    if (i < tensors.size() && storageData(tensors[i]) != data)
-      reader.obstruct("gives a tensor of " + c10::str(tensors[i].sizes()) +
-                      " other memory (.data = or set_())");
-    if (!data || reader.slotOf(data) != i)
-      continue;
-    StepValue value = reader.find(valueOf(data));
-    StepValue given = reader.find(values[i]);
-    for (uint32_t l = 0; l < made->launches.size(); ++l)
-      for (const StepRecording::Effect &effect : made->launches[l].effects)
-        if (effect.slot == i)
-          given = resultOf(l, effect.result);
-    bool isGiven = value.kind == given.kind && value.index == given.index &&
-                   value.result == given.result;
-    if (!isGiven)
-      made->copies.emplace_back(i, value);
-    if (value.kind == StepValue::Unknown)
-      reader.obstruct("gives a tensor a value that comes from elsewhere");
-  }
+  reader.addCopies(tensors, datas, values);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const at::Tensor &gradient = tensors[i].grad();
     if (gradient.defined() && !keepsGradient(i))

@@ -36,7 +36,7 @@ void startOwn(void (*work)(void *), void *data, unsigned threads) {
         number = int(i);
         work(data);
       });
-  } catch (const std::exception &) { // NOLINT(bugprone-empty-catch)
+  } catch (const std::exception &) {
   }
 }
 

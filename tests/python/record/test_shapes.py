@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 IN_PYTHON = tuple(
     f"/torch/{part}" for part in ("_meta_registrations.py", "_refs/", "_decomp/")
 )
-SAMPLES = 2
+SAMPLES = 3
 # Functions in Python that call such a one by themselves, on eager too.
 CALL_REFERENCES = {"broadcast_shapes"}
 UNLIKE = {

@@ -88,6 +88,17 @@ def get_tensors_backend(_):
     return lambda tensors: startup.start().TracedGraph(list(tensors)).text()
 
 
+def dump_ir(stock):
+    """Wrap ``torch._lazy.debug.dump_ir``, which has no "dot" beside its other two."""
+
+    def _dump_ir(tensors, ir_format):
+        if ir_format == "dot":
+            return torch._C._lazy._get_tensors_dot(tensors)
+        return stock(tensors, ir_format)
+
+    return _dump_ir
+
+
 # By hash, what `run_cached_graph` may be asked for; the oldest go first.
 _traced = {}
 _MOST_TRACED = 256

@@ -350,6 +350,14 @@ AT_IMPORT_OF = {
             "it has code for a list of devices, and fails for others",
         ),
     ),
+    "torch._lazy.debug": (
+        Patch(
+            "torch._lazy.debug",
+            "dump_ir",
+            "lazy_core:dump_ir",
+            "it knows all forms of a graph that there are but dot",
+        ),
+    ),
     "safetensors": (
         Patch(
             "safetensors",

@@ -46,7 +46,11 @@ def test_the_graph_is_printed_in_each_form(graph):
     assert "aten::mul(%1, %0)" in text and "ROOT=0" in text
     assert "lazy_tensors::device_data()" in text and "other=2, alpha=1" in text
     assert text.count("[Float[3,4]]") == 4
-    assert "aten::relu\\nFloat[3,4]" in debug.render_ir_graph([y])
+    dot = debug.render_ir_graph([y])
+    assert "aten::relu\\nFloat[3,4]" in dot
+    assert debug.dump_ir([y], "dot") == dot
+    with pytest.raises(RuntimeError, match="Unrecognized IR format: svg"):
+        debug.dump_ir([y], "svg")
     backend = debug.dump_ir([y], "backend")
     assert backend.startswith("graph {") and "aten::relu(self=" in backend
     assert backend.count("output %") == 1

@@ -300,17 +300,25 @@ def _plugins(probe):
                 )
         except RuntimeError as error:
             yield _problem("plugins", str(error), "reinstall the package that has it")
-    wanted = os.environ.get("LTC_DEVICE", "cpu")
     known = [*names, *(entry.name for entry in entries)]
-    if "/" not in wanted and wanted not in known:
+    yield from _unknown_drivers(known) or [_ok("plugins", ", ".join(known))]
+
+
+def _unknown_drivers(known):
+    """Return a problem for each driver that LTC_DEVICE names and nobody has."""
+    found = []
+    for wanted in map(str.strip, os.environ.get("LTC_DEVICE", "cpu").split(",")):
+        if "/" in wanted or wanted in known:
+            continue
         near = difflib.get_close_matches(wanted, known, 1, 0)
-        yield _problem(
-            "plugins",
-            f"LTC_DEVICE={wanted} is no driver; there are {', '.join(known)}",
-            f"LTC_DEVICE={near[0] if near else 'cpu'}, or LTC_PLUGIN_PATH",
+        found.append(
+            _problem(
+                "plugins",
+                f"LTC_DEVICE={wanted} is no driver; there are {', '.join(known)}",
+                f"LTC_DEVICE={near[0] if near else 'cpu'}, or LTC_PLUGIN_PATH",
+            )
         )
-    else:
-        yield _ok("plugins", ", ".join(known))
+    return found
 
 
 def _gpu(probe):

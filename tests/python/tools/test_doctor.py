@@ -198,6 +198,10 @@ def test_plugins(monkeypatch):
     known = "there are cpu, cuda, emulator"
     assert text.startswith(f"LTC_DEVICE=emulater is no driver; {known}")
     assert remedy.startswith("LTC_DEVICE=emulator")
+    monkeypatch.setenv("LTC_DEVICE", "cpu,emulater")
+    assert only("plugins")[0].startswith("LTC_DEVICE=emulater is no driver")
+    monkeypatch.setenv("LTC_DEVICE", "cpu,emulator")
+    assert not problems(doctor_checks._plugins(probe()))
     monkeypatch.setenv("LTC_DEVICE", "cpu")
     monkeypatch.setenv("LTC_PLUGIN_PATH", "/nowhere/at/all")
     assert only("plugins")[0] == "/nowhere/at/all is no directory"

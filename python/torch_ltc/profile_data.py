@@ -197,6 +197,13 @@ class Data:
             "memory": [_plain(row) for row in self.memory],
         }
 
+    def rows(self, name):
+        """Return the rows of that name as dicts without others inside."""
+        found = self.as_dict()
+        kernels = (row for graph in found["graphs"] for row in graph["kernels"])
+        rows = kernels if name == "kernels" else found[name]
+        return [dict(_flat(row)) for row in rows]
+
 
 def _plain(row, **more):
     fields = {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}
@@ -205,6 +212,14 @@ def _plain(row, **more):
     if "places" in fields:
         fields["places"] = [place._asdict() for place in fields["places"]]
     return fields | more
+
+
+def _flat(row, prefix=""):
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
 
 
 def _graph(graph):

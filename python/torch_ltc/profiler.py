@@ -50,16 +50,25 @@ class profile(contextlib.ContextDecorator):
     Afterwards it has ``steps``, ``syncs``, ``ledger``, ``runs``, ``graphs``,
     ``kernels``, ``transfers`` and ``memory``, lists of plain dataclasses
     (`torch_ltc.profile_data`, `torch_ltc.profile_kernels`), and ``str()`` is a summary.
-    One profile is on at a time: a second one inside it warns, and stays empty. With
-    `stages` the page has each graph that is compiled meanwhile at every stage; that
-    needs a directory.
+    ``rows(name)`` has one of these as flat dicts. One profile is on at a time: a second
+    one inside it warns, and stays empty. With `stages` the page has each graph that is
+    compiled meanwhile at every stage; that needs a directory. `callback` is called with
+    the profile once it has ended.
     """
 
-    def __init__(self, directory=None, *, stages=False, longest_wait_s=_LONGEST_WAIT_S):
+    def __init__(
+        self,
+        directory=None,
+        *,
+        stages=False,
+        callback=None,
+        longest_wait_s=_LONGEST_WAIT_S,
+    ):
         if stages and not directory:
             raise ValueError("stages=True writes files: name a directory for them")
         self.directory = directory and os.fspath(directory)
         self.stages = stages
+        self.callback = callback
         self.longest_wait_s = longest_wait_s  # at the end, for what still runs
         self.data = profile_data.Data(0, 0, [], [], [], [], [])
         self._is_on = False
@@ -69,7 +78,10 @@ class profile(contextlib.ContextDecorator):
 
     def _recreate_cm(self):
         return type(self)(
-            self.directory, stages=self.stages, longest_wait_s=self.longest_wait_s
+            self.directory,
+            stages=self.stages,
+            callback=self.callback,
+            longest_wait_s=self.longest_wait_s,
         )
 
     def __enter__(self):
@@ -109,12 +121,23 @@ class profile(contextlib.ContextDecorator):
         )
         if self.directory:
             self._write()
+        if self.callback:
+            self.callback(self)
 
     def _write(self):
         try:
             profile_files.write(self.data, self.directory)
         except OSError as error:  # what was trained is worth more
             warnings.warn(f"the profile cannot be written: {error}", stacklevel=3)
+
+    def rows(self, name):
+        """Return the list of that name as flat dicts, for ``pandas.DataFrame``.
+
+        What lies in a row has its name behind a dot: ``parts.wait``, ``place.line``.
+        """
+        if name not in _PARTS:
+            raise ValueError(f"no '{name}' in a profile; there are {', '.join(_PARTS)}")
+        return self.data.rows(name)
 
     def write_scalars(self, to, prefix="torch_ltc"):
         """Write each step's times and counts for TensorBoard; return their number.

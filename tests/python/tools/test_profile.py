@@ -239,6 +239,28 @@ def test_a_function_is_profiled(tmp_path):
     assert sum(step["whole"] for step in steps) == 2
 
 
+def test_rows_are_flat_and_a_callback_gets_the_profile():
+    ended = []
+    called = torch_ltc.profile(callback=ended.append)(train)
+    called(3, read=lambda loss: loss.item())
+    called(2)
+    first, second = ended
+    rows = first.rows("steps")
+    assert [row["number"] for row in rows if row["whole"]] == [1, 2, 3]
+    for row, step in zip(rows, first.steps, strict=True):
+        assert row["parts.wait"] == step.parts["wait"]
+        assert row["place.line"] == step.place.line
+    for name in ("syncs", "ledger", "runs", "graphs", "kernels", "transfers", "memory"):
+        rows = first.rows(name)
+        assert len(rows) == len(getattr(first, name)) > 0
+        assert not any(
+            isinstance(value, dict) for row in rows for value in row.values()
+        )
+    assert sum(row["whole"] for row in second.rows("steps")) == 2
+    with pytest.raises(ValueError, match="there are steps, syncs"):
+        first.rows("step")
+
+
 def test_threads_have_steps_of_their_own():
     from threading import Thread
 

@@ -40,19 +40,22 @@ Value storageOf(Value value) {
   return value;
 }
 
+/// The copy of a view is its node's, of anything else its user's.
 GenericOp copyBefore(Operation *user, Value value) {
   OpBuilder b(user);
+  bool isView = isa_and_nonnull<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
+                                tensor::CollapseShapeOp>(value.getDefiningOp());
+  Location loc = isView ? value.getLoc() : user->getLoc();
   auto type = cast<RankedTensorType>(value.getType());
   AffineMap id = b.getMultiDimIdentityMap(type.getRank());
   Value empty = tensor::EmptyOp::create(
-      b, user->getLoc(), sizeValues(b, user->getLoc(), sizesOf(value)),
-      type.getElementType());
+      b, loc, sizeValues(b, loc, sizesOf(value)), type.getElementType());
   SmallVector<utils::IteratorType> parallel(type.getRank(),
                                             utils::IteratorType::parallel);
   return GenericOp::create(
-      b, user->getLoc(), type, value, empty, ArrayRef<AffineMap>{id, id},
-      parallel, [](OpBuilder &nested, Location loc, ValueRange args) {
-        linalg::YieldOp::create(nested, loc, args[0]);
+      b, loc, type, value, empty, ArrayRef<AffineMap>{id, id}, parallel,
+      [](OpBuilder &nested, Location inner, ValueRange args) {
+        linalg::YieldOp::create(nested, inner, args[0]);
       });
 }
 

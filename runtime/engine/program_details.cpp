@@ -132,12 +132,25 @@ private:
     made.kind = artifact.kernels[of.target].kind;
     for (uint32_t node : made.nodes)
       made.flops += partOf(node) * flopsOf(graph.nodes[node], types);
-    made.bytes = bytesOfNodes(step, made.nodes);
+    made.bytes =
+        made.nodes.empty() ? bytesOfCopy(of) : bytesOfNodes(step, made.nodes);
     return made;
   }
 
+  /// What is no node's copies an input to a result.
+  double bytesOfCopy(const ltc_step &of) const {
+    double bytes = 0;
+    for (const ltc_word &word :
+         std::span(artifact.words).subspan(of.first_word, of.words))
+      if (word.base == LTC_INPUT)
+        bytes += bytesOf(word.index);
+      else if (word.base == LTC_RESULT)
+        bytes += bytesOf(graph.outputs[word.index].value);
+    return bytes;
+  }
+
   /// "kernel_3 (mul, add)": its first few different ops. One that only copies
-  /// what a view shows has none.
+  /// an input to a result has none.
   std::string labelOf(const profile::Kernel &kernel) const {
     constexpr size_t kMostNamed = 4;
     std::vector<std::string_view> ops;
@@ -205,7 +218,10 @@ private:
           return;
         // Of a slice its own bytes, of what is expanded those there are.
         double &known = read[memory];
-        known = std::max(known, std::min(bytesOf(operand), bytesOf(memory)));
+        double shown = bytesOf(operand);
+        if (copiesView(graph.nodes[node]))
+          shown = std::min(shown, bytesOf(first[node]));
+        known = std::max(known, std::min(shown, bytesOf(memory)));
       });
       for (size_t i = 0; i < graph.nodes[node].results.size(); ++i)
         if (firstStep[node] == step && lastUse[first[node] + i] != kNever)

@@ -142,6 +142,12 @@ std::vector<ValueType> valueTypes(const Graph &graph) {
   return types;
 }
 
+bool copiesView(const Node &node) {
+  std::string_view op = node.op;
+  return op.substr(0, op.find('.')).ends_with("_copy") &&
+         op != "aten::_to_copy";
+}
+
 double flopsOf(const Node &node, std::span<const ValueType> types) {
   Call call{node, types};
   std::string_view op = node.op;
@@ -154,7 +160,8 @@ double flopsOf(const Node &node, std::span<const ValueType> types) {
   OpFacts facts = factsOf(op);
   if (facts.has(OpFact::Products))
     return ofOtherProducts(call);
-  if (facts.has(OpFact::Copies) || facts.has(OpFact::LooksUp))
+  if (facts.has(OpFact::Copies) || facts.has(OpFact::LooksUp) ||
+      copiesView(node))
     return 0;
   double results = 0, largest = 0;
   for (const TensorType &type : node.results)

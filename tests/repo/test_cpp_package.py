@@ -195,9 +195,7 @@ def test_profile_is_as_pythons(examples, tmp_path):
         for name in ("kernels", "outputs", "at_peak"):
             assert each[name][0].keys() == wanted[name][0].keys()
         timed = [kernel for kernel in each["kernels"] if kernel["timed"]]
-        assert all(kernel["time"] > 0 for kernel in timed)
-        # A copy of what a view shows is no op's, and its bytes are not counted.
-        assert all(kernel["bytes"] > 0 for kernel in timed if kernel["nodes"])
+        assert all(kernel["time"] > 0 and kernel["bytes"] > 0 for kernel in timed)
     assert any(kernel["timed"] for each in compiled for kernel in each["kernels"])
     assert all(row["activations"] > 0 for row in found["memory"])
     steps = [step for step in found["steps"] if step["whole"]]

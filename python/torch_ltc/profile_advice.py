@@ -12,6 +12,19 @@ from torch_ltc.startup import start
 _LEAST_SHARE = 0.01
 # What differs between the first steps of any loop is no trouble.
 _VARYING = ("shape", "dtype", "constant")
+_MASK = "torch.where(mask, x, 0) has a fixed shape, and so has a sum weighted by mask"
+_CLASSES = "index_add_() into zeros, one for each value there may be, has a fixed shape"
+# Of ops whose result has as many elements as values say.
+_INSTEAD = {
+    "aten::nonzero": f"{_MASK}, or torch.nonzero_static(x, size=n)",
+    "aten::index": _MASK,
+    "aten::masked_select": _MASK,
+    "aten::bincount": _CLASSES,
+    "aten::_unique": _CLASSES,
+    "aten::_unique2": _CLASSES,
+    "aten::unique_consecutive": _CLASSES,
+    "aten::unique_dim": _CLASSES,
+}
 
 
 @dataclass
@@ -53,8 +66,14 @@ class _Steps:
         return f"{ms(time / len(self.rows))} ms a step"
 
 
+def remedy(row):
+    """Return what to do about a row of the ledger."""
+    known = _INSTEAD.get(row.detail.split(".")[0]) if row.cause == "fallback" else None
+    general = start().sync_remedies()[row.cause]
+    return f"{known}; or {general}" if known else general
+
+
 def _on_syncs(data):
-    remedies = start().sync_remedies()
     told = ("item", "read", "print", "fallback", "linalg", "synchronize", "event")
     spans = defaultdict(list)
     for sync in data.syncs:
@@ -67,7 +86,7 @@ def _on_syncs(data):
         if cost := steps.say(row.count, row.time):
             cause = f"{row.cause} {row.detail}".strip()
             kind = "fallback" if row.cause == "fallback" else "sync"
-            text = f"{cause} at {row.place} takes {cost}: {remedies[row.cause]}"
+            text = f"{cause} at {row.place} takes {cost}: {remedy(row)}"
             yield Advice(kind, row.time, text)
 
 

@@ -33,6 +33,7 @@ _DUMPS = {
     "optimize": ".optimize.mlir",
     "codegen": ".codegen.ll",
 }
+_PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
 _MOST_STAGED = 12  # graphs, those that ran longest
 _MOST_TEXT = 200_000
 # A page that holds more opens slowly; the other two files hold all.
@@ -68,9 +69,15 @@ def as_dict(data):
             "command": list(sys.orig_argv),
             "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         },
-        "machine": vars(profile_machine.limits()),
+        "machine": vars(profile_machine.limits(_reached(data))),
         **data.as_dict(),
     }
+
+
+def _reached(data):
+    """Return the most operations a second of a product, whose operations are known."""
+    timed = (row for row in data.kernels if row.time and row.name in _PRODUCTS)
+    return max((1e9 * row.flops / row.time for row in timed), default=0.0)
 
 
 def _page(data, found, directory):
@@ -84,6 +91,11 @@ def _page(data, found, directory):
     shown["left_out"] = len(steps) - len(shown["steps"])
     shown["summary"] = profile_text.summary(data)
     shown["advice"] = [vars(row) for row in profile_advice.advice(data)]
+    shown["fallbacks"] = [
+        row | {"remedy": profile_advice.remedy(each)}
+        for row, each in zip(found["ledger"], data.ledger, strict=True)
+        if each.cause == "fallback"
+    ]
     shown["timeline"] = profile_timeline.timeline(data)
     shown["graphs"] = [
         graph | {"stages": _stages(directory, graph["key"], place)}

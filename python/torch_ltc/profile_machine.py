@@ -45,11 +45,21 @@ def known():
     return None
 
 
-def limits():
-    """Return the `Limits`; measure them the first time, which takes a second."""
+def limits(reached=0.0):
+    """Return the `Limits`; measure them the first time, which takes a second.
+
+    A product that has `reached` more operations a second says that the machine was busy
+    then: they are measured again.
+    """
     found = known()
-    if found is None:
-        found = _measure()
+    if found is None or reached > found.flops:
+        measured, before = _measure(), found or Limits(reached, 0.0, 0.0, 0)
+        found = Limits(
+            max(measured.flops, before.flops, reached),
+            max(measured.bytes, before.bytes),
+            max(measured.cached_bytes, before.cached_bytes),
+            measured.threads,
+        )
         _keep(found)
     return found
 

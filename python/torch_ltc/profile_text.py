@@ -101,10 +101,10 @@ def _kernels(data):
         share = f"{100 * machine.share(kernel):.0f} %" if machine else "?"
         rows.append(
             (
-                f"{kernel.time / 1e3:.3g}",
+                _digits(kernel.time / 1e3),
                 str(kernel.launches),
-                f"{kernel.flops / max(kernel.time, 1):.3g}",
-                f"{kernel.bytes / max(kernel.time, 1):.3g}",
+                _digits(kernel.flops / max(kernel.time, 1)),
+                _digits(kernel.bytes / max(kernel.time, 1)),
                 share,
                 kernel.label,
                 str(kernel.place),
@@ -130,7 +130,14 @@ def _table(rows):
 
 def ms(time):
     """Return nanoseconds as milliseconds."""
-    return f"{time / 1e6:.3g}" if time < 1e8 else f"{time / 1e6:.0f}"
+    return _digits(time / 1e6)
+
+
+def _digits(value):
+    """Return a number of three digits, without a power of ten."""
+    if 0 < value < 0.001:
+        return "< 0.001"
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
 def count(number, noun):

@@ -21,6 +21,9 @@ const timeline = (() => {
   };
   let [from, to] = near(), drawn = 0;
 
+  // With as many digits as tell the times that are seen from each other.
+  const moment = (value) => (value / 1e6).toFixed(Math.max(0, Math.ceil(1 - Math.log10((to - from) / 4e6))));
+
   function colorOf(name) {
     const first = names[name].split(" ")[0];
     if (first === "step") return colors.outside;
@@ -30,6 +33,7 @@ const timeline = (() => {
     return palette[sum % palette.length];
   }
   const fills = names.map((_, name) => colorOf(name));
+  const isLight = new Set(["#b39ddb", "#f6bf26", colors.outside]);
 
   // By span, how far it and those before it reach: spans of a row may lie in one another.
   for (const row of rows) {
@@ -57,9 +61,10 @@ const timeline = (() => {
     ctx.font = "12px system-ui"; ctx.textBaseline = "middle";
     const x = (at) => left + (at - from) / (to - from) * (width - left);
     ctx.fillStyle = ink;
-    for (let mark = 0; mark <= 4; ++mark) {
-      ctx.textAlign = mark === 4 ? "right" : "left";
-      ctx.fillText(`${time(from + (to - from) * mark / 4)} ms`, left + (width - left) * mark / 4, 9);
+    const marks = Math.max(1, Math.min(4, Math.floor((width - left) / 120)));
+    for (let mark = 0; mark <= marks; ++mark) {
+      ctx.textAlign = mark === marks ? "right" : "left";
+      ctx.fillText(`${moment(from + (to - from) * mark / marks)} ms`, left + (width - left) * mark / marks, 9);
     }
     drawn = 0;
     rows.forEach((row, index) => {
@@ -78,7 +83,7 @@ const timeline = (() => {
         if (end - begin > 40) {
           ctx.save();
           ctx.beginPath(); ctx.rect(begin, y, end - begin - 3, rowHeight); ctx.clip();
-          ctx.fillStyle = "#fff"; ctx.fillText(names[spans[at + 2]], begin + 4, y + rowHeight / 2);
+          ctx.fillStyle = isLight.has(fills[spans[at + 2]]) ? "#000" : "#fff"; ctx.fillText(names[spans[at + 2]], begin + 4, y + rowHeight / 2);
           ctx.restore();
         }
       }
@@ -100,7 +105,7 @@ const timeline = (() => {
   }
   function show(found) {
     $("span").textContent = found ? `${names[found.row.spans[found.at + 2]]}: ` +
-      `${time(found.row.spans[found.at + 1])} ms, from ${time(found.row.spans[found.at])} ms on (${found.row.title})`
+      `${time(found.row.spans[found.at + 1])} ms, from ${moment(found.row.spans[found.at])} ms on (${found.row.title})`
       : leftOut ? `${leftOut} spans were too many for this page: all are in trace.json` : "";
   }
   function look(begin, end) {

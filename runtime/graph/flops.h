@@ -17,8 +17,8 @@ std::vector<ValueType> valueTypes(const Graph &graph);
 /// Calls f with each value that is an operand.
 void forOperands(const Node &node, const std::function<void(ValueId)> &f);
 
-/// Whether a node copies what a view shows, as "aten::slice_copy.Tensor" does: it
-/// computes nothing, and reads no more than it writes.
+/// Whether a node copies what a view shows, as "aten::slice_copy.Tensor" does:
+/// it computes nothing, and reads no more than it writes.
 bool copiesView(const Node &node);
 
 /// Floating-point operations of a node, whose operands are among `types`,

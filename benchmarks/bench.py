@@ -20,6 +20,7 @@ import chart
 import growth
 import limits
 import page
+import profile_cost
 import report
 import tracing
 import vectors
@@ -67,6 +68,9 @@ def parse_options():
     )
     parser.add_argument(
         "--tracing", action="store_true", help="instead: the host's time for one call"
+    )
+    parser.add_argument(
+        "--profiling", action="store_true", help="instead: what a profile costs"
     )
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument(
@@ -164,12 +168,29 @@ def trace(options):
         page.renew(HERE.parent / "docs", result)
 
 
+def profile(options):
+    """Measure what a profile costs, and nothing else."""
+    result = {"machine": describe_machine(options.threads)}
+    rounds, size = profile_cost.ROUNDS, "full"
+    if options.small:
+        rounds, size = profile_cost.SMALL_ROUNDS, "small"
+    found = profile_cost.measure(options.threads, rounds, options.round_seconds, size)
+    result["profiling"] = found
+    print(profile_cost.table(found))
+    write(options.json, json.dumps(result, indent=1) + "\n")
+    print(f"wrote {options.json}")
+    if options.docs:
+        page.renew(HERE.parent / "docs", result)
+
+
 def main():
     options = parse_options()
     if options.vectors:
         vectors.choose(options.vectors)
     if options.tracing:
         return trace(options)
+    if options.profiling:
+        return profile(options)
     result = measure_all(options)
     print(report.table(result))
     if not options.workloads:

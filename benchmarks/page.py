@@ -1,11 +1,12 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Renews what docs/performance.md takes from a run; the rest is written by hand."""
+"""Renews what the documents take from a run; the rest is written by hand."""
 
 import re
 
 import ablation
 import chart
+import profile_cost
 import report
 import tracing
 
@@ -43,6 +44,10 @@ def replace_part(path, begin, end, part):
 def renew(docs, result):
     """Rewrite what this run measured: the tables and charts, or one of the others."""
     path = docs / "performance.md"
+    if "profiling" in result:
+        part = profile_cost.markdown(result["profiling"], report.heading(result))
+        begin, end = profile_cost.BEGIN, profile_cost.END
+        return replace_part(docs / "profiling.md", begin, end, part)
     if "tracing" in result:
         part = tracing.markdown(result["tracing"], report.heading(result))
         return replace_part(path, tracing.BEGIN, tracing.END, part)

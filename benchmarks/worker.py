@@ -122,6 +122,13 @@ class Worker:
             answer["op_us"] = 1e6 * host / self.work.ops
         return answer
 
+    def profiled(self, count):
+        """Do a round with a profile on."""
+        import torch_ltc
+
+        with torch_ltc.profile():
+            return self.round(count)
+
     def counts(self):
         """Return graphs so far, and what one more step launches."""
         self.contender.finish()

@@ -14,6 +14,7 @@ import ablation
 import chart
 import growth
 import page
+import profile_cost
 import pytest
 import report
 import torch
@@ -267,3 +268,20 @@ def test_chart_has_a_dot_for_each_contender_but_eager(result):
     dots = document.findall("{http://www.w3.org/2000/svg}circle")
     legend = 2
     assert len(dots) == legend + 2
+
+
+def test_the_cost_of_a_profile_is_measured_and_shown(monkeypatch, tmp_path):
+    monkeypatch.setattr(profile_cost, "GOALS", {"tiny-train": 1.05})
+    found = profile_cost.measure(1, rounds=2, seconds=0.01, size="small")
+    (pairs,) = found.values()
+    assert all(each["step_ms"] > 0 for pair in pairs for each in pair)
+    off, on = {"step_ms": 2.0, "cpu_ms": 4.0}, {"step_ms": 2.02, "cpu_ms": 4.0}
+    begin, end = profile_cost.BEGIN, profile_cost.END
+    (tmp_path / "profiling.md").write_text(f"{begin}\nold\n{end}\n")
+    monkeypatch.setattr(report, "heading", lambda result: ["on a machine"])
+    page.renew(tmp_path, {"profiling": {"tiny-train": [[off, on]] * 3}})
+    text = (tmp_path / "profiling.md").read_text()
+    assert "old" not in text
+    assert "on a machine" in text
+    row = "| tiny-train | 2 | 2.02 | 1.010 [1.010, 1.010] | 1.000 [1.000, 1.000] |"
+    assert f"{row} 1.05 |" in text

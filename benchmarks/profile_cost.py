@@ -9,9 +9,9 @@ one, in turns and in changing order. A ratio is one of two rounds beside each ot
 import statistics
 import sys
 
-ROUNDS, SMALL_ROUNDS = 21, 2
+ROUNDS, SMALL_ROUNDS = 11, 2
 # A profile looks closely at one launch of sixteen, after the first three.
-LEAST_STEPS = 64
+LEAST_STEPS = 32
 # The most that a step may take, over one without a profile.
 GOALS = {"gpt-train": 1.03, "resnet18-train": 1.03, "tiny-train": 1.05}
 BEGIN, END = "<!-- made by benchmarks/profile_cost.py -->", "<!-- end of the cost -->"

@@ -26,7 +26,8 @@ class CheckedBlock(contextlib.ContextDecorator):
         return again
 
     def __enter__(self):
-        _end_graphs(wait=False)
+        for device in range(torch.lazy.device_count()):
+            torch.lazy.mark_step(device=device)
         scope = settings.scope(**self._values)
         scope.__enter__()
         self._scopes.append(scope)
@@ -34,11 +35,8 @@ class CheckedBlock(contextlib.ContextDecorator):
     def __exit__(self, *exception):
         try:
             if exception[0] is None:
-                _end_graphs(wait=True)
+                # Steps that the block has ended raise too, though nobody read them.
+                for device in range(torch.lazy.device_count()):
+                    torch.lazy.synchronize(device)
         finally:
             self._scopes.pop().__exit__(None, None, None)
-
-
-def _end_graphs(wait):
-    for device in range(torch.lazy.device_count()):
-        torch.lazy.mark_step(wait=wait, device=device)

@@ -269,7 +269,7 @@ def test_its_end_is_at_the_users_line():
         kept = numbers(7, 17).tan()
     here = "test_its_end_is_at_the_users_line"
     rows = [row for row in torch_ltc.syncs() if row.place.function == here]
-    assert [(row.cause, row.graphs) for row in rows] == [("mark_step", 1)]
+    assert [(row.cause, row.graphs) for row in rows] == [("synchronize", 1)]
     del kept
 
 

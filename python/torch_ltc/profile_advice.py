@@ -58,10 +58,10 @@ class _Steps:
         # Compiles end; what a step takes behind them is what counts.
         self.time = sum(step.time - step.parts["compile"] for step in self.rows)
 
-    def say(self, number, time):
+    def say(self, number, time, least_share=_LEAST_SHARE):
         """Return the cost of what happened so often, or "" if that is little."""
         rare = 2 * number < len(self.rows)
-        if rare or not self.rows or time < _LEAST_SHARE * self.time:
+        if rare or not self.rows or time < least_share * self.time:
             return ""
         return f"{ms(time / len(self.rows))} ms a step"
 
@@ -83,7 +83,8 @@ def _on_syncs(data):
             continue
         span = spans[row.cause, row.detail, row.place]
         steps = _Steps(data, min(span), max(span))
-        if cost := steps.say(row.count, row.time):
+        # Also one that waits little keeps the host from running ahead.
+        if cost := steps.say(row.count, row.time, least_share=0):
             cause = f"{row.cause} {row.detail}".strip()
             kind = "fallback" if row.cause == "fallback" else "sync"
             text = f"{cause} at {row.place} takes {cost}: {remedy(row)}"
@@ -146,24 +147,26 @@ def _on_compiles(data):
 
 def _on_leaks(data):
     """Results that nobody lets go: of all runs that were looked at, or all but one."""
+    by_place = {}  # graphs that differ in sizes keep the same
     for graph in data.graphs:
         kept = [
             row
             for row in graph.details.results
             if row.seen >= 4 and row.held >= row.seen - 1
         ]
-        if not kept:
-            continue
+        if kept:
+            by_place.setdefault(kept[-1].place, kept)
+    for place, kept in by_place.items():
         size = sum(row.bytes for row in kept)
-        last = kept[-1]
-        text = f"values made at {last.place} are kept from each step, "
+        text = f"values made at {place} are kept from each step, "
         text += f"{count(len(kept), 'value')} of {size} bytes in all: something, such "
         text += "as a list of losses, holds them; keep numbers, or detached tensors"
         yield Advice("leak", 1e6 * len(kept), text)
 
 
 def _on_numbers(data):
-    for row in data.not_numbers:
+    rows = sorted(data.not_numbers, key=lambda row: row.submitted)
+    for row in rows[:1]:  # others follow from it
         step = data.step_of(row.thread, row.submitted)
         when = f" in step {step.number}" if step else ""
         text = f"the result of {row.op} at {row.place} became NaN{when}: "

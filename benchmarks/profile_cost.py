@@ -9,11 +9,11 @@ one, in turns and in changing order. A ratio is one of two rounds beside each ot
 import statistics
 import sys
 
-ROUNDS, SMALL_ROUNDS = 11, 2
-# A profile looks closely at one launch of sixteen, after the first three.
-LEAST_STEPS = 32
+ROUNDS, SMALL_ROUNDS = 9, 2
+# A profile looks closely at one launch of sixteen.
+LEAST_STEPS = 16
 # The most that a step may take, over one without a profile.
-GOALS = {"gpt-train": 1.03, "resnet18-train": 1.03, "tiny-train": 1.05}
+GOALS = {"tiny-train": 1.05, "gpt-train": 1.03, "resnet18-train": 1.03}
 BEGIN, END = "<!-- made by benchmarks/profile_cost.py -->", "<!-- end of the cost -->"
 COLUMNS = ["training", "step, ms", "with a profile", "ratio", "processor time", "goal"]
 
@@ -27,7 +27,7 @@ def measure_one(workload, threads, rounds, seconds, size):
         worker.ask("first")
         for command in ("round", "profiled"):
             worker.ask(command, count=2)  # warms up
-        probe = worker.ask("round", count=8)
+        probe = worker.ask("round", count=2)
         count = max(LEAST_STEPS, round(1e3 * seconds / probe["step_ms"]))
         for number in range(rounds):
             order = ["round", "profiled"][:: -1 if number % 2 else 1]

@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch_ltc
 from torch import nn
-from torch_ltc import profile_advice, profile_data, profile_files, profile_machine
+from torch_ltc import profile_advice, profile_data, profile_files
 
 LAZY = torch.device("lazy")
 
@@ -259,29 +259,6 @@ def test_rows_are_flat_and_a_callback_gets_the_profile():
     assert sum(row["whole"] for row in second.rows("steps")) == 2
     with pytest.raises(ValueError, match="there are steps, syncs"):
         first.rows("step")
-
-
-def test_limits_that_a_product_exceeds_are_measured_again(tmp_path, monkeypatch):
-    limits = profile_machine.Limits
-    busy, idle = limits(1e10, 5e9, 9e9, 2), limits(3e10, 4e9, 8e9, 2)
-    measured = iter([busy, idle])
-    monkeypatch.setattr(profile_machine, "_path", lambda: tmp_path / "machine.json")
-    monkeypatch.setattr(profile_machine, "_measure", lambda: next(measured))
-    assert profile_machine.limits(5e9) == busy
-    assert profile_machine.limits(9e9) == busy  # and no more is measured
-    assert profile_machine.limits(2e10) == limits(3e10, 5e9, 9e9, 2)
-    assert profile_machine.known() == profile_machine.limits(2.5e10)
-
-
-def test_a_kernel_that_copies_a_view_has_its_line_and_bytes():
-    x = torch.arange(64.0 * 128, device=LAZY).view(64, 128).sin()
-    torch.lazy.mark_step(wait=True)
-    with torch_ltc.profile() as found:
-        x[:, 3:19].tolist()  # slice
-    (kernel,) = found.kernels
-    assert kernel.ops == ["aten::slice_copy.Tensor"]
-    assert kernel.place.line == line_after("slice")
-    assert (kernel.bytes, kernel.flops) == (2 * 64 * 16 * 4, 0)
 
 
 def test_threads_have_steps_of_their_own():

@@ -22,7 +22,23 @@
 
 namespace ltc::backend {
 
-std::string BuiltGraph::text() const { return graph.str(); }
+std::string BuiltGraph::text() const { return graph->str(); }
+
+Graph BuiltGraph::sized() const {
+  return graph->isDynamic() ? valueOrRaise(graph->instantiate(symbols))
+                            : *graph;
+}
+
+void BuiltGraph::findWritesInPlace() {
+  const Artifact &artifact = executable->artifact();
+  for (Write &write : writes) {
+    if (!write.value.result)
+      continue;
+    // A value that several inputs get lies in the memory of one.
+    std::optional<uint32_t> donated = artifact.donated[*write.value.result];
+    write.isInPlace = donated && sources[*donated].input == write.input;
+  }
+}
 
 /// What the input has, on the graph's device.
 std::shared_ptr<DeviceData> BuiltGraph::dataOf(const at::Tensor &input,
@@ -58,8 +74,8 @@ BuiltGraph::launch(std::span<const BufferPtr> inputs) const {
   kernels::noteThreadCount();
   kernels::releaseThreads();
   if (profile::isOn()) [[unlikely]]
-    profile::nameRun(key, graph.nodes.size(), graph.inputs.size(),
-                     graph.outputs.size());
+    profile::nameRun(key, graph->nodes.size(), graph->inputs.size(),
+                     graph->outputs.size());
   Engine &target = engine(device);
   if (!isChecked(key)) [[likely]]
     return valueOrRaise(target.launch(executable, std::move(arguments)));
@@ -68,7 +84,7 @@ BuiltGraph::launch(std::span<const BufferPtr> inputs) const {
   for (const Write &write : writes)
     homes.push_back(const_cast<void *>(inputs[write.input]->hostPointer()));
   std::vector<BufferPtr> results = valueOrRaise(launchChecked(
-      target, executable, graph, key, std::move(arguments), nullptr));
+      target, executable, sized(), key, std::move(arguments), nullptr));
   for (size_t i = 0; i < writes.size(); ++i) {
     if (!writes[i].isInPlace)
       continue;

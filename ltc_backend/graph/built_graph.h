@@ -27,13 +27,14 @@ public:
   run(const std::vector<at::Tensor> &inputs) const;
   /// The graph's text.
   LTC_API std::string text() const;
-  const Graph &program() const { return graph; }
-  const Hash128 key;
+  const Graph &program() const { return *graph; }
+  Hash128 key;
 
 private:
   friend class GraphBuilder;
   friend class CompiledCall;
   friend class GraphOrigins;
+  friend class OpenCall;
   /// Where a value comes from when the graph runs.
   struct Source {
     enum Kind { Input, Constant, Scalar, Seed } kind = Input;
@@ -61,10 +62,15 @@ private:
   /// Queues one run on buffers of the inputs' types. Of a graph that computes
   /// something.
   std::vector<BufferPtr> launch(std::span<const BufferPtr> inputs) const;
+  /// Which writes the executable does to the inputs' memory.
+  void findWritesInPlace();
+  /// The graph with the sizes that it runs for.
+  Graph sized() const;
 
   int64_t device = 0;
-  Graph graph;
-  ExecutablePtr executable; ///< null if nothing is to be computed
+  std::shared_ptr<const Graph> graph = std::make_shared<Graph>();
+  std::vector<int64_t> symbols; ///< the values of the graph's, if it has any
+  ExecutablePtr executable;     ///< null if nothing is to be computed
   std::vector<Source> sources;
   std::vector<TensorType> inputTypes;
   std::vector<Output> outputs;

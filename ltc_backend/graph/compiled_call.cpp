@@ -17,11 +17,9 @@
 
 namespace ltc::backend {
 
-CompiledCall::CompiledCall(std::shared_ptr<const BuiltGraph> built,
-                           std::vector<HostArgument> given,
-                           std::vector<HostResult> wanted)
-    : graph(std::move(built)), arguments(std::move(given)),
-      results(std::move(wanted)), places(graph->inputTypes.size()),
+CompiledCall::CompiledCall(HostProgram program)
+    : graph(std::move(program.graph)), arguments(std::move(program.arguments)),
+      results(std::move(program.results)), places(graph->inputTypes.size()),
       isWritten(graph->inputTypes.size()) {
   for (size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].input)

@@ -42,13 +42,17 @@ struct HostResult {
   c10::IValue number;
 };
 
+/// A program of CPU tensors: its graph was built for a device that isHost().
+struct HostProgram {
+  std::shared_ptr<const BuiltGraph> graph;
+  std::vector<HostArgument> arguments;
+  std::vector<HostResult> results;
+};
+
 /// Immutable, any thread.
 class CompiledCall {
 public:
-  /// Of a graph that was built for a device that isHost().
-  LTC_API CompiledCall(std::shared_ptr<const BuiltGraph> graph,
-                       std::vector<HostArgument> arguments,
-                       std::vector<HostResult> results);
+  LTC_API explicit CompiledCall(HostProgram program);
 
   /// Whether it is for such arguments.
   LTC_API bool fits(c10::ArrayRef<c10::IValue> arguments) const;

@@ -211,8 +211,8 @@ GraphBuilder::record(const std::vector<at::Tensor> &outputs) {
     built->inputTypes.push_back(input.type);
   if (collection.empty())
     return built;
-  built->graph = collection.build(place);
-  raiseIfFailed(built->graph.verify());
+  built->graph = std::make_shared<Graph>(collection.build(place));
+  raiseIfFailed(built->graph->verify());
   return built;
 }
 
@@ -224,19 +224,12 @@ GraphBuilder::trace(const std::vector<at::Tensor> &outputs) {
 std::shared_ptr<const BuiltGraph>
 GraphBuilder::finish(const std::vector<at::Tensor> &outputs) {
   std::shared_ptr<BuiltGraph> built = record(outputs);
-  if (built->graph.outputs.empty())
+  if (built->graph->outputs.empty())
     return built;
   built->executable = engine(home).lookup(built->key);
   if (!built->executable)
-    built->executable = valueOrRaise(engine(home).compile(built->graph));
-  const Artifact &artifact = built->executable->artifact();
-  for (BuiltGraph::Write &write : built->writes) {
-    if (!write.value.result)
-      continue;
-    // A value that several inputs get lies in the memory of one.
-    std::optional<uint32_t> donated = artifact.donated[*write.value.result];
-    write.isInPlace = donated && built->sources[*donated].input == write.input;
-  }
+    built->executable = valueOrRaise(engine(home).compile(*built->graph));
+  built->findWritesInPlace();
   return built;
 }
 

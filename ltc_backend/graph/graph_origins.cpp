@@ -20,7 +20,7 @@ static at::Tensor download(int64_t device, const DeviceData &data) {
   return copy;
 }
 
-GraphOrigins::GraphOrigins(const BuiltGraph &built) : graph(built.graph) {
+GraphOrigins::GraphOrigins(const BuiltGraph &built) : graph(*built.graph) {
   using Source = BuiltGraph::Source;
   auto originOf = [&](const Source &source, const ValueType *type) {
     Origin origin;
@@ -49,7 +49,7 @@ GraphOrigins::GraphOrigins(const BuiltGraph &built) : graph(built.graph) {
     return origin;
   };
   for (size_t i = 0; i < built.sources.size(); ++i)
-    inputs.push_back(originOf(built.sources[i], &built.graph.inputs[i]));
+    inputs.push_back(originOf(built.sources[i], &graph.inputs[i]));
   for (const BuiltGraph::Output &output : built.outputs)
     outputs.push_back(outputOf(output));
   for (const BuiltGraph::Write &write : built.writes)

@@ -9,6 +9,7 @@
 #include "ltc/devices.h"
 #include "ltc_backend/graph/compiled_call.h"
 #include "ltc_backend/graph/graph_builder.h"
+#include "ltc_backend/graph/open_call.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
 
@@ -21,7 +22,8 @@ namespace ltc::python {
 namespace {
 
 using backend::BuiltGraph, backend::GraphBuilder, backend::HostArgument,
-    backend::CompiledCall, backend::HostResult;
+    backend::CompiledCall, backend::HostProgram, backend::HostResult,
+    backend::OpenCall;
 
 /// A tensor or number, or none if it is another object.
 std::optional<c10::IValue> fromPython(PyObject *object) {
@@ -93,21 +95,27 @@ HostResult resultFrom(const py::tuple &row) {
   return result;
 }
 
-std::shared_ptr<CompiledCall> makeCall(std::shared_ptr<const BuiltGraph> graph,
-                                       const std::vector<py::tuple> &arguments,
-                                       const std::vector<py::tuple> &results) {
-  std::vector<HostArgument> given;
-  for (const py::tuple &row : arguments)
-    given.push_back(argumentFrom(row));
-  std::vector<HostResult> wanted;
-  for (const py::tuple &row : results)
-    wanted.push_back(resultFrom(row));
-  return std::make_shared<CompiledCall>(std::move(graph), std::move(given),
-                                        std::move(wanted));
+/// (graph, rows of arguments, rows of results).
+HostProgram programFrom(const py::tuple &parts) {
+  HostProgram program{parts[0].cast<std::shared_ptr<BuiltGraph>>(), {}, {}};
+  for (py::handle row : parts[1])
+    program.arguments.push_back(argumentFrom(row.cast<py::tuple>()));
+  for (py::handle row : parts[2])
+    program.results.push_back(resultFrom(row.cast<py::tuple>()));
+  return program;
 }
 
-/// The results for a list of arguments, or None if the call is not for them.
-py::object call(const CompiledCall &self, const py::list &arguments) {
+std::shared_ptr<const OpenCall> openCall(const std::vector<py::tuple> &given) {
+  std::vector<HostProgram> traces;
+  for (const py::tuple &parts : given)
+    traces.push_back(programFrom(parts));
+  py::gil_scoped_release unlocked;
+  return OpenCall::make(traces);
+}
+
+/// Nothing if one is no argument of a program.
+std::optional<std::vector<c10::IValue>>
+argumentsFrom(const py::list &arguments) {
   std::vector<c10::IValue> given;
   given.reserve(arguments.size());
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(arguments.ptr()); ++i) {
@@ -117,21 +125,33 @@ py::object call(const CompiledCall &self, const py::list &arguments) {
     } else {
       std::optional<c10::IValue> value = fromPython(object);
       if (!value)
-        return py::none();
+        return std::nullopt;
       given.push_back(std::move(*value));
     }
   }
-  if (!self.fits(given))
+  return given;
+}
+
+/// The results for a list of arguments, or None if the call is not for them.
+py::object call(const CompiledCall &self, const py::list &arguments) {
+  auto given = argumentsFrom(arguments);
+  if (!given || !self.fits(*given))
     return py::none();
   std::vector<c10::IValue> results;
   {
     py::gil_scoped_release unlocked;
-    results = self.run(given);
+    results = self.run(*given);
   }
   py::list list(results.size());
   for (size_t i = 0; i < results.size(); ++i)
     PyList_SET_ITEM(list.ptr(), Py_ssize_t(i), toPython(results[i]));
   return list;
+}
+
+std::shared_ptr<const CompiledCall> callAt(const OpenCall &self,
+                                           const py::list &arguments) {
+  auto given = argumentsFrom(arguments);
+  return given ? self.at(*given) : nullptr;
 }
 
 /// The graph for another compiler: as linalg, bytecode or graph.
@@ -174,8 +194,20 @@ void defineGraphs(py::module_ &m) {
       .def("finish", torch::wrap_pybind_function_no_gil(&GraphBuilder::finish))
       .def("trace", torch::wrap_pybind_function_no_gil(&GraphBuilder::trace));
   py::class_<CompiledCall, std::shared_ptr<CompiledCall>>(m, "CompiledCall")
-      .def(py::init(torch::wrap_pybind_function(makeCall)))
+      .def(py::init(torch::wrap_pybind_function([](const py::tuple &parts) {
+        return std::make_shared<CompiledCall>(programFrom(parts));
+      })))
       .def("__call__", torch::wrap_pybind_function(call));
+  py::class_<OpenCall, std::shared_ptr<OpenCall>>(m, "OpenCall")
+      .def("at", torch::wrap_pybind_function(
+                     [](const OpenCall &self, const py::list &arguments) {
+                       return std::const_pointer_cast<CompiledCall>(
+                           callAt(self, arguments));
+                     }));
+  m.def("open_call",
+        torch::wrap_pybind_function([](const std::vector<py::tuple> &traces) {
+          return std::const_pointer_cast<OpenCall>(openCall(traces));
+        }));
   m.def("is_host", torch::wrap_pybind_function(
                        [](int64_t device) { return backend::isHost(device); }));
 }

@@ -3,8 +3,9 @@
 """The backend of ``torch.compile(model, backend="ltc")``.
 
 AOTAutograd gives functional graphs of ATen ops. Each is built into the graph that
-the lazy device would record for it (`ltc_backend/graph/graph_builder.h`), once for
-each set of sizes, and is in the same cache.
+the lazy device would record for it (`ltc_backend/graph/graph_builder.h`), and is in
+the same cache: once for all sizes that are open, or where that cannot be, for each
+set of them.
 """
 
 import torch
@@ -13,7 +14,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.utils.checkpoint import CheckpointPolicy
 
-from torch_ltc import host_calls, settings, startup
+from torch_ltc import host_calls, open_calls, settings, startup
 from torch_ltc.fx_calls import OURS, is_drawn, outputs_of, run, warn_at
 from torch_ltc.fx_pieces import Pieces, mark_reads, reads_values
 
@@ -109,7 +110,7 @@ class _Scoped:
 
 
 class _Compiled:
-    """A graph of AOTAutograd's, with a program for each set of sizes."""
+    """A graph of AOTAutograd's, with calls for each set of sizes."""
 
     def __init__(self, gm, kept_from):
         self._boxed_call = True
@@ -118,6 +119,8 @@ class _Compiled:
         self.ordinal = _ordinal(gm)
         self.numbers = _numbers(gm)
         self.calls = {}  # on CPU tensors, by the numbers, the latest first
+        self.open = None  # gives those, once it is built
+        self.may_open = open_calls.may_open(gm)
         self.programs = {}  # on lazy ones, and of what has no program
         self.on_cpu = [_device_of(node) == "cpu" for node in outputs_of(gm)]
         self.pieces = None  # instead, once an op has asked for a value
@@ -133,10 +136,14 @@ class _Compiled:
             return self.pieces(args) if self.pieces else self._run(args, numbers)
 
     def _run(self, args, numbers):
+        call = self.open and self.open.at(args)
+        if call:
+            self._keep(call, numbers)
+            return call(args)
         key = tuple(map(_type, args))
         if key not in self.programs:
             if host_calls.takes(self.gm, args, self.ordinal):
-                call = self._build(host_calls.build, args, self.kept_from)
+                call = self._call_for(args)
                 results = call and call(args)
                 if results is not None:
                     self._keep(call, numbers)
@@ -155,6 +162,15 @@ class _Compiled:
             value.cpu() if there and isinstance(value, torch.Tensor) else value
             for value, there in zip(outputs, self.on_cpu, strict=True)
         ]
+
+    def _call_for(self, args):
+        if self.may_open:
+            self.open = self._build(open_calls.build, args, self.kept_from)
+            self.may_open = False
+            call = self.open and self.open.at(args)
+            if call or self.pieces:
+                return call
+        return self._build(host_calls.build, args, self.kept_from)
 
     def _keep(self, call, numbers):
         same = self.calls.get(numbers, [])

@@ -155,7 +155,7 @@ def _how(node):
     """Return what makes the node's call from its line, and what is called."""
     target = node.target
     if isinstance(target, torch._ops.HigherOrderOperator):
-        target = _STRUCTURED.get(target) or on_tensors(target)
+        target = structured(target)
     return _call_at(node.meta.get("stack_trace")), target
 
 
@@ -172,9 +172,10 @@ def _moved(arguments, options, device):
     return [*map(move, arguments)], {name: move(v) for name, v in options.items()}
 
 
-def on_tensors(target):
-    """Return what a higher-order op does with tensors that have values."""
-    return target.py_kernels.get(DispatchKey.CompositeExplicitAutograd, target)
+def structured(target):
+    """Return what a higher-order op does, in calls of ops and of its functions."""
+    known = _STRUCTURED.get(target)
+    return known or target.py_kernels.get(DispatchKey.CompositeExplicitAutograd, target)
 
 
 def _scan(combine, carried, columns, rest):

@@ -4,7 +4,8 @@
 
 `torch.cond`, `while_loop`, `x.item()` and `nonzero` need values before the graph can
 go on, and so does what raises by value, as `linalg.inv` does. What stands between
-them is compiled, and so are branches and bodies.
+them is compiled, and so are branches and bodies. Loops over rows are cut out in the
+same way where one graph of all their turns would be large.
 """
 
 import operator
@@ -12,7 +13,7 @@ import operator
 import torch
 from torch import fx
 
-from torch_ltc.fx_calls import is_view, on_tensors, outputs_of, written_inputs
+from torch_ltc.fx_calls import is_view, outputs_of, structured, written_inputs
 
 _higher_order = torch.ops.higher_order
 
@@ -21,22 +22,42 @@ def _cond(condition, then, otherwise, operands):
     return then(*operands) if condition else otherwise(*operands)
 
 
+# Loops over rows, whose first argument is the body, and the places of their columns.
+_COLUMNS = {_higher_order.scan: 2, _higher_order.map_impl: 1}
+# Calls of a loop that are part of the graph around it. So many are compiled in a
+# second or two, as benchmarks/growth.py has it.
+_MOST_UNROLLED = 1000
 _CONTROL_FLOW = {
-    _higher_order.cond: _cond,
-    _higher_order.while_loop: on_tensors(_higher_order.while_loop),
+    target: structured(target) for target in (_higher_order.while_loop, *_COLUMNS)
 }
+_CONTROL_FLOW[_higher_order.cond] = _cond
 if hasattr(_higher_order, "while_loop_stack_output"):
-    _CONTROL_FLOW[_higher_order.while_loop_stack_output] = on_tensors(
+    _CONTROL_FLOW[_higher_order.while_loop_stack_output] = structured(
         _higher_order.while_loop_stack_output
     )
 
 
+def _is_short_loop(node):
+    """Return whether the loop's turns are to be part of the graph."""
+    body = operator.attrgetter(node.args[0].target)(node.graph.owning_module)
+    column = node.args[_COLUMNS[node.target]][0].meta.get("val")
+    if not isinstance(column, torch.Tensor) or not isinstance(column.shape[0], int):
+        return False
+    calls = sum(inner.op == "call_function" for inner in body.graph.nodes)
+    return column.shape[0] * calls <= _MOST_UNROLLED
+
+
 def reads_values(node):
-    """Return whether the node's call, or the sizes of its results, need values."""
+    """Return whether the node's call, or the sizes of its results, need values.
+
+    Or whether it is better made apart from the graph, as if it did.
+    """
     if node.op != "call_function":
         return False
-    if node.target in _CONTROL_FLOW or "ltc_reads" in node.meta:
+    if "ltc_reads" in node.meta:
         return True
+    if node.target in _CONTROL_FLOW:
+        return node.target not in _COLUMNS or not _is_short_loop(node)
     if node.meta.get("unbacked_bindings"):
         return True
     return torch.Tag.data_dependent_output in getattr(node.target, "tags", ())

@@ -31,6 +31,20 @@ def build(gm, args, ordinal, kept_from=None):
     strides. Raises a ``RuntimeError`` if an op needs a value.
     """
     builder = startup.start().GraphBuilder(ordinal, in_place=True)
+    arguments, results = _record(builder, gm, args, kept_from)
+    graph = builder.finish(results.values)
+    return startup.start().CompiledCall((graph, arguments, results.rows))
+
+
+def trace(gm, args, ordinal, kept_from=None):
+    """Return the same program uncompiled: graph, arguments, results."""
+    builder = startup.start().GraphBuilder(ordinal, in_place=True)
+    arguments, results = _record(builder, gm, args, kept_from)
+    return builder.trace(results.values), arguments, results.rows
+
+
+def _record(builder, gm, args, kept_from):
+    """Make the graph's calls; return rows of its arguments, and its results."""
     placeholders = gm.graph.find_nodes(op="placeholder")
     arguments, stand_ins = [], []
     inputs = 0
@@ -66,8 +80,7 @@ def build(gm, args, ordinal, kept_from=None):
                 results.add(node, value, source, kept[source], visible)
         else:
             results.rows.append(("number", value))
-    graph = builder.finish(results.values)
-    return startup.start().CompiledCall(graph, arguments, results.rows)
+    return arguments, results
 
 
 class _Results:

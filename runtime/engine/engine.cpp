@@ -26,6 +26,11 @@ Error invalid(std::string message) {
           ""};
 }
 
+Error donatedTwice(size_t argument) {
+  return invalid("argument " + std::to_string(argument) +
+                 " is donated, and another argument too");
+}
+
 } // namespace
 
 DeviceEngine::DeviceEngine(std::shared_ptr<Device> device,
@@ -98,18 +103,31 @@ Result<std::vector<ScalarOrBuffer>> DeviceEngine::checkArguments(
                      (buffer ? buffer->type().str() : std::string(found)) +
                      ", and the graph wants " + wanted.str());
   }
+  return checked;
+}
+
+Status DeviceEngine::consume(const BoundProgram &bound,
+                             std::vector<ScalarOrBuffer> &arguments) {
+  std::vector<bool> isDonated(arguments.size());
+  std::vector<DeviceBuffer *> taken;
+  Status status;
   for (const std::optional<uint32_t> &donated : bound.artifact().donated) {
     if (!donated)
       continue;
-    const DeviceBufferPtr &buffer = checked[*donated].buffer;
-    auto uses = std::count_if(
-        checked.begin(), checked.end(),
-        [&](const ScalarOrBuffer &other) { return other.buffer == buffer; });
-    if (uses > 1)
-      return invalid("argument " + std::to_string(*donated) +
-                     " is donated, and another argument too");
+    isDonated[*donated] = true;
+    DeviceBuffer *buffer = arguments[*donated].buffer.get();
+    if (buffer->consumed.exchange(true))
+      status = donatedTwice(*donated);
+    else
+      taken.push_back(buffer);
   }
-  return checked;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (!isDonated[i] && arguments[i].buffer && arguments[i].buffer->consumed)
+      status = donatedTwice(i);
+  if (!status)
+    for (DeviceBuffer *buffer : taken)
+      buffer->consumed = false;
+  return status;
 }
 
 Result<std::vector<BufferPtr>>
@@ -128,6 +146,8 @@ DeviceEngine::launch(const ExecutablePtr &executable,
   auto checked = checkArguments(*bound, arguments);
   if (!checked)
     return checked.takeError();
+  if (Status status = consume(*bound, *checked); !status)
+    return status.takeError();
   arguments.clear();
 
   if (!bound->symbols.empty())
@@ -139,8 +159,6 @@ DeviceEngine::launch(const ExecutablePtr &executable,
     results.push_back(
         std::make_shared<DeviceBuffer>(bound->results[i], this, completion));
     handed.push_back(results.back());
-    if (std::optional<uint32_t> donated = bound->artifact().donated[i])
-      (*checked)[*donated].buffer->consumed = true;
   }
   auto limit = size_t(std::max<int64_t>(settings().max_in_flight, 1));
   if (!queue.push(std::make_unique<Launch>(state, std::move(bound),

@@ -160,6 +160,9 @@ private:
   Result<std::vector<ScalarOrBuffer>>
   checkArguments(const BoundProgram &bound,
                  const std::vector<LaunchArgument> &arguments) const;
+  /// Marks what is donated, each once, and no other argument; or nothing.
+  static Status consume(const BoundProgram &bound,
+                        std::vector<ScalarOrBuffer> &arguments);
   Result<Memory> allocate(Device &device, size_t bytes);
 
   mutable std::mutex mutex; ///< guards `device`

@@ -9,6 +9,8 @@
 #include "engine/expected_time.h"
 #include "engine/resident.h"
 
+#include "ltc/resize.h"
+
 #include <algorithm>
 
 namespace ltc::runtime {
@@ -121,44 +123,68 @@ std::optional<ThreadChoice::Time> BoundProgram::expectedTime() const {
   return ThreadChoice::Time(int64_t(std::min(time, most)));
 }
 
-Result<std::shared_ptr<BoundProgram>>
-BoundProgram::bind(std::shared_ptr<Program> program,
-                   std::vector<int64_t> symbols, const Graph &graph) {
+bool BoundProgram::setSizes() {
   const Artifact &artifact = program->artifact();
-  std::shared_ptr<BoundProgram> bound(
-      new BoundProgram(program, std::move(symbols), graph));
-  bool failed = bound->symbols.size() != artifact.symbols;
-  auto valueOf = [&](const Formula &formula) {
-    std::optional<int64_t> value;
-    if (!failed)
-      value = formula.evaluate(bound->symbols);
-    failed |= !value || *value < 0;
-    return value.value_or(0);
-  };
+  if (symbols.size() != artifact.symbols)
+    return false;
+  bool areSizes = true;
   auto typeOf = [&](TensorType type) {
     for (int64_t &dim : type.dims)
-      if (isSymbolic(dim))
-        dim = valueOf(artifact.formulas[formulaNumber(dim)]);
+      if (isSymbolic(dim)) {
+        dim = artifact.formulas[formulaNumber(dim)].evaluate(symbols).value_or(
+            -1);
+        areSizes &= dim >= 0;
+      }
     return type;
   };
   for (const ValueType &input : artifact.inputs)
-    bound->inputs.push_back({typeOf(input.tensor), input.isScalar});
+    inputs.push_back({typeOf(input.tensor), input.isScalar});
   for (const TensorType &result : artifact.results)
-    bound->results.push_back(typeOf(result));
+    results.push_back(typeOf(result));
   std::optional<int64_t> arena =
-      failed ? std::nullopt : artifact.arenaBytes(bound->symbols);
-  failed |= !arena;
-  bound->arenaBytes = size_t(arena.value_or(0));
-  bound->launches = artifact.launches();
-  if (failed)
+      areSizes ? artifact.arenaBytes(symbols) : std::nullopt;
+  if (!arena)
+    return false;
+  arenaBytes = size_t(*arena);
+  launches = artifact.launches();
+  threads = ThreadChoice(expectedTime());
+  return true;
+}
+
+Result<std::shared_ptr<BoundProgram>>
+BoundProgram::sized(std::shared_ptr<BoundProgram> bound) {
+  if (!bound->setSizes())
     return Error{ErrorCode::InvalidArgument,
                  Stage::Execute,
                  "the program cannot run with these values of its symbols",
                  "",
                  {},
                  ""};
-  bound->threads = ThreadChoice(bound->expectedTime());
   return bound;
 }
 
+Result<std::shared_ptr<BoundProgram>>
+BoundProgram::bind(std::shared_ptr<Program> program,
+                   std::vector<int64_t> symbols, const Graph &graph) {
+  return sized(std::shared_ptr<BoundProgram>(
+      new BoundProgram(std::move(program), std::move(symbols), graph)));
+}
+
+Result<std::shared_ptr<BoundProgram>>
+BoundProgram::bind(const BoundProgram &like, std::vector<int64_t> symbols,
+                   Hash128 key) {
+  return sized(std::shared_ptr<BoundProgram>(
+      new BoundProgram(like, std::move(symbols), key)));
+}
+
 } // namespace ltc::runtime
+
+ltc::Result<ltc::ExecutablePtr> ltc::resize(const ExecutablePtr &executable,
+                                            std::vector<int64_t> symbols,
+                                            Hash128 key) {
+  auto &bound = static_cast<const runtime::BoundProgram &>(*executable);
+  auto other = runtime::BoundProgram::bind(bound, std::move(symbols), key);
+  if (!other)
+    return other.takeError();
+  return ExecutablePtr(std::move(*other));
+}

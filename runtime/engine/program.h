@@ -54,6 +54,9 @@ public:
   static Result<std::shared_ptr<BoundProgram>>
   bind(std::shared_ptr<Program> program, std::vector<int64_t> symbols,
        const Graph &graph);
+  /// The same with other values.
+  static Result<std::shared_ptr<BoundProgram>>
+  bind(const BoundProgram &like, std::vector<int64_t> symbols, Hash128 key);
 
   const Artifact &artifact() const override { return program->artifact(); }
   /// What the driver's error number means: a check in the code, or behind those
@@ -103,6 +106,14 @@ public:
 private:
   BoundProgram(std::shared_ptr<Program> program, std::vector<int64_t> symbols,
                const Graph &graph);
+  BoundProgram(const BoundProgram &like, std::vector<int64_t> symbols,
+               Hash128 key)
+      : key(key), program(like.program), symbols(std::move(symbols)),
+        sources(like.sources), endedBy(like.endedBy), nodes(like.nodes) {}
+  /// Computes its sizes. False if some are negative or too large.
+  bool setSizes();
+  static Result<std::shared_ptr<BoundProgram>>
+  sized(std::shared_ptr<BoundProgram> bound);
   size_t bytesOfResults() const;
   std::optional<ThreadChoice::Time> expectedTime() const;
   Source sourceOfNode(uint32_t node) const;

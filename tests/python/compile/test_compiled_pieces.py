@@ -9,7 +9,8 @@ import weakref
 import pytest
 import torch
 from torch import fx
-from torch._higher_order_ops import while_loop
+from torch._higher_order_ops import scan, while_loop
+from torch._higher_order_ops.map import map as map_op
 from torch_ltc import fx_calls, fx_pieces, host_calls
 
 pytestmark = [
@@ -127,6 +128,34 @@ def test_a_loop_is_compiled_once_however_often_it_turns(counts):
         torch.testing.assert_close(call(x), loops(x))
     assert counts["codegen.graphs"] == 0
     assert counts.fallbacks() == []
+
+
+def scans_rows(x):
+    total, rows = scan(lambda c, row: (c + row.sin(), c * row), x[0].cos(), x * 2)
+    return total + rows.sum(0), rows
+
+
+def maps_rows(x):
+    return map_op(lambda row: row.sin() + 1, x * 2).sum(1)
+
+
+@pytest.mark.parametrize("function", [scans_rows, maps_rows])
+def test_the_body_of_a_long_loop_is_compiled_once(function, counts):
+    x = torch.randn(1200, 3)
+    call = compiled(function)
+    torch.testing.assert_close(call(x), function(x))
+    assert counts["codegen.graphs"] <= 3  # what stands before, the body, the rest
+    short = torch.randn(5, 3)
+    counts.restart()
+    torch.testing.assert_close(call(short), function(short))
+
+
+def test_gradients_through_a_long_loop():
+    x = torch.randn(600, 3, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    compiled(scans_rows)(x)[0].sum().backward()
+    scans_rows(y)[0].sum().backward()
+    torch.testing.assert_close(x.grad, y.grad)
 
 
 def test_a_loop_that_does_not_turn_returns_memory_of_its_own():

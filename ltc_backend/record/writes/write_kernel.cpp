@@ -167,7 +167,8 @@ struct WriteKernel final : KernelOverride {
     checkDevices(op, arguments);
     if (dtype.wasCalled(*stack))
       return;
-    if (isCopy)
+    // Sizes of others, such as fake tensors, may be symbols.
+    if (isCopy && isFunctionalLazy(arguments[0].toTensor()))
       checkCopy(arguments[0].toTensor(), arguments[1].toTensor());
     if (auto call = check(arguments))
       resizeShared(check.outputs(arguments), *call, rowMajor);

@@ -37,12 +37,19 @@ struct CompileOptions {
   std::function<void()> betweenPhases;
 };
 
-/// How a graph is handed to a compiler that is not ours (docs/hand-over.md).
+/// How a graph is handed to a compiler that is not ours (docs/hand-over.md,
+/// docs/egress.md).
 enum class LoweredForm {
-  Text,     ///< linalg-level MLIR
-  Bytecode, ///< the same
-  Graph     ///< the graph's own text
+  Text,      ///< linalg-level MLIR
+  Bytecode,  ///< the same
+  Graph,     ///< the graph's own text
+  StableHlo, ///< as text
+  Tosa       ///< as text
 };
+/// By the name that a user gives: linalg, bytecode, graph, stablehlo or tosa.
+LTC_API std::optional<LoweredForm> loweredForm(std::string_view name);
+/// These names, as a sentence lists them.
+LTC_API std::string_view loweredFormNames();
 
 class Compiler {
 public:

@@ -7,6 +7,7 @@
 #include "mlir_lowering/handover/linalg.h"
 
 #include "mlir_lowering/diagnose.h"
+#include "mlir_lowering/egress/egress.h"
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/lower/lower.h"
 #include "mlir_lowering/rewrite.h"
@@ -143,6 +144,8 @@ Result<std::string> lowerGraph(const Graph &graph, LoweredForm form) {
                  "give each symbol a value"};
   if (form == LoweredForm::Graph)
     return graph.str(SourceLines::Omit);
+  if (form == LoweredForm::StableHlo || form == LoweredForm::Tosa)
+    return emitGraph(graph, form);
   DialectRegistry registry;
   registerStages(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);

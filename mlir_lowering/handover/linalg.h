@@ -28,7 +28,7 @@ mlir::LogicalResult lowerForHandOver(mlir::ModuleOp module);
 /// `number` is part of the name.
 void lowerToWholeCall(OpOp op, unsigned number);
 
-/// The graph as text or bytecode.
+/// The graph in any form.
 Result<std::string> lowerGraph(const Graph &graph, LoweredForm form);
 
 } // namespace ltc::compiler

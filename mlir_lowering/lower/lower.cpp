@@ -109,7 +109,8 @@ static FailureOr<mlir::Value> fitResult(ImplicitLocOpBuilder &b, OpOp op,
 }
 
 FailureOr<SmallVector<mlir::Value>> lowerByRow(ImplicitLocOpBuilder &b, OpOp op,
-                                               const Products &products) {
+                                               const Products &products,
+                                               const OpTable *further) {
   if (!userLowering(op).empty())
     return inlineUserLowering(b, op);
   const OpTable &table = OpTable::get();
@@ -118,6 +119,8 @@ FailureOr<SmallVector<mlir::Value>> lowerByRow(ImplicitLocOpBuilder &b, OpOp op,
   Values values;
   if (const Row *row = table.match(call))
     values = row->lower(emit, call);
+  else if (const Row *more = further ? further->match(call) : nullptr)
+    values = more->lower(emit, call);
   else if (Value product = lowerProduct(emit, call, products))
     values = {product};
   else

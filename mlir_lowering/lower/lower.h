@@ -15,6 +15,7 @@
 namespace ltc::compiler {
 
 class OpOp;
+class OpTable;
 
 /// Replaces every ltc.op below `root`: by its row's linalg where a row accepts
 /// it, by ltc.call otherwise. Removes what nothing uses. Fails, with a
@@ -25,9 +26,11 @@ mlir::LogicalResult lowerOps(mlir::Operation *root,
                              int64_t productWork = 0);
 
 /// An op's results by its row, its user's lowering or as a product, built
-/// before it; none where there is no such. Fails as lowerOps() does.
+/// before it; none where there is no such. `further` has rows for ops that
+/// `OpTable::get()` has none for. Fails as lowerOps() does.
 llvm::FailureOr<llvm::SmallVector<mlir::Value>>
-lowerByRow(mlir::ImplicitLocOpBuilder &b, OpOp op, const Products &products);
+lowerByRow(mlir::ImplicitLocOpBuilder &b, OpOp op, const Products &products,
+           const OpTable *further = nullptr);
 
 /// Removes what nothing uses.
 void eraseDead(mlir::Operation *root);

@@ -51,15 +51,21 @@ Value multiply(Emit &e, Value left, Value right, DType dtype) {
                   })[0];
 }
 
-/// The same as one op of linalg's, which extends floats itself.
-Value multiplyNamed(Emit &e, Value left, Value right, ResultType to,
-                    DType dtype) {
+bool isLiteral(Value value, double number) {
+  return value.isLiteral() && value.asReal() == number;
+}
+
+} // namespace
+
+// linalg's ops extend floats themselves.
+Value namedProduct(Emit &e, Value left, Value right, Dims sizes, DType dtype) {
   mlir::ImplicitLocOpBuilder &b = e.builder();
-  if (!isFloat(to.dtype)) {
-    left = e.cast(left, dtype);
-    right = e.cast(right, dtype);
+  if (!isFloat(dtype)) {
+    left = e.cast(left, sumDType(dtype));
+    right = e.cast(right, sumDType(dtype));
   }
-  mlir::Value sum = e.empty(to.sizes, dtype).ir();
+  dtype = sumDType(dtype);
+  mlir::Value sum = e.empty(Shape(sizes), dtype).ir();
   mlir::Type type = mlir::cast<mlir::RankedTensorType>(sum.getType());
   mlir::Type element = mlir::getElementTypeOrSelf(type);
   auto zero = mlir::arith::ConstantOp::create(b, b.getZeroAttr(element));
@@ -82,12 +88,6 @@ Value multiplyNamed(Emit &e, Value left, Value right, ResultType to,
   return Value(result, dtype);
 }
 
-bool isLiteral(Value value, double number) {
-  return value.isLiteral() && value.asReal() == number;
-}
-
-} // namespace
-
 Value lowerProduct(Emit &e, const OpCall &op, const Products &products) {
   const Product *product = llvm::find_if(
       kProducts, [&](const Product &row) { return row.op == op.op; });
@@ -100,8 +100,9 @@ Value lowerProduct(Emit &e, const OpCall &op, const Products &products) {
     return {};
   ResultType to = op.result();
   DType dtype = sumDType(to.dtype);
-  Value result = products.areNamed ? multiplyNamed(e, left, right, to, dtype)
-                                   : multiply(e, left, right, dtype);
+  Value result = products.areNamed
+                     ? namedProduct(e, left, right, to.sizes, to.dtype)
+                     : multiply(e, left, right, dtype);
   if (Value alpha = op["alpha"]; alpha && !isLiteral(alpha, 1))
     result = e.mul(result, alpha);
   if (Value beta = op["beta"]; beta && !isLiteral(beta, 0)) {

@@ -20,4 +20,8 @@ struct Products {
 /// not of known sizes and a dtype with arithmetic.
 Value lowerProduct(Emit &e, const OpCall &op, const Products &products);
 
+/// The product of matrices, batches of them or vectors as one of linalg's ops,
+/// in sumDType() of `dtype`, its factors'.
+Value namedProduct(Emit &e, Value left, Value right, Dims sizes, DType dtype);
+
 } // namespace ltc::compiler

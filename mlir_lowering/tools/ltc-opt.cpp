@@ -17,14 +17,17 @@
 //           --mlir-print-debuginfo          with the user's lines
 //   ltc-opt graph.ltc --emit=linalg         what a vendor's compiler is handed
 //                                           (docs/hand-over.md); bytecode,
-//                                           graph
+//                                           graph; stablehlo, tosa
+//                                           (docs/egress.md)
 //   ltc-opt --list-rows                     the ops that have a lowering
+//   ltc-opt --list-egress                   how dialects say them
 //   ltc-opt module.mlir --ltc-fuse --cse    single passes, as with mlir-opt;
 //                                           --help lists them
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/partition.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/egress/egress.h"
 #include "mlir_lowering/handover/linalg.h"
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/lower/lower.h"
@@ -112,14 +115,10 @@ static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
 
 /// Prints what another compiler is handed.
 static int emitFor(StringRef path, StringRef name) {
-  auto form = llvm::StringSwitch<std::optional<ltc::LoweredForm>>(name)
-                  .Case("linalg", ltc::LoweredForm::Text)
-                  .Case("bytecode", ltc::LoweredForm::Bytecode)
-                  .Case("graph", ltc::LoweredForm::Graph)
-                  .Default(std::nullopt);
+  auto form = ltc::loweredForm(std::string_view(name));
   if (!form) {
-    llvm::errs() << "--emit= takes linalg, bytecode or graph, not '" << name
-                 << "'\n";
+    llvm::errs() << "--emit= takes " << ltc::loweredFormNames() << ", not '"
+                 << name << "'\n";
     return 1;
   }
   auto file = readFile(path);
@@ -253,6 +252,8 @@ int main(int argc, char **argv) {
   for (StringRef argument : ArrayRef(arguments).drop_front()) {
     if (argument == "--list-rows")
       return listRows();
+    else if (argument == "--list-egress")
+      return listEgress(llvm::outs()), 0;
     else if (argument == "--mlir-print-debuginfo")
       options.printLocations = true;
     else if (!argument.starts_with("-"))

@@ -154,20 +154,16 @@ std::shared_ptr<const CompiledCall> callAt(const OpenCall &self,
   return given ? self.at(*given) : nullptr;
 }
 
-/// The graph for another compiler: as linalg, bytecode or graph.
+/// The graph for another compiler.
 py::bytes lower(const BuiltGraph &graph, const std::string &form) {
-  LoweredForm wanted = LoweredForm::Graph;
-  if (form == "linalg")
-    wanted = LoweredForm::Text;
-  else if (form == "bytecode")
-    wanted = LoweredForm::Bytecode;
-  else if (form != "graph")
-    throw py::value_error("a graph is lowered to linalg, bytecode or graph, "
-                          "and not to " +
+  std::optional<LoweredForm> wanted = loweredForm(form);
+  if (!wanted)
+    throw py::value_error("a graph is lowered to " +
+                          std::string(loweredFormNames()) + ", and not to " +
                           form);
   std::string text;
   torch::wrap_pybind_function_no_gil([&] {
-    text = backend::valueOrRaise(lowerGraph(graph.program(), wanted));
+    text = backend::valueOrRaise(lowerGraph(graph.program(), *wanted));
   })();
   return text;
 }

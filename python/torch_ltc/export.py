@@ -1,6 +1,6 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Graphs as files that other compilers read (docs/hand-over.md)."""
+"""Graphs as files that other compilers read (docs/hand-over.md, docs/egress.md)."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 from torch_ltc import errors
 from torch_ltc.startup import start
 
-DIALECTS = ("linalg", "bytecode", "graph")
+DIALECTS = ("linalg", "bytecode", "graph", "stablehlo", "tosa")
 
 
 class ExportedGraph(NamedTuple):
@@ -28,10 +28,11 @@ class ExportedGraph(NamedTuple):
 def export_graph(program, path, *args, dialect="linalg"):
     """Write the graph of a module or a function to a file; return its inputs.
 
-    ``dialect`` is linalg (MLIR of upstream's dialects, as text), bytecode (the same)
-    or graph. Sizes are those of ``args``. A module's parameters and buffers become
-    inputs; a function has to take all its tensors as arguments. What stays whole, a
-    convolution or a sort, is a call of a function that says what it is.
+    ``dialect`` is linalg (MLIR of upstream's dialects, as text), bytecode (the same),
+    graph, stablehlo or tosa. Sizes are those of ``args``. A module's parameters and buffers become
+    inputs; a function has to take all its tensors as arguments. In linalg a convolution
+    or a sort stays whole, as a call of a function that says what it is; what StableHLO
+    or TOSA does not say is an UnsupportedOpError that names the op and your line.
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect is one of {', '.join(DIALECTS)}, not {dialect!r}")

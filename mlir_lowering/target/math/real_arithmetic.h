@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "mlir_lowering/target/math/math.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -121,9 +123,6 @@ void addPowersF64(mlir::RewritePatternSet &patterns);
 
 /// Bits of the square root of 1/2 in f64.
 inline constexpr int64_t kRootHalf = 0x3FE6A09E667F3BCD;
-
-/// On an op that stays as it is: the C library's, for rare arguments.
-inline constexpr llvm::StringLiteral kExact = "ltc.exact";
 
 template <typename Op>
 mlir::Value Real::exactWhere(Value isHard, Value result,

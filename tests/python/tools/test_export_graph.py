@@ -2,83 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exported linalg goes through upstream's own tools and has eager's values."""
 
-import re
-import shutil
-import subprocess
-
 import pytest
 import torch
 import torch_ltc
+from foreign_compilers import needs_mlir, run_upstream
 from torch import nn
-
-OPT, RUNNER = shutil.which("mlir-opt-22"), shutil.which("mlir-runner-22")
-needs_mlir = pytest.mark.skipif(not RUNNER, reason="there is no mlir-runner-22")
-
-PASSES = """
---one-shot-bufferize=bufferize-function-boundaries=1
---convert-linalg-to-loops --lower-affine --convert-scf-to-cf --expand-strided-metadata
---lower-affine --convert-math-to-llvm --convert-math-to-libm --convert-arith-to-llvm
---finalize-memref-to-llvm --convert-func-to-llvm --convert-cf-to-llvm
---convert-index-to-llvm --reconcile-unrealized-casts
-"""
-
-
-def literal(value):
-    """Return an MLIR constant of a float tensor, a number, or an int tensor."""
-    if not isinstance(value, torch.Tensor):
-        number = f"{value:.17e}" if isinstance(value, float) else value
-        kind = "f64" if isinstance(value, float) else "i64"
-        return f"arith.constant {number} : {kind}", kind
-    dims = "".join(f"{n}x" for n in value.shape)
-    kind = f"tensor<{dims}{'f32' if value.is_floating_point() else 'i64'}>"
-    return f"arith.constant dense<{value.tolist()}> : {kind}", kind
-
-
-def run_upstream(exported, folder):
-    """Return the f32 results of the file's main, by mlir-opt and mlir-runner."""
-    text = exported.path.read_text()
-    results = re.search(r"function_type = \(.*?\) -> (\([^)]*\)|[^,]*), ", text)[1]
-    kinds = re.findall(r"tensor<[^>]*>", results)
-    made, names, types = [], [], []
-    for i, value in enumerate(exported.inputs):
-        constant, kind = literal(value)
-        made.append(f"%in{i} = {constant}")
-        names.append(f"%in{i}")
-        types.append(kind)
-    calls = f"%out:{len(kinds)} = func.call @main({', '.join(names)})"
-    made.append(f"{calls} : ({', '.join(types)}) -> ({', '.join(kinds)})")
-    for i, kind in enumerate(kinds):
-        buffer = kind.replace("tensor", "memref")
-        made += [
-            f"%b{i} = bufferization.to_buffer %out#{i} : {kind} to {buffer}",
-            f"%u{i} = memref.cast %b{i} : {buffer} to memref<*xf32>",
-            f"func.call @printMemrefF32(%u{i}) : (memref<*xf32>) -> ()",
-        ]
-    body = "\n".join(made)
-    entry = (
-        "func.func private @printMemrefF32(memref<*xf32>)"
-        " attributes {llvm.emit_c_interface}\n"
-        f"func.func @entry() {{\n{body}\nreturn\n}}\n"
-    )
-    end = text.rindex("})")
-    source = folder / "entry.mlir"
-    source.write_text(text[:end] + entry + text[end:])
-    lowered = folder / "lowered.mlir"
-    command = [OPT, source, *PASSES.split(), "-o", lowered]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    library = shutil.os.path.realpath(RUNNER).replace("bin/mlir-runner", "lib")
-    shared = [f"-shared-libs={library}/libmlir_{n}runner_utils.so" for n in ("", "c_")]
-    command = [RUNNER, lowered, "-e", "entry", "-entry-point-result=void", *shared]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found = []
-    for part in done.stdout.split("Unranked Memref")[1:]:
-        numbers = part.split("data =", 1)[1]
-        found.append(
-            [float(x) for x in re.findall(r"-?(?:\d[\d.e+-]*|nan|inf)", numbers)]
-        )
-    return found
 
 
 def mlp():
@@ -120,7 +48,7 @@ def test_upstreams_tools_run_it(tmp_path, name):
     with torch.no_grad():
         wanted = program(*args)
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-    found = run_upstream(exported, tmp_path)
+    found = run_upstream(exported.path.read_text(), exported.inputs, tmp_path)
     assert len(exported.results) == len(wanted)
     for result, value in zip(exported.results, wanted, strict=True):
         mine = torch.tensor(found[result]).reshape(value.shape)
@@ -206,7 +134,7 @@ def test_bytecode_and_wrong_names(tmp_path):
     add = lambda x: x + 1  # noqa: E731
     exported = torch_ltc.export_graph(add, tmp_path / "b", x, dialect="bytecode")
     assert exported.path.read_bytes()[:4] == b"ML\xefR"
-    with pytest.raises(ValueError, match="linalg, bytecode, graph, not 'tosa'"):
-        torch_ltc.export_graph(add, tmp_path / "t", x, dialect="tosa")
+    with pytest.raises(ValueError, match="stablehlo, tosa, not 'hlo'"):
+        torch_ltc.export_graph(add, tmp_path / "t", x, dialect="hlo")
     whole = torch_ltc.export_graph(lambda x: x.sort().values, tmp_path / "s", x)
     assert '"aten::sort' in whole.path.read_text()

@@ -8,16 +8,15 @@
 
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/dialect/node_location.h"
+#include "mlir_lowering/egress/functions.h"
 #include "mlir_lowering/egress/main_function.h"
 #include "mlir_lowering/egress/whole_ops.h"
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/lower/lower.h"
 #include "mlir_lowering/rewrite.h"
 #include "mlir_lowering/stages.h"
-#include "mlir_lowering/target/math/math.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -100,19 +99,6 @@ LogicalResult lowerToLoops(ModuleOp module) {
   return passes.run(module);
 }
 
-/// Functions that the dialect lacks, as polynomials where it wants them so.
-LogicalResult expandFunctions(ModuleOp module, const TensorDialect &d) {
-  Builder b(module.getContext());
-  module.walk([&](Operation *op) {
-    if (!isa<math::MathDialect>(op->getDialect()))
-      return;
-    const PointwiseRow *row = findPointwiseRow(op->getName().getStringRef());
-    if (row && d.spelling(*row) != "polynomial")
-      op->setAttr(kExact, b.getUnitAttr());
-  });
-  return approximateMath(module, /*vectorBits=*/256);
-}
-
 std::string print(ModuleOp module, StringRef dialect) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -137,8 +123,10 @@ Result<std::string> emitGraph(const Graph &graph, LoweredForm form) {
   auto d = form == LoweredForm::Tosa ? makeTosa(b) : makeStableHlo(b);
   Refusal refusal(&context, graph, d->name());
   auto main = module->lookupSymbol<func::FuncOp>("main");
-  if (failed(lowerToLoops(*module)) || failed(expandFunctions(*module, *d)) ||
-      failed(sayMain(*d, main)))
+  if (failed(lowerToLoops(*module)))
+    return refusal.error();
+  expandFunctions(main, *d);
+  if (failed(sayMain(*d, main)))
     return refusal.error();
   return print(*made, d->name());
 }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// "*" is several ops of the dialect (its own file has them), "polynomial" what
-// target/math makes of a function, "" none.
+// "*" is several ops of the dialect (its own file has them), "formula" what
+// functions.cpp has, of other ops, "" none.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/egress/tensor_dialect.h"
@@ -62,37 +62,37 @@ static constexpr PointwiseRow kRows[] = {
     {"ltc.check_index", "*", "*"},
     {"math.absf", "stablehlo.abs", "tosa.abs"},
     {"math.absi", "stablehlo.abs", "tosa.abs"},
-    {"math.acos", "polynomial", ""},
-    {"math.acosh", "polynomial", ""},
-    {"math.asin", "polynomial", ""},
-    {"math.asinh", "polynomial", ""},
-    {"math.atan", "polynomial", ""},
+    {"math.acos", "formula", ""},
+    {"math.acosh", "formula", "formula"},
+    {"math.asin", "formula", ""},
+    {"math.asinh", "formula", "formula"},
+    {"math.atan", "formula", ""},
     {"math.atan2", "stablehlo.atan2", ""},
-    {"math.atanh", "polynomial", ""},
+    {"math.atanh", "formula", "formula"},
     {"math.ceil", "stablehlo.ceil", "tosa.ceil"},
-    {"math.copysign", "*", ""},
+    {"math.copysign", "*", "formula"},
     {"math.cos", "stablehlo.cosine", "tosa.cos"},
-    {"math.cosh", "polynomial", "*"},
-    {"math.erf", "polynomial", "tosa.erf"},
-    {"math.erfc", "polynomial", "*"},
+    {"math.cosh", "formula", "formula"},
+    {"math.erf", "formula", "tosa.erf"},
+    {"math.erfc", "formula", "formula"},
     {"math.exp", "stablehlo.exponential", "tosa.exp"},
-    {"math.exp2", "polynomial", "*"},
-    {"math.expm1", "stablehlo.exponential_minus_one", "*"},
+    {"math.exp2", "formula", "formula"},
+    {"math.expm1", "stablehlo.exponential_minus_one", "formula"},
     {"math.floor", "stablehlo.floor", "tosa.floor"},
-    {"math.fma", "*", "*"},
+    {"math.fma", "formula", "formula"},
     {"math.log", "stablehlo.log", "tosa.log"},
-    {"math.log10", "polynomial", "*"},
-    {"math.log1p", "stablehlo.log_plus_one", "*"},
-    {"math.log2", "polynomial", "*"},
-    {"math.powf", "stablehlo.power", "*"},
-    {"math.roundeven", "stablehlo.round_nearest_even", "*"},
+    {"math.log10", "formula", "formula"},
+    {"math.log1p", "stablehlo.log_plus_one", "formula"},
+    {"math.log2", "formula", "formula"},
+    {"math.powf", "stablehlo.power", "tosa.pow"},
+    {"math.roundeven", "stablehlo.round_nearest_even", "formula"},
     {"math.rsqrt", "stablehlo.rsqrt", "tosa.rsqrt"},
     {"math.sin", "stablehlo.sine", "tosa.sin"},
-    {"math.sinh", "polynomial", "*"},
+    {"math.sinh", "formula", "formula"},
     {"math.sqrt", "stablehlo.sqrt", "*"},
-    {"math.tan", "stablehlo.tan", "*"},
+    {"math.tan", "stablehlo.tan", "formula"},
     {"math.tanh", "stablehlo.tanh", "tosa.tanh"},
-    {"math.trunc", "*", "*"},
+    {"math.trunc", "formula", "formula"},
 };
 
 /// For the documents: the dialects' own files say how.

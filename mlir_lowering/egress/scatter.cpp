@@ -164,9 +164,10 @@ Tensors indexPut(TensorDialect &d, const WholeCall &call) {
 Tensors indexSlices(TensorDialect &d, const WholeCall &call) {
   Value self = call["self"], index = call["index"], source = call["source"];
   bool adds = llvm::StringRef(call.op.op).starts_with("aten::index_add");
-  if (shapeOf(self).empty())
-    return {d.refuse("of a scalar", call.op.result().type)};
-  int64_t dim = call.op.dim("dim"), rank = shapeOf(self).size();
+  bool isScalar = shapeOf(self).empty();
+  if (isScalar)
+    self = d.reshape(self, {1});
+  int64_t dim = isScalar ? 0 : call.op.dim("dim"), rank = shapeOf(self).size();
   Ints order = {dim}, back;
   for (int64_t i = 0; i < rank; ++i)
     if (i != dim)
@@ -179,7 +180,9 @@ Tensors indexSlices(TensorDialect &d, const WholeCall &call) {
   Value positions = d.convert(d.flatten(index), d.builder().getI64Type());
   shape[0] = shapeOf(positions)[0];
   if (source) {
-    source = d.reshape(d.permuted(source, order), shape);
+    if (!isScalar)
+      source = d.permuted(source, order);
+    source = d.reshape(source, shape);
     mlir::Value alpha = call["alpha"];
     bool isOne = !alpha && call.op["alpha"] && call.op["alpha"].asReal() == 1;
     if (adds && !isOne && call.op["alpha"]) {
@@ -195,7 +198,8 @@ Tensors indexSlices(TensorDialect &d, const WholeCall &call) {
                   : number(d, call.op["value"], element);
     source = d.broadcast(value, {}, shape);
   }
-  return {d.permuted(d.scatterRows(into, positions, source, adds), back)};
+  Value result = d.permuted(d.scatterRows(into, positions, source, adds), back);
+  return {isScalar ? d.reshape(result, {}) : result};
 }
 
 constexpr WholeOp kOps[] = {

@@ -134,15 +134,6 @@ Value StableHlo::composed(Operation *op, ValueRange xs, Type element) {
             one("stablehlo.and", sign.getType(), {bitcast(xs[1], bits), sign});
         return bitcast(one("stablehlo.or", sign.getType(), {a, c}), element);
       })
-      .Case([&](math::FmaOp) {
-        Value product = one("stablehlo.multiply", x.getType(), {x, xs[1]});
-        return one("stablehlo.add", x.getType(), {product, xs[2]});
-      })
-      .Case([&](math::TruncOp) {
-        Value isNegative = compare("LT", x, zeros(shapeOf(x), element));
-        return select(isNegative, one("stablehlo.ceil", x.getType(), x),
-                      one("stablehlo.floor", x.getType(), x));
-      })
       .Case([&](CheckOp) { return x; })
       .Case([&](CheckDivisorOp) {
         Value zero = zeros(shapeOf(x), element);

@@ -190,6 +190,31 @@ Value Tosa::reverse(Value x, Extents dims) {
   return x;
 }
 
+/// Whether a fold from this start is the fold alone.
+static bool isNeutral(Value start, StringRef op) {
+  Operation *def = start.getDefiningOp();
+  auto values = def ? def->getAttrOfType<DenseElementsAttr>("values") : nullptr;
+  if (!values || !values.isSplat())
+    return false;
+  if (isa<FloatType>(values.getElementType())) {
+    auto number = values.getSplatValue<APFloat>();
+    return llvm::StringSwitch<bool>(op)
+        .Case("arith.addf", number.isZero())
+        .Case("arith.mulf", number.isExactlyValue(1))
+        .Case("arith.maximumf", number.isInfinity() && number.isNegative())
+        .Case("arith.minimumf", number.isInfinity() && !number.isNegative())
+        .Default(false);
+  }
+  auto number = values.getSplatValue<APInt>();
+  return llvm::StringSwitch<bool>(op)
+      .Cases({"arith.addi", "arith.ori", "arith.maxui"}, number.isZero())
+      .Case("arith.muli", number.isOne())
+      .Cases({"arith.andi", "arith.minui"}, number.isAllOnes())
+      .Case("arith.maxsi", number.isMinSignedValue())
+      .Case("arith.minsi", number.isMaxSignedValue())
+      .Default(false);
+}
+
 Tensors Tosa::reduce(const Reduction &reduction) {
   Ints kept;
   for (auto [dim, size] : llvm::enumerate(shapeOf(reduction.elements[0])))
@@ -228,6 +253,11 @@ Tensors Tosa::reduce(const Reduction &reduction) {
     }
     results.push_back(reshape(folded, kept));
   }
+  auto isPlain = [](auto pair) {
+    return isNeutral(std::get<0>(pair), std::get<1>(pair));
+  };
+  if (llvm::all_of(llvm::zip_equal(reduction.inits, reduction.ops), isPlain))
+    return results;
   Tensors inits;
   for (auto [init, result] : llvm::zip_equal(reduction.inits, results))
     inits.push_back(align(init, {}, shapeOf(result)));

@@ -79,7 +79,6 @@ private:
   mlir::Value convolvePlainly(const Convolution &convolution);
   mlir::Value composed(mlir::Operation *op, mlir::ValueRange xs,
                        mlir::Type element);
-  mlir::Value function(mlir::Operation *op, mlir::ValueRange xs);
   mlir::Value compareFloats(mlir::Operation *op, mlir::Value x, mlir::Value y);
   mlir::Value compareIntegers(mlir::Operation *op, mlir::Value x,
                               mlir::Value y);

@@ -12,8 +12,6 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <numbers>
-
 using namespace mlir;
 
 namespace ltc::compiler {
@@ -141,81 +139,6 @@ Value Tosa::compareIntegers(Operation *op, Value x, Value y) {
   }
 }
 
-/// Functions that TOSA lacks, by those that it has.
-Value Tosa::function(Operation *op, ValueRange xs) {
-  Value x = xs[0], one = number(1, x), half = number(0.5, x);
-  Type element = elementOf(x);
-  auto call = [&](StringRef name, Value v) {
-    return elementwise(name, v, element);
-  };
-  auto add = [&](Value p, Value q) {
-    return elementwise("tosa.add", {p, q}, element);
-  };
-  auto sub = [&](Value p, Value q) {
-    return elementwise("tosa.sub", {p, q}, element);
-  };
-  auto div = [&](Value p, Value q) {
-    return product(p, call("tosa.reciprocal", q));
-  };
-  auto expm1 = [&] { // tanh keeps the digits that exp(x) - 1 loses
-    Value power = call("tosa.exp", x);
-    Value near = product(call("tosa.tanh", product(x, half)), add(power, one));
-    Value isNear = less(call("tosa.abs", x), one);
-    return select(isNear, near, sub(power, one));
-  };
-  auto log1p = [&] { // corrects what 1 + x is rounded by
-    Value sum = add(one, x);
-    Value scale = div(x, sub(sum, one));
-    return select(equal(sum, one), x, product(call("tosa.log", sum), scale));
-  };
-  auto halfSum = [&](bool plus) { // of e^x and e^-x; around 0 by expm1
-    Value low = expm1(), power = add(low, one), other = div(low, power);
-    if (!plus)
-      return product(add(low, other), half);
-    return product(add(power, call("tosa.reciprocal", power)), half);
-  };
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](math::Exp2Op) {
-        return elementwise("tosa.pow", {number(2, x), x}, element);
-      })
-      .Case([&](math::PowFOp) { return elementwise("tosa.pow", xs, element); })
-      .Case([&](math::ExpM1Op) { return expm1(); })
-      .Case([&](math::Log1pOp) { return log1p(); })
-      .Case([&](math::Log2Op) {
-        return product(call("tosa.log", x), number(std::numbers::log2e, x));
-      })
-      .Case([&](math::Log10Op) {
-        return product(call("tosa.log", x), number(std::numbers::log10e, x));
-      })
-      .Case([&](math::SqrtOp) {
-        return call("tosa.reciprocal", call("tosa.rsqrt", x));
-      })
-      .Case([&](math::SinhOp) { return halfSum(false); })
-      .Case([&](math::CoshOp) { return halfSum(true); })
-      .Case([&](math::TanOp) {
-        return div(call("tosa.sin", x), call("tosa.cos", x));
-      })
-      .Case([&](math::ErfcOp) { return sub(one, call("tosa.erf", x)); })
-      .Case([&](math::TruncOp) {
-        return select(less(x, number(0, x)), call("tosa.ceil", x),
-                      call("tosa.floor", x));
-      })
-      .Case([&](math::RoundEvenOp) {
-        Value down = call("tosa.floor", x), rest = sub(x, down);
-        Value even =
-            product(call("tosa.floor", product(down, half)), number(2, x));
-        Value isTie = equal(rest, half);
-        Value up = add(down, one);
-        return select(isTie, select(equal(even, down), down, up),
-                      select(less(rest, half), down, up));
-      })
-      .Case([&](math::FmaOp) { return add(product(x, xs[1]), xs[2]); })
-      .Default([&](Operation *) {
-        return refuse("TOSA has no op for " + op->getName().getStringRef(),
-                      x.getType());
-      });
-}
-
 Value Tosa::composed(Operation *op, ValueRange xs, Type element) {
   Value x = xs[0];
   bool ofTruths = elementOf(x).isInteger(1);
@@ -308,7 +231,14 @@ Value Tosa::composed(Operation *op, ValueRange xs, Type element) {
         return select(less(x, number(0, x)),
                       elementwise("tosa.add", xs, element), x);
       })
-      .Default([&](Operation *) { return function(op, xs); });
+      .Case([&](math::SqrtOp) {
+        return elementwise("tosa.reciprocal",
+                           elementwise("tosa.rsqrt", x, element), element);
+      })
+      .Default([&](Operation *) {
+        return refuse("TOSA is not told " + op->getName().getStringRef(),
+                      like(x, element));
+      });
 }
 
 Value Tosa::pointwise(Operation *op, ValueRange xs) {

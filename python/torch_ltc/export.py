@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Graphs as files that other compilers read (docs/hand-over.md, docs/egress.md)."""
 
+import contextlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ def export_graph(program, path, *args, dialect="linalg"):
         for value in values
     ]
     own_state, own_args = pytree.tree_unflatten(stand_ins, spec)
-    with torch.no_grad():
+    with torch.no_grad(), _layers_op_by_op():
         if state:
             returned = torch.func.functional_call(program, own_state, own_args)
         else:
@@ -64,6 +65,17 @@ def export_graph(program, path, *args, dialect="linalg"):
     )
     exported.path.write_bytes(graph.lower(dialect))
     return exported
+
+
+@contextlib.contextmanager
+def _layers_op_by_op():
+    """Have nn.TransformerEncoderLayer and such not record one op of their own."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
 
 
 def _value(origin, given):

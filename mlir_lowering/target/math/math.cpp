@@ -163,7 +163,9 @@ Value tanhF64(Real &f, Value x) {
   return f.withSign(f.select(f.less(t, 1.0), small, large), x);
 }
 
-Value erf(Real &f, Value x) {
+using Exp = llvm::function_ref<Value(Value)>;
+
+Value erfF32(Real &f, Value x, Exp exp) {
   Value s = f.mul(x, x);
   Value q = f.polynomial(s, {0.128379166f, -0.376126349f, 0.112837434f,
                              -0.0268635508f, 0.00521640619f, -0.000842323236f,
@@ -174,12 +176,12 @@ Value erf(Real &f, Value x) {
   Value r = f.polynomial(t, {0.000188471415f, -1.12958038f, -0.633216143f,
                              -0.108422525f, 0.0252107158f, -0.00420546671f,
                              0.000441518059f, -2.17021607e-05f});
-  Value large = f.sub(f.constant(1.0f), normalExp(f, r));
+  Value large = f.sub(f.constant(1.0f), exp(r));
   return f.withSign(f.select(f.less(t, 1.0f), small, large), x);
 }
 
 /// A polynomial below `cut`, 1 - e^r above, where r is one too.
-Value erfF64(Real &f, Value x) {
+Value erfF64(Real &f, Value x, Exp exp) {
   constexpr double cut = 1;
   Value s = f.mul(x, x);
   Value q = f.polynomial(s, {0x1.06eba8214db68p-3, -0x1.812746b03799dp-2,
@@ -201,8 +203,20 @@ Value erfF64(Real &f, Value x) {
        0x1.f9571b9d10453p-25, -0x1.21718b57458f6p-25, 0x1.276d055e8d171p-27,
        -0x1.6e59367d48ea1p-30, 0x1.097a1ff017dacp-33, -0x1.5ade507c1f3b8p-38});
   r = f.add(r, f.constant(-0x1.d97fbf27aa2a1p+0));
-  Value large = f.sub(f.constant(1.0), normalExp(f, r));
+  Value large = f.sub(f.constant(1.0), exp(r));
   return f.withSign(f.select(f.less(t, cut), small, large), x);
+}
+
+} // namespace
+
+Value approximateErf(Real &f, Value x, Exp exp) {
+  return f.isDouble() ? erfF64(f, x, exp) : erfF32(f, x, exp);
+}
+
+namespace {
+
+Value erf(Real &f, Value x) {
+  return approximateErf(f, x, [&](Value r) { return normalExp(f, r); });
 }
 
 template <Value function(Real &, Value)>
@@ -222,7 +236,7 @@ LogicalResult approximateMath(ModuleOp module, unsigned vectorBits) {
   patterns.add<Approximate<math::TanhOp>>(context, unary<tanh>);
   patterns.add<Approximate<math::TanhOp>>(context, unary<tanhF64>, 64);
   patterns.add<Approximate<math::ErfOp>>(context, unary<erf>);
-  patterns.add<Approximate<math::ErfOp>>(context, unary<erfF64>, 64);
+  patterns.add<Approximate<math::ErfOp>>(context, unary<erf>, 64);
   addLogarithms(patterns);
   addTrigonometry(patterns);
   addInverseTrigonometry(patterns);

@@ -10,10 +10,6 @@
 
 namespace ltc::compiler {
 
-/// On an op that stays as it is: the C library's, for rare arguments, or one
-/// that the target has.
-inline constexpr llvm::StringLiteral kExact = "ltc.exact";
-
 /// Replaces functions of the math dialect by polynomials where these are as
 /// good as the C library's.
 mlir::LogicalResult approximateMath(mlir::ModuleOp module, unsigned vectorBits);

@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "mlir_lowering/target/math/math.h"
-
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -106,6 +104,10 @@ private:
 /// e^x 2^shift, rounded once.
 mlir::Value approximateExp(Real &f, mlir::Value x, int64_t shift = 0);
 
+/// By a function that gives e^r where that is a normal number.
+mlir::Value approximateErf(Real &f, mlir::Value x,
+                           llvm::function_ref<mlir::Value(mlir::Value)> exp);
+
 /// x^y, given |x|^y.
 mlir::Value finishPower(Real &f, mlir::Value x, mlir::Value y,
                         mlir::Value result);
@@ -123,6 +125,9 @@ void addPowersF64(mlir::RewritePatternSet &patterns);
 
 /// Bits of the square root of 1/2 in f64.
 inline constexpr int64_t kRootHalf = 0x3FE6A09E667F3BCD;
+
+/// On an op that stays as it is: the C library's, for rare arguments.
+inline constexpr llvm::StringLiteral kExact = "ltc.exact";
 
 template <typename Op>
 mlir::Value Real::exactWhere(Value isHard, Value result,

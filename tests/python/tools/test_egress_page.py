@@ -32,7 +32,7 @@ def listed():
 
 def spelled(cell, dialect):
     """Return how a dialect says an op on elements."""
-    words = {"": "", "*": "several ops", "polynomial": "a polynomial"}
+    words = {"": "", "*": "several ops", "formula": "a formula"}
     return words.get(cell) if cell in words else f"`{cell.removeprefix(dialect)}`"
 
 

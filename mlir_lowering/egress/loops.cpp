@@ -165,6 +165,7 @@ private:
   };
   bool analyze(unsigned result);
   bool dependsOnState(Value value);
+  std::string choice();
   Value evaluate(Value value, llvm::DenseMap<Value, Value> &known);
   Value init(Value tensor);
 
@@ -239,6 +240,26 @@ Value FoldedBody::evaluate(Value value, llvm::DenseMap<Value, Value> &known) {
   return known[value] = d.pointwise(def, operands);
 }
 
+/// How a value that is offered is compared with the one held.
+std::string FoldedBody::choice() {
+  for (Operation *user : states[0].offered.getUsers()) {
+    if (user->getNumOperands() != 2 || user->getOperand(1) != states[0].held)
+      continue;
+    if (auto real = dyn_cast<arith::CmpFOp>(user)) {
+      if (real.getPredicate() == arith::CmpFPredicate::OGT)
+        return "greater";
+      if (real.getPredicate() == arith::CmpFPredicate::OLT)
+        return "less";
+    } else if (auto whole = dyn_cast<arith::CmpIOp>(user)) {
+      if (whole.getPredicate() == arith::CmpIPredicate::sgt)
+        return "greater";
+      if (whole.getPredicate() == arith::CmpIPredicate::slt)
+        return "less";
+    }
+  }
+  return "";
+}
+
 /// What a state starts from, as a scalar.
 Value FoldedBody::init(Value tensor) {
   if (auto fill = tensor.getDefiningOp<linalg::FillOp>()) {
@@ -273,7 +294,7 @@ Tensors FoldedBody::say(Body &body) {
       start = d.leave(start, truth);
     reduction.inits.push_back(start);
     reduction.ops.push_back(
-        state.fold ? state.fold->getName().getStringRef().str() : "");
+        state.fold ? state.fold->getName().getStringRef().str() : choice());
   }
   reduction.fold = [&](ValueRange left, ValueRange right) {
     llvm::DenseMap<Value, Value> known;

@@ -98,7 +98,7 @@ static constexpr PointwiseRow kRows[] = {
 /// For the documents: the dialects' own files say how.
 static constexpr TensorOpRow kTensorRows[] = {
     {"broadcast", "broadcast_in_dim", "reshape, tile"},
-    {"choice: a maximum with its index", "reduce", ""},
+    {"greatest or least value with its index", "reduce", "reduce_max, reduce_min, select"},
     {"concatenate", "concatenate", "concat"},
     {"constant", "constant", "const"},
     {"convolution", "convolution", "conv2d, transpose"},

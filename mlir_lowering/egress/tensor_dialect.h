@@ -53,8 +53,9 @@ llvm::ArrayRef<TensorOpRow> tensorOpRows();
 struct Reduction {
   Tensors elements, inits;
   llvm::SmallVector<int64_t> dims;
-  /// Upstream's op that folds two into one, for each element; empty for what
-  /// only `fold` can say, such as a maximum with its index.
+  /// Upstream's op that folds two into one, for each element. Of a greatest or
+  /// least value with its index, what the first is chosen by: "greater",
+  /// "less".
   llvm::SmallVector<std::string> ops;
   std::function<Tensors(mlir::ValueRange left, mlir::ValueRange right)> fold;
 };

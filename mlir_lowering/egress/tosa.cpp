@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/StringSwitch.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace ltc::compiler {
@@ -215,6 +217,43 @@ static bool isNeutral(Value start, StringRef op) {
       .Default(false);
 }
 
+Value Tosa::fold(StringRef name, Value x, Extents dims) {
+  for (int64_t dim : dims) {
+    Ints sizes(shapeOf(x));
+    if (sizes[dim] == 1)
+      continue;
+    sizes[dim] = 1;
+    x = one(name, RankedTensorType::get(sizes, elementOf(x)), x,
+            attribute("axis", b.getI32IntegerAttr(int32_t(dim))));
+  }
+  return x;
+}
+
+static StringRef reductionBy(StringRef op, bool ofTruths) {
+  return llvm::StringSwitch<StringRef>(op)
+      .Cases({"arith.addf", "arith.addi"}, "tosa.reduce_sum")
+      .Cases({"arith.mulf", "arith.muli"}, "tosa.reduce_product")
+      .Cases({"arith.maximumf", "arith.maxsi"}, "tosa.reduce_max")
+      .Cases({"arith.minimumf", "arith.minsi"}, "tosa.reduce_min")
+      .Cases({"arith.ori", "arith.maxui"}, ofTruths ? "tosa.reduce_any" : "")
+      .Cases({"arith.andi", "arith.minui"}, ofTruths ? "tosa.reduce_all" : "")
+      .Default("");
+}
+
+/// The extreme value, and the least index of those that are it.
+Tensors Tosa::choose(const Reduction &r, Extents kept) {
+  Value x = r.elements[0], places = r.elements[1];
+  Value best = fold(
+      r.ops[0] == "greater" ? "tosa.reduce_max" : "tosa.reduce_min", x, r.dims);
+  Value isBest = equal(x, best);
+  if (isa<FloatType>(elementOf(x))) // a NaN is the extreme, and not itself
+    isBest = elementwise("tosa.logical_or", {isBest, negation(equal(x, x))},
+                         b.getI1Type());
+  Value beyond = number(double(std::numeric_limits<int32_t>::max()), places);
+  Value at = fold("tosa.reduce_min", select(isBest, places, beyond), r.dims);
+  return {reshape(best, kept), reshape(at, kept)};
+}
+
 Tensors Tosa::reduce(const Reduction &reduction) {
   Ints kept;
   for (auto [dim, size] : llvm::enumerate(shapeOf(reduction.elements[0])))
@@ -223,35 +262,18 @@ Tensors Tosa::reduce(const Reduction &reduction) {
   SmallVector<Type> types;
   for (Value x : reduction.elements)
     types.push_back(RankedTensorType::get(kept, elementOf(x)));
+  StringRef first = reduction.ops[0];
+  if (reduction.ops.size() == 2 && (first == "greater" || first == "less"))
+    return choose(reduction, kept);
   Tensors results;
-  for (auto [element, init, op] :
-       llvm::zip_equal(reduction.elements, reduction.inits, reduction.ops)) {
-    bool isTruth = elementOf(element).isInteger(1);
-    auto name = llvm::StringSwitch<StringRef>(op)
-                    .Cases({"arith.addf", "arith.addi"}, "tosa.reduce_sum")
-                    .Cases({"arith.mulf", "arith.muli"}, "tosa.reduce_product")
-                    .Cases({"arith.maximumf", "arith.maxsi"}, "tosa.reduce_max")
-                    .Cases({"arith.minimumf", "arith.minsi"}, "tosa.reduce_min")
-                    .Cases({"arith.ori", "arith.maxui"},
-                           isTruth ? "tosa.reduce_any" : "")
-                    .Cases({"arith.andi", "arith.minui"},
-                           isTruth ? "tosa.reduce_all" : "")
-                    .Default("");
-    Value folded = element;
+  for (auto [element, op] :
+       llvm::zip_equal(reduction.elements, reduction.ops)) {
+    StringRef name = reductionBy(op, elementOf(element).isInteger(1));
     if (name.empty())
       return refuse("TOSA has no reduction by " +
                         (op.empty() ? Twine("a choice") : Twine(op)),
                     types);
-    for (int64_t dim : reduction.dims) {
-      Ints sizes(shapeOf(folded));
-      if (sizes[dim] == 1)
-        continue;
-      sizes[dim] = 1;
-      folded =
-          one(name, RankedTensorType::get(sizes, elementOf(folded)), folded,
-              attribute("axis", b.getI32IntegerAttr(int32_t(dim))));
-    }
-    results.push_back(reshape(folded, kept));
+    results.push_back(reshape(fold(name, element, reduction.dims), kept));
   }
   auto isPlain = [](auto pair) {
     return isNeutral(std::get<0>(pair), std::get<1>(pair));

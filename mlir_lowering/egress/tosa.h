@@ -73,6 +73,8 @@ private:
   mlir::Value truth(mlir::Value x);
   mlir::Value negation(mlir::Value holds);
   mlir::Value product(mlir::Value x, mlir::Value y);
+  mlir::Value fold(llvm::StringRef name, mlir::Value x, Extents dims);
+  Tensors choose(const Reduction &reduction, Extents kept);
   mlir::Value plainPad(mlir::Value x, Extents low, Extents high,
                        mlir::Value value);
   mlir::Value plainSlice(mlir::Value x, Extents starts, Extents sizes);

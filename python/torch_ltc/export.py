@@ -30,10 +30,11 @@ def export_graph(program, path, *args, dialect="linalg"):
     """Write the graph of a module or a function to a file; return its inputs.
 
     ``dialect`` is linalg (MLIR of upstream's dialects, as text), bytecode (the same),
-    graph, stablehlo or tosa. Sizes are those of ``args``. A module's parameters and buffers become
-    inputs; a function has to take all its tensors as arguments. In linalg a convolution
-    or a sort stays whole, as a call of a function that says what it is; what StableHLO
-    or TOSA does not say is an UnsupportedOpError that names the op and your line.
+    graph, stablehlo or tosa. Sizes are those of ``args``. A module's parameters and
+    buffers become inputs; a function has to take all its tensors as arguments. In
+    linalg a convolution or a sort stays whole, as a call of a function that says what
+    it is; what StableHLO or TOSA does not say is an UnsupportedOpError that names the
+    op and your line.
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect is one of {', '.join(DIALECTS)}, not {dialect!r}")
@@ -55,6 +56,8 @@ def export_graph(program, path, *args, dialect="linalg"):
         else:
             returned = program(*own_args)
     outputs = [x for x in pytree.tree_leaves(returned) if isinstance(x, torch.Tensor)]
+    if any(x.device.type != "lazy" for x in outputs):
+        raise _no_argument()
     graph = builder.trace(outputs)
     inputs, results, writes = c.origins(graph)
     exported = ExportedGraph(
@@ -81,11 +84,15 @@ def _layers_op_by_op():
 def _value(origin, given):
     kind, what = origin
     if kind == "constant":
-        message = "the program uses a tensor that is none of its arguments"
-        hint = "pass all as arguments, or export a module with them as buffers"
-        text = f"{message}\n  {hint}"
-        nowhere = ("", 0, "")
-        raise errors.make("unsupported", "graph", "", nowhere, message, hint, text)
+        raise _no_argument()
     if kind == "input":
         return given[what]
     return None if kind == "seed" else what
+
+
+def _no_argument():
+    message = "the program uses a tensor that is none of its arguments"
+    hint = "pass all as arguments, or export a module with them as buffers"
+    nowhere = ("", 0, "")
+    text = f"{message}\n  {hint}"
+    return errors.make("unsupported", "graph", "", nowhere, message, hint, text)

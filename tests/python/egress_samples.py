@@ -78,10 +78,13 @@ def _program(op, leaves, spec):
 
 
 def export(program, tensors, path, dialect):
-    """Return what was exported, or the first line of why it was refused."""
+    """Return what was exported, or why it was refused; no reason: it is no graph."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return torch_ltc.export_graph(program, path, *tensors, dialect=dialect), ""
-        except torch_ltc.errors.Error as error:
-            return None, str(error).splitlines()[0]
+        except torch_ltc.errors.UnsupportedOpError as error:
+            said = str(error).splitlines()[0]
+            return None, said if said.startswith("could not write") else ""
+        except (RuntimeError, TypeError, ValueError):
+            return None, ""

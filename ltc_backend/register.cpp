@@ -12,7 +12,7 @@
 #include "ltc_backend/record/direct_kernel.h"
 #include "ltc_backend/record/direct_transfer.h"
 #include "ltc_backend/record/dispatch_mode.h"
-#include "ltc_backend/record/host/collective.h"
+#include "ltc_backend/record/collectives/collective.h"
 #include "ltc_backend/record/host/not_dense_kernels.h"
 #include "ltc_backend/record/inference_mode.h"
 #include "ltc_backend/record/kernel_override.h"

@@ -14,6 +14,7 @@
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/collectives/collective_watch.h"
 #include "ltc_backend/register.h"
 #include "ltc_backend/tensors/pending.h"
 #include "ltc_backend/torch_backend.h"
@@ -66,6 +67,7 @@ static void warnIfFailed(const Status &status, const char *what, Stage stage) {
 void shutdown() {
   if (isForked())
     return;
+  stopWatching();
   warnIfFailed(
       finishCompiling(),
       "a graph of the dry run could not be compiled: ", Stage::Codegen);

@@ -24,13 +24,10 @@ def test_two_ranks(name, two_ranks):
 @pytest.mark.parametrize(
     ("count", "environment"),
     [
-        (4, {}),
-        (2, {"BACKEND": "gloo"}),
-        (2, {"BACKEND": "ltc"}),
-        (2, {"BACKEND": "lazy:ltc"}),
+        (4, {"BACKEND": "lazy:ltc"}),
+        (2, {"BACKEND": "gloo", "LTC_DEVICE": "emulator"}),
+        (2, {"BACKEND": "ltc", "LTC_TIERS": "auto"}),
         (2, {"BACKEND": "cpu:gloo,lazy:ltc", "TORCH_DISTRIBUTED_DEBUG": "DETAIL"}),
-        (2, {"LTC_DEVICE": "emulator"}),
-        (2, {"LTC_TIERS": "auto"}),
     ],
     ids=str,
 )

@@ -1,4 +1,5 @@
-//===- host/collective_work.h - A collective under way ----------*- C++ -*-===//
+//===- collectives/collective_work.h - A collective under way ----------*- C++
+//-*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc/source.h"
 #include "ltc_backend/graph/host_memory.h"
+#include "ltc_backend/record/collectives/collective_call.h"
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
@@ -16,16 +17,6 @@
 
 namespace ltc::backend {
 
-/// A call as its errors name it.
-struct CollectiveCall {
-  std::string text; ///< "all_reduce(f32[4]) on rank 0 of 2"
-  std::string op;   ///< "c10d::allreduce_"
-  SourceId source = 0;
-
-  /// What became of it: `what` is another rank's or the network's doing.
-  Error failure(std::string_view what) const;
-};
-
 /// The lazy tensors of a collective, and the memory of each that the library
 /// on the host reads and writes. Tensors have their new values once somebody
 /// has waited, or asked and heard that it is done: as in eager, what they have
@@ -33,6 +24,7 @@ struct CollectiveCall {
 class CollectiveTensors {
 public:
   explicit CollectiveTensors(CollectiveCall call) : call(std::move(call)) {}
+  ~CollectiveTensors() { leave(); }
 
   /// The CPU's tensor in the place of a lazy one.
   at::Tensor read(const at::Tensor &tensor);
@@ -41,6 +33,8 @@ public:
   /// The value with the lazy tensors in the places of the CPU's.
   c10::IValue toLazy(const c10::IValue &value) const;
 
+  /// The other ranks are waited for from now on.
+  void await();
   /// Gives all that was written to its new value, once.
   void complete();
   /// Lets the memory go; values are what was there, or a part of what was to
@@ -57,9 +51,12 @@ private:
   };
   at::Tensor add(const at::Tensor &tensor, HostMemory memory, bool isWritten);
 
+  void leave();
+
   std::vector<Entry> entries; ///< complete before the collective starts
   std::mutex mutex;           ///< guards `isDone`, and the owners of memory
   bool isDone = false;
+  std::optional<uint64_t> waiting; ///< the call's in its group
 };
 
 /// What a program waits for: the work of the library, and then the values.

@@ -1,4 +1,5 @@
-//===- host/collective.h - torch.distributed's collectives ------*- C++ -*-===//
+//===- collectives/collective.h - torch.distributed's collectives ------*- C++
+//-*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,17 +1,17 @@
-//===- host/collective.cpp - torch.distributed's collectives --------------===//
+//===- collectives/collective.cpp - torch.distributed's collectives
+//--------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/record/host/collective.h"
+#include "ltc_backend/record/collectives/collective.h"
 
-#include "ltc_backend/convert.h"
-#include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/host/collective_work.h"
+#include "ltc_backend/record/collectives/collective_call.h"
+#include "ltc_backend/record/collectives/collective_work.h"
 #include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/tensors/functional.h"
 #include "ltc_backend/tensors/map_tensors.h"
@@ -27,42 +27,32 @@ using at::Tensor;
 using c10::IValue;
 using c10d::ProcessGroup;
 
-namespace {
-enum class Access : uint8_t {
-  Read,   ///< all tensors are only read
-  Update, ///< all are read and written
-  Fill,   ///< those of the first argument are written, the others read
-};
-
-struct Collective {
-  const char *op;   ///< of the namespace c10d
-  const char *name; ///< of torch.distributed
-  Access access;
-};
-} // namespace
-
 /// The schemas do not say what a collective writes to.
 constexpr Collective kCollectives[] = {
-    {"allgather_", "all_gather", Access::Fill},
-    {"_allgather_base_", "all_gather_into_tensor", Access::Fill},
-    {"allgather_coalesced_", "all_gather_coalesced", Access::Fill},
-    {"allgather_into_tensor_coalesced_", "all_gather_into_tensor",
-     Access::Fill},
-    {"allreduce_", "all_reduce", Access::Update},
-    {"allreduce_coalesced_", "all_reduce_coalesced", Access::Update},
-    {"alltoall_", "all_to_all", Access::Fill},
-    {"alltoall_base_", "all_to_all_single", Access::Fill},
-    {"barrier", "barrier", Access::Read},
-    {"broadcast_", "broadcast", Access::Update},
-    {"gather_", "gather", Access::Fill},
-    {"recv_", "recv", Access::Fill},
-    {"recv_any_source_", "recv", Access::Fill},
-    {"reduce_", "reduce", Access::Update},
-    {"reduce_scatter_", "reduce_scatter", Access::Fill},
-    {"_reduce_scatter_base_", "reduce_scatter_tensor", Access::Fill},
-    {"reduce_scatter_tensor_coalesced_", "reduce_scatter_tensor", Access::Fill},
-    {"scatter_", "scatter", Access::Fill},
-    {"send", "send", Access::Read},
+    {"allgather_", "all_gather", Access::Fill, Alike::Second},
+    {"_allgather_base_", "all_gather_into_tensor", Access::Fill, Alike::Second},
+    {"allgather_coalesced_", "all_gather_coalesced", Access::Fill,
+     Alike::Second},
+    {"allgather_into_tensor_coalesced_", "all_gather_into_tensor", Access::Fill,
+     Alike::Second},
+    {"allreduce_", "all_reduce", Access::Update, Alike::First},
+    {"allreduce_coalesced_", "all_reduce_coalesced", Access::Update,
+     Alike::First},
+    {"alltoall_", "all_to_all", Access::Fill, Alike::None},
+    {"alltoall_base_", "all_to_all_single", Access::Fill, Alike::None},
+    {"barrier", "barrier", Access::Read, Alike::None},
+    {"broadcast_", "broadcast", Access::Update, Alike::First},
+    {"gather_", "gather", Access::Fill, Alike::Second},
+    {"recv_", "recv", Access::Fill, Alike::First},
+    {"recv_any_source_", "recv", Access::Fill, Alike::First},
+    {"reduce_", "reduce", Access::Update, Alike::First},
+    {"reduce_scatter_", "reduce_scatter", Access::Fill, Alike::Second},
+    {"_reduce_scatter_base_", "reduce_scatter_tensor", Access::Fill,
+     Alike::Second},
+    {"reduce_scatter_tensor_coalesced_", "reduce_scatter_tensor", Access::Fill,
+     Alike::Second},
+    {"scatter_", "scatter", Access::Fill, Alike::First},
+    {"send", "send", Access::Read, Alike::First},
 };
 
 namespace {
@@ -75,12 +65,15 @@ public:
                   torch::jit::Stack *stack) {
     SyncCause cause(profile::Cause::Collective, collective.name);
     auto arguments = torch::jit::pop(*stack, op.schema().arguments().size());
-    auto tensors = std::make_shared<CollectiveTensors>(describe(arguments));
+    auto tensors = std::make_shared<CollectiveTensors>(
+        describe(collective, op.schema(), arguments));
     computeRead(arguments);
     torch::jit::Stack call;
     for (size_t i = 0; i < arguments.size(); ++i)
       call.push_back(toHost(arguments[i], i, *tensors));
+    meetOnlyMatching(tensors->call, op.schema(), call);
     start(op, call, tensors->call);
+    tensors->await();
     static Counter &counted = counter("execute.collectives");
     counted.add();
     for (const IValue &result : call)
@@ -92,7 +85,6 @@ private:
     return collective.access == Access::Fill && argument == 0;
   }
 
-  CollectiveCall describe(c10::ArrayRef<IValue> arguments) const;
   void computeRead(c10::ArrayRef<IValue> arguments) const;
   IValue toHost(const IValue &value, size_t argument,
                 CollectiveTensors &tensors) const;
@@ -106,40 +98,6 @@ private:
   const Collective &collective;
 };
 } // namespace
-
-static bool isGroup(const IValue &value) {
-  return value.isObject() &&
-         value.type() ==
-             c10::getCustomClassType<c10::intrusive_ptr<ProcessGroup>>();
-}
-
-/// "(f32[4], f32[2], ...)": long lists are of equal tensors.
-static std::string typesOf(c10::ArrayRef<IValue> arguments) {
-  constexpr int kNamed = 3;
-  std::string text;
-  int count = 0;
-  for (const IValue &value : arguments)
-    forEachNested(value, [&](const Tensor &tensor) {
-      if (!tensor.defined() || ++count > kNamed)
-        return;
-      auto dtype = toDType(tensor.scalar_type()).value_or(DType::U8);
-      text += (text.empty() ? "" : ", ") +
-              TensorType{dtype, tensor.sizes().vec()}.str();
-    });
-  return "(" + text + (count > kNamed ? ", ...)" : ")");
-}
-
-CollectiveCall
-CollectiveKernel::describe(c10::ArrayRef<IValue> arguments) const {
-  std::string text = std::string(collective.name) + typesOf(arguments);
-  for (const IValue &value : arguments)
-    if (isGroup(value)) {
-      auto group = value.toCustomClass<ProcessGroup>();
-      text += " on rank " + std::to_string(group->getRank()) + " of " +
-              std::to_string(group->getSize());
-    }
-  return {text, std::string("c10d::") + collective.op, currentSource()};
-}
 
 /// One graph for all that is read.
 void CollectiveKernel::computeRead(c10::ArrayRef<IValue> arguments) const {
@@ -169,7 +127,7 @@ IValue CollectiveKernel::toHost(const IValue &value, size_t argument,
       raise({ErrorCode::Unsupported, Stage::Record,
              tensors.call.text + " would write to a view that shows conjugate "
                                  "or negative values",
-             tensors.call.op, sourceOf(tensors.call.source),
+             tensors.call.op, sourceOf(tensors.call.meeting.source),
              "give it a tensor of their own: x.resolve_conj().resolve_neg()"});
     return isFilled(argument) ? tensors.fill(tensor) : tensors.update(tensor);
   });

@@ -1,10 +1,11 @@
-//===- host/collective_work.cpp - A collective under way ------------------===//
+//===- collectives/collective_work.cpp - A collective under way
+//------------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/record/host/collective_work.h"
+#include "ltc_backend/record/collectives/collective_work.h"
 
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/writes/write_value.h"
@@ -13,18 +14,6 @@
 namespace ltc::backend {
 using at::Tensor;
 using c10::ivalue::Future;
-
-Error CollectiveCall::failure(std::string_view what) const {
-  return {ErrorCode::DeviceFailed,
-          Stage::Execute,
-          text + " failed: " + std::string(what.substr(0, what.find('\n'))),
-          op,
-          sourceOf(source),
-          "look for the first error among the ranks: one may have ended, or "
-          "called something else. TORCH_DISTRIBUTED_DEBUG=DETAIL says which "
-          "ranks' calls differ, and init_process_group(timeout=...) how long "
-          "to wait for one"};
-}
 
 Tensor CollectiveTensors::add(const Tensor &tensor, HostMemory memory,
                               bool isWritten) {
@@ -53,10 +42,21 @@ c10::IValue CollectiveTensors::toLazy(const c10::IValue &value) const {
   });
 }
 
+void CollectiveTensors::await() {
+  if (call.group)
+    waiting = call.group->begin(call.meeting);
+}
+
+void CollectiveTensors::leave() {
+  if (auto ended = std::exchange(waiting, std::nullopt))
+    call.group->end(*ended);
+}
+
 void CollectiveTensors::complete() {
   std::lock_guard lock(mutex);
   if (std::exchange(isDone, true))
     return;
+  leave();
   for (Entry &entry : entries) {
     if (entry.isWritten)
       writeValue(entry.tensor, nextValue(entry.tensor, entry.memory));
@@ -67,6 +67,7 @@ void CollectiveTensors::complete() {
 void CollectiveTensors::drop() {
   std::lock_guard lock(mutex);
   isDone = true;
+  leave();
   for (Entry &entry : entries)
     entry.memory.data.reset();
 }

@@ -3,7 +3,7 @@
 """Lazy tensors in ``torch.distributed``: which backend of a process group has them.
 
 The backend ``ltc`` is PyTorch's Gloo for lazy tensors, on the memory of the device.
-What calls of it do is in the library (``record/host/collective.cpp``).
+What calls of it do is in the library (``record/collectives/collective.cpp``).
 """
 
 import torch
@@ -39,6 +39,17 @@ def naming_backends(stock):
                 backends[other] = backends[named]
 
     return __init__
+
+
+def checking_hook(stock):
+    """Wrap ``DistributedDataParallel._check_comm_hook``: Gloo sums bfloat16."""
+
+    def _check_comm_hook(self, hook):
+        is_bf16 = getattr(hook, "__name__", "").startswith("bf16_compress")
+        if not (is_bf16 and self.device_type == "lazy"):
+            stock(self, hook)
+
+    return _check_comm_hook
 
 
 def one_kind_only(stock):

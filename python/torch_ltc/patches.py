@@ -303,6 +303,12 @@ if torch.distributed.is_available():
             "without a name, and by the name of Gloo, the devices that get a backend "
             "are a list",
         ),
+        Patch(
+            "torch.nn.parallel.DistributedDataParallel",
+            "_check_comm_hook",
+            "distributed:checking_hook",
+            "the hook for bfloat16 is for CUDA's and XPU's libraries alone",
+        ),
     )
 
 _MIXED = "a foreach op takes no list of distributed and other tensors"

@@ -51,8 +51,8 @@ static std::string describe(const OpInfo &info,
          sourceOf(currentSource()), std::move(hint)});
 }
 
-/// One that has no kernel of ours (host/collective.cpp), or of tensors that are
-/// not dense. The schemas do not say that they write.
+/// One that has no kernel of ours (collectives/collective.cpp), or of tensors
+/// that are not dense. The schemas do not say that they write.
 static void refuseCollective(const OpInfo &info,
                              c10::ArrayRef<IValue> arguments) {
   if (info.name.starts_with("c10d::"))

@@ -1,5 +1,4 @@
-//===- collectives/collective.cpp - torch.distributed's collectives
-//--------------===//
+//===- collectives/collective.cpp - A collective's kernel -----------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- collectives/collective.h - torch.distributed's collectives ------*- C++
-//-*-===//
+//===- collectives/collective.h - A collective's kernel ---------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- collectives/collective_group.h - A group's ranks -----------*- C++
-//-*-===//
+//===- collectives/collective_group.h - A group's ranks ---------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- collectives/collective_work.cpp - A collective under way
-//------------------===//
+//===- collectives/collective_work.cpp - A collective under way -----------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- collectives/gloo_tags.cpp - What Gloo pairs ranks' calls by --------===//
+//===- collectives/gloo_tags.cpp - Gloo's tags ----------------------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

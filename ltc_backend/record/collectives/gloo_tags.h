@@ -1,5 +1,4 @@
-//===- collectives/gloo_tags.h - What Gloo pairs ranks' calls by -*- C++
-//-*-===//
+//===- collectives/gloo_tags.h - Gloo's tags --------------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -6,6 +6,8 @@ The backend ``ltc`` is PyTorch's Gloo for lazy tensors, on the memory of the dev
 What calls of it do is in the library (``record/collectives/collective.cpp``).
 """
 
+import os
+
 import torch
 
 NAME = "ltc"
@@ -50,6 +52,22 @@ def checking_hook(stock):
             stock(self, hook)
 
     return _check_comm_hook
+
+
+def choosing_device(stock):
+    """Wrap ``DeviceMesh._setup_world_group_and_device``, which chooses a rank's device.
+
+    It takes the one of the rank's number on its machine; the ranks of a machine with
+    fewer devices share them, as they do the CPU.
+    """
+
+    def _setup_world_group_and_device(self, *args, **options):
+        rank, lazy = os.environ.get("LOCAL_RANK"), torch.lazy
+        if self._device_type == "lazy" and rank and not lazy.is_initialized():
+            lazy.set_device(int(rank) % lazy.device_count())
+        return stock(self, *args, **options)
+
+    return _setup_world_group_and_device
 
 
 def one_kind_only(stock):

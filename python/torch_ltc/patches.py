@@ -309,6 +309,12 @@ if torch.distributed.is_available():
             "distributed:checking_hook",
             "the hook for bfloat16 is for CUDA's and XPU's libraries alone",
         ),
+        Patch(
+            "torch.distributed.device_mesh.DeviceMesh",
+            "_setup_world_group_and_device",
+            "distributed:choosing_device",
+            "a rank takes the device of its number, and there may be fewer",
+        ),
     )
 
 _MIXED = "a foreach op takes no list of distributed and other tensors"

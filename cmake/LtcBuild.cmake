@@ -143,12 +143,14 @@ endfunction()
 
 # In a release, by ThinLTO, where the compiler is Clang and lld reads what it
 # writes: for libraries whose small functions in many files make up each call.
-# What a build has not changed comes from the cache.
+# What has not changed since an earlier build comes from its cache.
+set(LTC_THINLTO_CACHE "${PROJECT_BINARY_DIR}/thinlto" CACHE PATH
+  "Folder of ThinLTO's cache, which several builds may share")
 function(ltc_inline_across_files target)
   if(LTC_LLD_VERSION VERSION_GREATER_EQUAL CMAKE_CXX_COMPILER_VERSION
      AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
     set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION_RELEASE ON)
     target_link_options(${target} PRIVATE
-      "$<$<CONFIG:Release>:LINKER:--thinlto-cache-dir=${PROJECT_BINARY_DIR}/thinlto>")
+      "$<$<CONFIG:Release>:LINKER:--thinlto-cache-dir=${LTC_THINLTO_CACHE}>")
   endif()
 endfunction()

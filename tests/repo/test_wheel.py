@@ -62,10 +62,12 @@ def clean_environment():
 
 
 @pytest.fixture(scope="module")
-def wheel(root, tmp_path_factory):
+def wheel(root, build, tmp_path_factory):
     folder = tmp_path_factory.mktemp("dist")
     pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps"]
-    # Two times as fast as with g++, the default of pip's builds.
+    # As the build was compiled and linked, most of which caches then know.
+    pip += ["-C", "cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON"]
+    pip += ["-C", f"cmake.define.LTC_THINLTO_CACHE={build}/thinlto"]
     environment = dict(os.environ)
     if shutil.which("clang++-22"):
         environment |= {"CC": "clang-22", "CXX": "clang++-22"}

@@ -68,6 +68,8 @@ def run_upstream(text, inputs, folder):
         else:
             made.append(f"%in{i} = {literal(value, kind)}")
         names.append(f"%in{i}")
+    if not given:
+        return []
     calls = f"%out:{len(given)} = func.call @main({', '.join(names)})"
     made.append(f"{calls} : ({', '.join(taken)}) -> ({', '.join(given)})")
     for i, kind in enumerate(given):
@@ -100,7 +102,13 @@ def run_upstream(text, inputs, folder):
 
 
 def lowered_from_tosa(path, folder):
-    """Return linalg, in the generic form, of a file in TOSA, which is verified."""
+    """Return linalg, in the generic form, of a file in TOSA, which is verified.
+
+    None if upstream has no pass for one of its ops.
+    """
+    if "tosa.scatter" in Path(path).read_text():
+        call(OPT, path)
+        return None
     lowered = folder / "linalg.mlir"
     passes = f"--pass-pipeline={TOSA_PASSES}"
     call(OPT, path, passes, "--mlir-print-op-generic", "-o", lowered)

@@ -11,15 +11,14 @@ import torch_ltc
 from torch_ltc import no_compile, settings
 
 
-def run_until(step, done, seconds=60):
-    """Run the step again and again until `done()`; return how often."""
+def run_until(step, done, seconds=120):
+    """Run the step again and again until `done()`."""
     end = time.monotonic() + seconds
-    for times in range(1, 1_000_000):
-        step()
-        if done():
-            return times
+    step()
+    while not done():
         assert time.monotonic() < end
-    raise AssertionError("so many steps, and it is not done")
+        time.sleep(0.01)  # for the compiler, which gives way to steps
+        step()
 
 
 def test_a_size_seen_often_gets_its_own_program(counts):

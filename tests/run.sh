@@ -46,7 +46,7 @@ suite 'lit' '^ +(Passed|Failed|Unsupported|Expectedly Failed|Unresolved|Timed Ou
 suite 'conformance' "$ctest_summary" \
   ctest --test-dir "$build/tests/conformance" -j "$jobs" --output-on-failure --no-tests=error
 suite 'python' "$pytest_summary" python -m pytest -q -n "$workers" tests/python
-suite 'repo' "$pytest_summary" python -m pytest -q tests/repo
+suite 'repo' "$pytest_summary" python -m pytest -q -n "$workers" --dist loadfile tests/repo
 if [[ ${CI-} == true ]]; then
   # On one thread each; the ordinary suite runs its kernels on all cores.
   suite 'python slow' "$pytest_summary" env OMP_NUM_THREADS=1 \

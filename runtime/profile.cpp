@@ -261,7 +261,7 @@ uint64_t submitRun() {
   Session &to = session();
   std::lock_guard lock(to.mutex);
   size_t before = to.rows.runs.size();
-  to.add(to.rows.runs, std::move(run));
+  to.add(to.rows.runs, run);
   if (to.rows.runs.size() == before)
     return 0;
   ++to.open;

@@ -345,20 +345,20 @@ StepRecording::Fresh Reader::fresh(const at::Tensor &tensor) {
           layoutOf(tensor)};
 }
 
-std::shared_ptr<const StepRecording>
-StepRecorder::finish(const std::vector<at::Tensor> &results) {
+bool StepRecorder::hasNewGradient(size_t slot) const {
+  const at::Tensor &gradient = tensors[slot].grad();
+  return gradient.defined() &&
+         gradient.unsafeGetTensorImpl() != gradients[slot]._unsafe_get_target();
+}
+
+void StepRecorder::compute(const std::vector<at::Tensor> &results) {
   std::vector<TensorDataPtr> fresh;
   for (const at::Tensor &result : results) {
     materialise(result);
     fresh.push_back(tensorData(result));
   }
-  auto keepsGradient = [&](size_t i) {
-    return tensors[i].grad().defined() &&
-           tensors[i].grad().unsafeGetTensorImpl() ==
-               gradients[i]._unsafe_get_target();
-  };
   for (size_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].grad().defined() && !keepsGradient(i)) {
+    if (hasNewGradient(i)) {
       materialise(tensors[i].grad());
       fresh.push_back(tensorData(tensors[i].grad()));
     }
@@ -366,7 +366,11 @@ StepRecorder::finish(const std::vector<at::Tensor> &results) {
     if (TensorDataPtr alive = data.lock())
       fresh.push_back(std::move(alive));
   settle(fresh);
-  fresh.clear();
+}
+
+std::shared_ptr<const StepRecording>
+StepRecorder::finish(const std::vector<at::Tensor> &results) {
+  compute(results);
   tape.end();
 
   Reader reader(*made, tape, hosts);
@@ -379,7 +383,7 @@ StepRecorder::finish(const std::vector<at::Tensor> &results) {
   reader.addCopies(tensors, datas, values);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const at::Tensor &gradient = tensors[i].grad();
-    if (gradient.defined() && !keepsGradient(i))
+    if (hasNewGradient(i))
       made->gradients.push_back({i, reader.fresh(gradient)});
     else if (!gradient.defined() && made->hadGradient[i])
       made->gradients.push_back({i, std::nullopt});

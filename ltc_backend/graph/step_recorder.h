@@ -113,6 +113,10 @@ public:
 private:
   class Accounts;
 
+  bool hasNewGradient(size_t slot) const;
+  /// Computes what the call has returned and left in gradients and data.
+  void compute(const std::vector<at::Tensor> &results);
+
   std::vector<at::Tensor> tensors, hosts;
   /// Shares in a gradient or its data would keep what the step lets go of.
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> gradients;

@@ -20,7 +20,7 @@ LTC_API void setCreationHook(CreationHook hook);
 
 namespace detail {
 inline std::atomic<CreationHook> creationHook{nullptr};
-}
+} // namespace detail
 
 inline bool isCreationTold() {
   return detail::creationHook.load(std::memory_order_relaxed) != nullptr;

@@ -94,8 +94,8 @@ private:
 
 void registerDirectKernel(torch::Library &library, const char *name,
                           const OpInfo &info, bool overAutograd) {
-  auto register_ = [&]<size_t Count, typename... Args>(Returns<Count>,
-                                                       Takes<Args...>) {
+  auto registerFor = [&]<size_t Count, typename... Args>(Returns<Count>,
+                                                         Takes<Args...>) {
     auto add = [&](torch::Library &to, bool isAutograd) {
       auto kernel = std::make_shared<DirectKernel>(info, isAutograd);
       implement(
@@ -108,7 +108,7 @@ void registerDirectKernel(torch::Library &library, const char *name,
     if (overAutograd && isLeftToAutograd(info.handle))
       add(autogradLibrary(), true);
   };
-  if (!visitCall(info.handle.schema(), register_))
+  if (!visitCall(info.handle.schema(), registerFor))
     implementBoxed<DirectKernel>(library, name, info);
 }
 

@@ -100,14 +100,14 @@ static bool isComposite(const OperatorHandle &op) {
 
 static void registerComposite(torch::Library &library, const char *name,
                               const OperatorHandle &op) {
-  auto register_ = [&]<typename... Args>(Takes<Args...>) {
+  auto registerFor = [&]<typename... Args>(Takes<Args...>) {
     auto kernel = std::make_shared<CompositeKernel>(op);
     implement(library, name,
               [kernel](DispatchKeySet keys, Parameter<Args>... args) {
                 return kernel->unboxed<Parameter<Args>...>(keys, args...);
               });
   };
-  if (op.schema().is_mutable() || !visitComposite(op.schema(), register_))
+  if (op.schema().is_mutable() || !visitComposite(op.schema(), registerFor))
     implementBoxed<CompositeKernel>(library, name, op);
 }
 

@@ -49,7 +49,7 @@ void RecordKernel::operator()(const c10::OperatorHandle &op,
 
 void registerRecordKernel(torch::Library &library, const char *name,
                           const OpInfo &info) {
-  auto register_ = [&]<typename... Args>(Takes<Args...>) {
+  auto registerFor = [&]<typename... Args>(Takes<Args...>) {
     auto kernel = [&info](Parameter<Args>... arguments) {
       if (isOrdinary(info) && !isCalledByHandler()) {
         tellCreation();
@@ -63,7 +63,7 @@ void registerRecordKernel(torch::Library &library, const char *name,
     };
     implement(library, name, kernel);
   };
-  if (!visitFactory(info.handle.schema(), register_))
+  if (!visitFactory(info.handle.schema(), registerFor))
     implementBoxed<RecordKernel>(library, name, info);
 }
 

@@ -33,7 +33,6 @@
 #include "ltc_backend/tensors/wrapper.h"
 
 namespace ltc::backend {
-using c10::IValue;
 
 /// A graph that is being built draws its seeds when it runs. Until then they
 /// are numbers that differ.

@@ -17,7 +17,6 @@
 namespace ltc::backend {
 namespace functional = at::functionalization;
 using at::FunctionalTensorWrapper;
-using c10::IValue;
 using c10::VariableVersion;
 
 namespace {

@@ -92,7 +92,8 @@ std::vector<ForeachItem> splitForeach(const OpCall &op, const OpTable &table) {
     const Row *row = nullptr;
     for (const std::string &name : names) {
       call.op = name;
-      if ((row = table.match(call)))
+      row = table.match(call);
+      if (row)
         break;
     }
     if (!row)

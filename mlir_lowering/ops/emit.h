@@ -176,6 +176,7 @@ private:
     mlir::AffineMap map;
   };
   struct LoopNest;
+  struct ReducedNest;
   Access access(Value x, const LoopNest &nest);
   Values indices(Scalar s, size_t rank);
   Value unary(Value (Scalar::*f)(Value), Value x) {

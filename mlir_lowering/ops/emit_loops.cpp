@@ -154,37 +154,45 @@ Values Emit::reduceUnits(ArrayRef<Value> operands, Dims dims,
   return results;
 }
 
+/// What a reduction makes of the loops of a nest.
+struct Emit::ReducedNest {
+  ReducedNest(const LoopNest &nest, Dims dims, bool keepdim, Builder &b) {
+    SmallVector<bool> reduced(nest.rank());
+    for (int64_t dim : dims)
+      if (dim < int64_t(nest.rank())) { // a scalar has a dimension 0 to reduce
+        reduced[dim] = true;
+        hasLoop |= !nest.isUnit[dim];
+        if (!keepdim)
+          dropped.push_back(dim);
+      }
+    for (size_t dim = 0; dim < nest.rank(); ++dim) {
+      if (!reduced[dim] || keepdim)
+        isUnit.push_back(reduced[dim] || nest.isUnit[dim]);
+      if (nest.isUnit[dim])
+        continue;
+      kinds.push_back(reduced[dim] ? utils::IteratorType::reduction
+                                   : utils::IteratorType::parallel);
+      if (reduced[dim])
+        continue;
+      kept.push_back(nest.sizes[nest.loopOf[dim]]);
+      keptExprs.push_back(b.getAffineDimExpr(nest.loopOf[dim]));
+    }
+  }
+
+  bool hasLoop = false;         ///< else all that is reduced has size 1
+  SmallVector<int64_t> dropped; ///< dimensions that the result has not
+  Shape kept;                   ///< of the loops that are no reduction
+  SmallVector<AffineExpr> keptExprs;
+  SmallVector<utils::IteratorType> kinds; ///< for each loop
+  SmallVector<bool> isUnit;               ///< for each dimension of the result
+};
+
 Values Emit::reduce(ArrayRef<Value> operands, Dims dims, bool keepdim,
                     ArrayRef<Accumulator> state, Combine combine) {
   LoopNest nest(broadcastShape(operands));
-  SmallVector<bool> reduced(nest.rank());
-  SmallVector<int64_t> dropped;
-  bool hasLoop = false;
-  for (int64_t dim : dims)
-    if (dim < int64_t(nest.rank())) { // a scalar has a dimension 0 to reduce
-      reduced[dim] = true;
-      hasLoop |= !nest.isUnit[dim];
-      if (!keepdim)
-        dropped.push_back(dim);
-    }
-  if (!hasLoop)
-    return reduceUnits(operands, dropped, state, combine);
-  Shape kept;
-  SmallVector<AffineExpr> keptExprs;
-  SmallVector<utils::IteratorType> kinds;
-  SmallVector<bool> isUnit; // of the result
-  for (size_t dim = 0; dim < nest.rank(); ++dim) {
-    if (!reduced[dim] || keepdim)
-      isUnit.push_back(reduced[dim] || nest.isUnit[dim]);
-    if (nest.isUnit[dim])
-      continue;
-    kinds.push_back(reduced[dim] ? utils::IteratorType::reduction
-                                 : utils::IteratorType::parallel);
-    if (reduced[dim])
-      continue;
-    kept.push_back(nest.sizes[nest.loopOf[dim]]);
-    keptExprs.push_back(b.getAffineDimExpr(nest.loopOf[dim]));
-  }
+  ReducedNest reduced(nest, dims, keepdim, b);
+  if (!reduced.hasLoop)
+    return reduceUnits(operands, reduced.dropped, state, combine);
 
   SmallVector<mlir::Value> ins, inits;
   SmallVector<AffineMap> maps;
@@ -195,12 +203,13 @@ Values Emit::reduce(ArrayRef<Value> operands, Dims dims, bool keepdim,
       maps.push_back(read.map);
     }
   for (const Accumulator &accumulator : state) {
-    inits.push_back(full(kept, accumulator.dtype, accumulator.init).ir());
-    maps.push_back(
-        AffineMap::get(nest.sizes.size(), 0, keptExprs, b.getContext()));
+    inits.push_back(
+        full(reduced.kept, accumulator.dtype, accumulator.init).ir());
+    maps.push_back(AffineMap::get(nest.sizes.size(), 0, reduced.keptExprs,
+                                  b.getContext()));
   }
   auto generic = linalg::GenericOp::create(
-      b, TypeRange(ValueRange(inits)), ins, inits, maps, kinds,
+      b, TypeRange(ValueRange(inits)), ins, inits, maps, reduced.kinds,
       [&](OpBuilder &nested, Location loc, ValueRange arguments) {
         ImplicitLocOpBuilder inner(loc, nested);
         Scalar s(inner, site, nest.loopOf);
@@ -221,7 +230,7 @@ Values Emit::reduce(ArrayRef<Value> operands, Dims dims, bool keepdim,
       });
   Values results;
   for (auto [ir, accumulator] : llvm::zip_equal(generic.getResults(), state))
-    results.push_back(expandUnits({ir, accumulator.dtype}, isUnit));
+    results.push_back(expandUnits({ir, accumulator.dtype}, reduced.isUnit));
   return results;
 }
 

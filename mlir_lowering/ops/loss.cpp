@@ -19,14 +19,11 @@ static llvm::SmallVector<int64_t> allDims(Value x) {
 
 static Value reduced(Emit &e, const OpCall &op, Value losses) {
   losses = e.rounded(losses, op.result());
-  switch (op.integer("reduction", Mean)) {
-  case Mean:
+  int64_t reduction = op.integer("reduction", Mean);
+  if (reduction == Mean)
     losses = e.reduceMean(losses, allDims(losses), /*keepdim=*/false);
-    break;
-  case Sum:
+  else if (reduction == Sum)
     losses = e.reduceSum(losses, allDims(losses), /*keepdim=*/false);
-    break;
-  }
   return e.narrow(losses, op.result());
 }
 

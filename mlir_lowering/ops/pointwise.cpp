@@ -269,6 +269,9 @@ static void addArithmetic(OpTable &t) {
                "aten::pow.Scalar"},
               power, Operands::AsStored)
       .when(hasPower);
+}
+
+static void addBoundsAndBlends(OpTable &t) {
   t.pointwise({"aten::maximum", "aten::max.other"},
               [](Scalar s, Value x, Value y) { return s.max(x, y); });
   t.pointwise({"aten::minimum", "aten::min.other"},
@@ -384,6 +387,7 @@ static void addSpecial(OpTable &t) {
 
 void addPointwiseOps(OpTable &t) {
   addArithmetic(t);
+  addBoundsAndBlends(t);
   addUnary(t);
   addSpecial(t);
   // A cast to the recorded dtype is all that is left of these.

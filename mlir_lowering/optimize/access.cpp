@@ -165,7 +165,7 @@ Nest analyzeNest(ImplicitLocOpBuilder &b, GenericOp op) {
   for (auto [d, iterator] : llvm::enumerate(iterators)) {
     nest.loops.push_back(
         {extents[d], Value(), (iterator == utils::IteratorType::reduction)});
-    nest.loopOf.push_back(d);
+    nest.loopOf.push_back(int(d));
   }
   for (auto [d, loop] : llvm::enumerate(nest.loops)) {
     if (!ShapedType::isDynamic(loop.extent))

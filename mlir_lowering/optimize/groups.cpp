@@ -323,6 +323,26 @@ private:
     return total;
   }
 
+  /// The rows that the group and the consumer have in common, if its kind of
+  /// kernel can be computed along them.
+  std::optional<SmallVector<int64_t>>
+  commonRows(const Group &group, const RowsInConsumer &dims, GenericOp consumer,
+             ArrayRef<int64_t> rows, StringRef consumerKind) {
+    SmallVector<int64_t> kept;
+    for (int64_t row : rows)
+      if (placeOf(dims, row) != dims.size())
+        kept.push_back(row);
+    bool reduces = consumer.getNumReductionLoops() != 0;
+    bool isBlocks = keepsBlocks(consumer, kept);
+    bool all = kept.size() == dims.size();
+    if (kept.empty() || (consumerKind == kind::kColumnReduce && !isBlocks) ||
+        (group.kind == kind::kPointwise && !reduces && !all) ||
+        (group.kind == kind::kColumnReduce &&
+         (!all || (!isBlocks && consumer.getNumLoops() != kept.size()))))
+      return std::nullopt;
+    return kept;
+  }
+
   /// The rows left when the consumer joins the group, if that pays.
   std::optional<SmallVector<int64_t>>
   join(unsigned number, GenericOp consumer, ArrayRef<int64_t> rows,
@@ -336,20 +356,10 @@ private:
     auto dims = rowsIn(group, consumer);
     if (!dims)
       return std::nullopt;
-    SmallVector<int64_t> kept;
-    for (int64_t row : rows)
-      if (placeOf(*dims, row) != dims->size())
-        kept.push_back(row);
-    bool reduces = consumer.getNumReductionLoops() != 0;
-    bool isBlocks = keepsBlocks(consumer, kept);
-    bool all = kept.size() == dims->size();
-    if (kept.empty() || (consumerKind == kind::kColumnReduce && !isBlocks) ||
-        (group.kind == kind::kPointwise && !reduces && !all) ||
-        (group.kind == kind::kColumnReduce &&
-         (!all || (!isBlocks && consumer.getNumLoops() != kept.size()))))
+    auto common = commonRows(group, *dims, consumer, rows, consumerKind);
+    if (!common || !readTileByTile(number, *dims, consumer, *common, joined))
       return std::nullopt;
-    if (!readTileByTile(number, *dims, consumer, kept, joined))
-      return std::nullopt;
+    SmallVector<int64_t> &kept = *common;
 
     // All that the joined groups keep of one row has to fit on a stack.
     SmallVector<const Group *> together{&group};

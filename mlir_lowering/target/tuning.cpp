@@ -19,10 +19,10 @@ static Schedule defaultSchedule(StringRef kind) {
   Schedule schedule;
 #define LTC_SCHEDULE(name, pointwise, row_reduce, column_reduce, serial,       \
                      least, most, doc)                                         \
-  schedule.name = kind == kind::kPointwise      ? pointwise                    \
-                  : kind == kind::kRowReduce    ? row_reduce                   \
-                  : kind == kind::kColumnReduce ? column_reduce                \
-                                                : serial;
+  schedule.name = kind == kind::kPointwise      ? (pointwise)                  \
+                  : kind == kind::kRowReduce    ? (row_reduce)                 \
+                  : kind == kind::kColumnReduce ? (column_reduce)              \
+                                                : (serial);
 #include "mlir_lowering/target/schedule.def"
 #undef LTC_SCHEDULE
   return schedule;

@@ -200,11 +200,13 @@ Status EntryRun::addResults() {
         return invalid("the sizes of a result are impossible");
       result.sizes.push_back(size);
     }
-    if (artifact.donated[r])
+    if (artifact.donated[r]) {
       result.data = memory[*artifact.donated[r]].data;
-    else if (!result.data &&
-             !(result.data = temporaries.emplace_back().atLeast(result.bytes)))
-      return failed(ErrorCode::OutOfMemory, "no memory for a result");
+    } else if (!result.data) {
+      result.data = temporaries.emplace_back().atLeast(result.bytes);
+      if (!result.data)
+        return failed(ErrorCode::OutOfMemory, "no memory for a result");
+    }
   }
   for (uint32_t r = 0; r < results.size(); ++r) {
     ltc_operand operand = {};

@@ -95,7 +95,8 @@ constexpr Member parts[] = {LTC_MEMBER(part_compile), LTC_MEMBER(part_free)};
 
 bool has(const ltc_plugin &table, const Member &member) {
   void *value;
-  std::memcpy(&value, reinterpret_cast<const char *>(&table) + member.offset,
+  std::memcpy(static_cast<void *>(&value),
+              reinterpret_cast<const char *>(&table) + member.offset,
               sizeof(value));
   return value;
 }

@@ -336,6 +336,7 @@ DeviceEngine::loadProgram(const DevicePtr &device, Artifact artifact,
   if (program || program.error().code != ErrorCode::OutOfMemory)
     return program;
   cache.halve();
+  // NOLINTNEXTLINE(bugprone-use-after-move): a load that fails takes nothing.
   return Program::load(device, std::move(artifact), bytes);
 }
 
@@ -364,9 +365,9 @@ DeviceEngine::make(DiskEntry *entry, const Graph &graph, Hash128 key,
   return program;
 }
 
-Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
-                                           Device &device, Outcome &outcome) {
-  static Counter &graphs = counter("codegen.graphs");
+/// Those that settings give, and the graph's name in dumps.
+static Result<CompileOptions> optionsFor(const Graph &graph, Hash128 key,
+                                         const Device &device) {
   CompileOptions options;
   Result<Optimizations> optimizations =
       Optimizations::without(settings().without);
@@ -383,6 +384,28 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
     options.dumpName = key.str();
     dumpGraph(graph, key, directory);
   }
+  options.threadEnds = discardFreeEndOfHeap;
+  return options;
+}
+
+static void tellSlow(const Graph &graph, Hash128 key,
+                     std::chrono::steady_clock::duration elapsed) {
+  if (elapsed <= slowCompile)
+    return;
+  auto time = std::chrono::duration_cast<std::chrono::milliseconds>(elapsed);
+  log(LogLevel::Info, Stage::Codegen,
+      "compiled graph " + key.str() + " of " +
+          std::to_string(graph.nodes.size()) + " nodes in " +
+          std::to_string(time.count()) + " ms");
+}
+
+Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
+                                           Device &device, Outcome &outcome) {
+  static Counter &graphs = counter("codegen.graphs");
+  Result<CompileOptions> found = optionsFor(graph, key, device);
+  if (!found)
+    return found.takeError();
+  CompileOptions &options = *found;
   Result<Compiler *> compiler = compilerSource.load();
   if (!compiler)
     return compiler.takeError();
@@ -395,7 +418,6 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
   constexpr unsigned kMostThreads = 8;
   bool isAlone = background.isOwnThread() || settings().dry_run;
   options.threads = isAlone ? 1 : std::min(hostThreads(), kMostThreads);
-  options.threadEnds = discardFreeEndOfHeap;
   options.betweenPhases = release;
   std::optional<CompileProgress> progress;
   if (background.isOwnThread()) {
@@ -427,15 +449,7 @@ Result<Artifact> DeviceEngine::runCompiler(const Graph &graph, Hash128 key,
     return error;
   }
   graphs.add();
-  auto elapsed = std::chrono::steady_clock::now() - start;
-  if (elapsed > slowCompile)
-    log(LogLevel::Info, Stage::Codegen,
-        "compiled graph " + key.str() + " of " +
-            std::to_string(graph.nodes.size()) + " nodes in " +
-            std::to_string(
-                std::chrono::duration_cast<std::chrono::milliseconds>(elapsed)
-                    .count()) +
-            " ms");
+  tellSlow(graph, key, std::chrono::steady_clock::now() - start);
   return artifact;
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "engine/engine.h"
+
 #include "engine/buffer_transfer.h"
 #include "engine/mark.h"
 

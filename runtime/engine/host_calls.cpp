@@ -260,20 +260,13 @@ std::optional<Fault> HostCalls::run(ltc_program *program,
   return settle();
 }
 
-std::optional<Fault> HostCalls::runCall(Call &call, const ltc_launch &whole,
-                                        HostMemory &staging) {
-  static Counter &hostCalls = counter("execute.host_calls");
+static Counter &bytesCopied() {
   static Counter &copied = counter("execute.host_call_bytes");
-  // What the last call wrote from here must have arrived.
-  if (auto fault = settle())
-    return fault;
-  char *memory = staging.reserve(device, call.bytes);
-  if (!memory)
-    return Fault{failed(ErrorCode::OutOfMemory,
-                        "the host has no memory for copies of " +
-                            std::to_string(call.bytes) + " bytes")};
-  hostCalls.add();
-  std::vector<char *> data;
+  return copied;
+}
+
+std::optional<Fault> HostCalls::fetch(const Call &call, const ltc_launch &whole,
+                                      char *memory, std::vector<char *> &data) {
   for (const Block &block : call.blocks) {
     ltc_buffer *buffer = bufferOf(block, whole);
     auto *own = static_cast<char *>(device->hostPointer(buffer));
@@ -281,14 +274,34 @@ std::optional<Fault> HostCalls::runCall(Call &call, const ltc_launch &whole,
     size_t bytes = block.end - block.begin;
     if (own || !bytes || (!block.isRead && block.isWhole))
       continue;
-    copied.add(int64_t(bytes));
+    bytesCopied().add(int64_t(bytes));
     if (Status status = device->read(buffer, block.begin, data.back(), bytes);
         !status)
       return Fault{status.takeError()};
   }
-  if (auto fault = settle())
-    return fault;
+  return settle();
+}
 
+std::optional<Fault> HostCalls::deliver(const Call &call,
+                                        const ltc_launch &whole,
+                                        const std::vector<char *> &data) {
+  for (size_t i = 0; i < call.blocks.size(); ++i) {
+    const Block &block = call.blocks[i];
+    size_t bytes = block.end - block.begin;
+    ltc_buffer *buffer = bufferOf(block, whole);
+    if (!block.isWritten || !bytes || device->hostPointer(buffer))
+      continue;
+    bytesCopied().add(int64_t(bytes));
+    if (Status status = device->write(buffer, block.begin, data[i], bytes);
+        !status)
+      return Fault{status.takeError()};
+  }
+  return std::nullopt;
+}
+
+std::vector<KernelView> HostCalls::viewsOf(const Call &call,
+                                           const ltc_launch &whole,
+                                           const std::vector<char *> &data) {
   std::vector<KernelView> views;
   for (const View &view : call.views) {
     KernelView &lent = views.emplace_back();
@@ -305,25 +318,32 @@ std::optional<Fault> HostCalls::runCall(Call &call, const ltc_launch &whole,
     lent.data =
         view.block == UINT32_MAX ? nullptr : data[view.block] + view.offset;
   }
+  return views;
+}
+
+std::optional<Fault> HostCalls::runCall(Call &call, const ltc_launch &whole,
+                                        HostMemory &staging) {
+  static Counter &hostCalls = counter("execute.host_calls");
+  // What the last call wrote from here must have arrived.
+  if (auto fault = settle())
+    return fault;
+  char *memory = staging.reserve(device, call.bytes);
+  if (!memory)
+    return Fault{failed(ErrorCode::OutOfMemory,
+                        "the host has no memory for copies of " +
+                            std::to_string(call.bytes) + " bytes")};
+  hostCalls.add();
+  std::vector<char *> data;
+  if (auto fault = fetch(call, whole, memory, data))
+    return fault;
+  std::vector<KernelView> views = viewsOf(call, whole, data);
   std::span<const KernelView> all = views;
   if (Status status = call.kernel->run(all.first(call.operands),
                                        all.subspan(call.operands));
       !status)
     return Fault{status.takeError(),
                  int64_t(artifact.errorSites.size() + call.number)};
-
-  for (size_t i = 0; i < call.blocks.size(); ++i) {
-    const Block &block = call.blocks[i];
-    size_t bytes = block.end - block.begin;
-    ltc_buffer *buffer = bufferOf(block, whole);
-    if (!block.isWritten || !bytes || device->hostPointer(buffer))
-      continue;
-    copied.add(int64_t(bytes));
-    if (Status status = device->write(buffer, block.begin, data[i], bytes);
-        !status)
-      return Fault{status.takeError()};
-  }
-  return std::nullopt;
+  return deliver(call, whole, data);
 }
 
 } // namespace ltc::runtime

@@ -76,6 +76,16 @@ private:
                                 uint32_t begin, uint32_t end);
   /// Waits for what is queued.
   std::optional<Fault> settle();
+  /// Copies what it reads to `memory`, and fills `data` with where each block
+  /// lies. What is queued is over on return.
+  std::optional<Fault> fetch(const Call &call, const ltc_launch &whole,
+                             char *memory, std::vector<char *> &data);
+  /// Copies what it wrote to the device.
+  std::optional<Fault> deliver(const Call &call, const ltc_launch &whole,
+                               const std::vector<char *> &data);
+  static std::vector<KernelView> viewsOf(const Call &call,
+                                         const ltc_launch &whole,
+                                         const std::vector<char *> &data);
   std::optional<Fault> runCall(Call &call, const ltc_launch &whole,
                                HostMemory &staging);
 

@@ -285,10 +285,11 @@ std::optional<Graph> BoundProgram::graphThatRan() const {
   Result<Graph> graph = Graph::parse(artifact().graphText);
   if (!graph)
     return std::nullopt;
-  if (graph->isDynamic())
+  if (graph->isDynamic()) {
     graph = graph->instantiate(symbols);
-  if (!graph)
-    return std::nullopt;
+    if (!graph)
+      return std::nullopt;
+  }
   for (size_t i = 0; i < graph->nodes.size() && i < sources.size(); ++i)
     graph->nodes[i].source = sources[i];
   return std::move(*graph);

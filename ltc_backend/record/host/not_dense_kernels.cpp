@@ -163,12 +163,13 @@ void registerNotDense() {
   registerOnHost(DispatchKey::QuantizedCPU, DispatchKey::QuantizedLazy);
   registerMembers();
   torch::Library &aten = *makeLibrary("aten", DispatchKey::Functionalize);
-  forEachAtenOp([&](const OperatorHandle &op, std::string_view name) {
-    if (name.starts_with("_to_sparse") || name == "_spdiags" ||
-        name.starts_with("quantize_per_") || name.starts_with("_make_per_") ||
-        name == "_empty_per_channel_affine_quantized")
+  forEachAtenOp([&](const OperatorHandle &op, const char *name) {
+    std::string_view given = name;
+    if (given.starts_with("_to_sparse") || given == "_spdiags" ||
+        given.starts_with("quantize_per_") || given.starts_with("_make_per_") ||
+        given == "_empty_per_channel_affine_quantized")
       if (!op.schema().is_mutable())
-        implementBoxed<MakerKernel>(aten, name.data(), op);
+        implementBoxed<MakerKernel>(aten, name, op);
   });
   implementBoxed<MakerKernel>(aten, "_embedding_bag_backward",
                               atenOp("_embedding_bag_backward"), /*sparse*/ 9);

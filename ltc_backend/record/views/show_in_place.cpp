@@ -77,13 +77,14 @@ struct SetKernel final : KernelOverride {
 void registerShowInPlace(torch::Library &library) {
   implementBoxed<SetKernel>(library, "set_.source_Tensor",
                             atenOp("set_", "source_Tensor"));
-  forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
+  forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
+    std::string_view given = name;
     if (!op.hasKernelForDispatchKey(c10::DispatchKey::Functionalize))
       return;
-    if (name.starts_with("set_") || name.starts_with("resize"))
-      implementBoxed<ShowInPlaceKernel>(library, name.data(), op);
+    if (given.starts_with("set_") || given.starts_with("resize"))
+      implementBoxed<ShowInPlaceKernel>(library, name, op);
     else if (op.hasTag(at::Tag::inplace_view))
-      implementBoxed<ViewInPlaceKernel>(library, name.data(), op);
+      implementBoxed<ViewInPlaceKernel>(library, name, op);
   });
 }
 

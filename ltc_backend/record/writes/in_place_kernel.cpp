@@ -217,7 +217,7 @@ static void registerInPlaceOp(torch::Library &library, const char *name,
                               const c10::OperatorHandle &twin) {
   if (op.schema().returns().empty())
     return registerInPlaceList(library, name, op, twin);
-  auto register_ = [&]<typename... Rest>(Takes<at::Tensor, Rest...>) {
+  auto registerFor = [&]<typename... Rest>(Takes<at::Tensor, Rest...>) {
     auto kernel = std::make_shared<InPlaceKernel>(op, twin);
     implement(library, name,
               [kernel](c10::DispatchKeySet keys, at::Tensor &self,
@@ -226,21 +226,22 @@ static void registerInPlaceOp(torch::Library &library, const char *name,
               });
     registerNoGrad<at::Tensor &, at::Tensor &, Parameter<Rest>...>(name, op);
   };
-  if (!visitArguments(op.schema(), register_))
+  if (!visitArguments(op.schema(), registerFor))
     implementBoxed<InPlaceKernel>(library, name, op, twin);
 }
 
 void registerInPlaceOps(torch::Library &library) {
   library.impl("polygamma_", polygammaInPlace);
-  forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
+  forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
+    std::string_view given = name;
     // copy_ casts and broadcasts by itself, resize_ and set_ may change all.
-    if (name == "copy_" || name.starts_with("resize") ||
-        name.starts_with("set_") ||
+    if (given == "copy_" || given.starts_with("resize") ||
+        given.starts_with("set_") ||
         !op.hasKernelForDispatchKey(DispatchKey::Functionalize) ||
         !writesSelfOnly(op))
       return;
     if (auto twin = functionalTwin(op))
-      registerInPlaceOp(library, name.data(), op, *twin);
+      registerInPlaceOp(library, name, op, *twin);
   });
 }
 

@@ -104,13 +104,14 @@ private:
   static void resize(const std::string &name, const at::Tensor &out,
                      int64_t size) {
     bool warns = name == "aten::arange" || name.starts_with("aten::fft_");
-    if (warns && out.numel())
+    if (warns && out.numel()) {
       TORCH_WARN("The number of elements in the out tensor of shape ",
                  out.sizes(), " is ", out.numel(),
                  " which does not match the computed number of elements ", size,
                  ". Note that this may occur as a result of rounding error. "
                  "The out tensor will be resized to a tensor of shape (",
                  size, ",).");
+    }
     out.resize_({size});
   }
 };
@@ -119,12 +120,12 @@ private:
 /// Those that have no kernel on the key are composed of one that has.
 static void registerRanges() {
   torch::Library *library = makeLibrary("aten", DispatchKey::Functionalize);
-  forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
+  forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
     const auto &arguments = op.schema().arguments();
     if (!arguments.empty() && arguments.back().is_out() &&
         factsOf(op.schema().name()).has(OpFact::MakesRange) &&
         op.hasKernelForDispatchKey(DispatchKey::Functionalize))
-      implementBoxed<RangeKernel>(*library, name.data(), op);
+      implementBoxed<RangeKernel>(*library, name, op);
   });
 }
 

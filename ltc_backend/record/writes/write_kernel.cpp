@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/writes/write_kernel.h"
-#include "ltc_backend/record/writes/dtype_of_out.h"
 
 #include "ltc_backend/record/call_reader.h"
 #include "ltc_backend/record/fallback.h"
@@ -13,6 +12,7 @@
 #include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/stock_call.h"
 #include "ltc_backend/record/views/math_bits.h"
+#include "ltc_backend/record/writes/dtype_of_out.h"
 #include "ltc_backend/record/writes/empty_list.h"
 #include "ltc_backend/record/writes/in_place_list.h"
 #include "ltc_backend/record/writes/overlap.h"
@@ -199,13 +199,14 @@ struct WriteKernel final : KernelOverride {
 } // namespace
 
 void registerWrites(torch::Library &library) {
-  forEachAtenOp([&](const c10::OperatorHandle &op, std::string_view name) {
+  forEachAtenOp([&](const c10::OperatorHandle &op, const char *name) {
+    std::string_view given = name;
     // resize_ and set_ change what the tensor is, not what it holds.
-    if (!name.starts_with("resize") && !name.starts_with("set_") &&
+    if (!given.starts_with("resize") && !given.starts_with("set_") &&
         !op.hasTag(at::Tag::inplace_view) &&
         op.hasKernelForDispatchKey(c10::DispatchKey::Functionalize) &&
         std::ranges::any_of(op.schema().arguments(), isWritten))
-      implementBoxed<WriteKernel>(library, name.data(), op);
+      implementBoxed<WriteKernel>(library, name, op);
   });
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/target/loops/tile_kernel.h"
+
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/optimize.h"

@@ -129,6 +129,7 @@ public:
 } // namespace
 
 namespace targets {
+// NOLINTNEXTLINE(readability-identifier-naming): targets.def has its name.
 const TargetBackend &nvptx_emulated() {
   static const EmulatedBackend backend;
   return backend;

@@ -60,7 +60,7 @@ int64_t bytesOf(MemRefType type) {
 
 /// Makes temporaries of a tile the block's, in shared memory.
 LogicalResult placeTemporaries(func::FuncOp kernel) {
-  constexpr int64_t most = 48 * 1024; // without asking the driver for more
+  constexpr int64_t most = 48L * 1024; // without asking the driver for more
   auto module = kernel->getParentOfType<ModuleOp>();
   LLVMTypeConverter converter(kernel.getContext());
   int64_t total = 0, number = 0;

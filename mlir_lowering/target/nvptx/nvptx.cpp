@@ -33,7 +33,7 @@ Tuning NvptxBackend::tuning(const Target &target) const {
   facts.enough_parts = 512; // four blocks for each multiprocessor of an H100
   facts.parallel_work = int64_t(1) << 40; // blocks have no threads to wake
   // Of 48 KB that a block may have without asking, folds take some.
-  facts.stack_bytes = facts.row_bytes = 40 * 1024;
+  facts.stack_bytes = facts.row_bytes = int64_t(40) * 1024;
   auto add = [&](StringRef kind, StringRef name, int64_t value) {
     tuning.add({kind.str(), "", name, value, "nvptx"});
   };

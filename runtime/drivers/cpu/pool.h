@@ -15,7 +15,7 @@ namespace ltc::cpu {
 class Pool final : public BlockPool {
 public:
   explicit Pool(size_t limit) : BlockPool(limit) {}
-  ~Pool() { releaseUntil(0); }
+  ~Pool() override { releaseUntil(0); }
 
   static void clear(Block block); ///< fills it with zeros
 

@@ -137,6 +137,9 @@ void Program::doStep(Run &run, size_t number) {
     std::memmove(reinterpret_cast<void *>(arguments[0]),
                  reinterpret_cast<const void *>(arguments[1]),
                  size_t(arguments[2]));
+    return;
+  default: // its reader lets no other through
+    return;
   }
 }
 

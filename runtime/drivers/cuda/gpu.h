@@ -21,7 +21,7 @@ class GpuMemory final : public BlockPool {
 public:
   GpuMemory(CUcontext context, size_t limit)
       : BlockPool(limit), context(context) {}
-  ~GpuMemory() { releaseUntil(0); }
+  ~GpuMemory() override { releaseUntil(0); }
 
   /// What the driver said last when it had none.
   CUresult refused() const { return lastRefusal; }

@@ -82,53 +82,61 @@ ltc_error *deviceCount(uint32_t *count) {
   return own(cpu->device_count(count));
 }
 
+bool isNumber(std::string_view text, auto &number) {
+  const char *last = text.data() + text.size();
+  auto [end, failure] = std::from_chars(text.data(), last, number);
+  return failure == std::errc() && end == last;
+}
+
+/// `passedOn` are options for the CPU's driver.
+ltc_error *takeOption(ltc_device &made, const ltc_property &option,
+                      std::vector<ltc_property> &passedOn) {
+  std::string_view name = option.name, value = option.value;
+  if (name == "memory_limit") {
+    passedOn.push_back(option);
+    made.memory = option.value;
+  } else if (name == "delay_us") {
+    int64_t delay = 0;
+    if (!isNumber(value, delay))
+      return fail(LTC_INVALID_ARGUMENT, "delay_us is a number");
+    made.delay = std::chrono::microseconds(delay);
+  } else if (name == "target") {
+    if (value != "cpu" && value != "nvptx")
+      return fail(LTC_INVALID_ARGUMENT,
+                  "the emulator's target is cpu or nvptx, not " +
+                      std::string(value));
+    if (value == "nvptx")
+      passedOn.push_back({"kind", "nvptx_emulated"});
+  } else if (name == "thread_order") {
+    uint32_t seed = 0;
+    if (!isNumber(value, seed))
+      return fail(LTC_INVALID_ARGUMENT, "thread_order is a number");
+    setThreadOrder(seed);
+  } else if (name == "takes") {
+    for (size_t plus; !value.empty();
+         value.remove_prefix(std::min(plus + 1, value.size()))) {
+      plus = std::min(value.find('+'), value.size());
+      made.taken.emplace_back(value.substr(0, plus));
+    }
+  } else {
+    return fail(LTC_INVALID_ARGUMENT,
+                "the emulator has no option " + std::string(name) +
+                    ": its options are memory_limit, delay_us (before each "
+                    "piece of work), target (cpu, or nvptx: a GPU's kernels, "
+                    "with a fiber for each thread), thread_order (a seed "
+                    "that permutes those) and takes (library calls that it "
+                    "does itself, with + between)");
+  }
+  return nullptr;
+}
+
 ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
                       size_t optionCount, ltc_device **device) {
   auto made = std::make_unique<ltc_device>();
   std::vector<ltc_property> passedOn;
-  auto isNumber = [](std::string_view text, auto &number) {
-    const char *last = text.data() + text.size();
-    auto [end, failure] = std::from_chars(text.data(), last, number);
-    return failure == std::errc() && end == last;
-  };
-  for (size_t i = 0; i < optionCount; ++i) {
-    std::string_view name = options[i].name, value = options[i].value;
-    if (name == "memory_limit") {
-      passedOn.push_back(options[i]);
-      made->memory = value;
-    } else if (name == "delay_us") {
-      int64_t delay = 0;
-      if (!isNumber(value, delay))
-        return fail(LTC_INVALID_ARGUMENT, "delay_us is a number");
-      made->delay = std::chrono::microseconds(delay);
-    } else if (name == "target") {
-      if (value != "cpu" && value != "nvptx")
-        return fail(LTC_INVALID_ARGUMENT,
-                    "the emulator's target is cpu or nvptx, not " +
-                        std::string(value));
-      if (value == "nvptx")
-        passedOn.push_back({"kind", "nvptx_emulated"});
-    } else if (name == "thread_order") {
-      uint32_t seed = 0;
-      if (!isNumber(value, seed))
-        return fail(LTC_INVALID_ARGUMENT, "thread_order is a number");
-      setThreadOrder(seed);
-    } else if (name == "takes") {
-      for (size_t plus; !value.empty();
-           value.remove_prefix(std::min(plus + 1, value.size()))) {
-        plus = std::min(value.find('+'), value.size());
-        made->taken.emplace_back(value.substr(0, plus));
-      }
-    } else {
-      return fail(LTC_INVALID_ARGUMENT,
-                  "the emulator has no option " + std::string(name) +
-                      ": its options are memory_limit, delay_us (before each "
-                      "piece of work), target (cpu, or nvptx: a GPU's kernels, "
-                      "with a fiber for each thread), thread_order (a seed "
-                      "that permutes those) and takes (library calls that it "
-                      "does itself, with + between)");
-    }
-  }
+  for (size_t i = 0; i < optionCount; ++i)
+    if (ltc_error *error = takeOption(*made, options[i], passedOn))
+      return error;
   if (ltc_error *error = own(cpu->device_open(ordinal, passedOn.data(),
                                               passedOn.size(), &made->cpu)))
     return error;

@@ -56,7 +56,7 @@ void prepare(Context &context, char *stack, void (*begin)()) {
   auto *top = reinterpret_cast<void **>(end);
   *--top = nullptr; // where begin() would return to: keeps the alignment
   *--top = reinterpret_cast<void *>(begin);
-  context = top - 6;
+  context = static_cast<void *>(top - 6);
 }
 #else
 using Context = ucontext_t;

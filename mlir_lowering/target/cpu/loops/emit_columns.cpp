@@ -24,13 +24,13 @@ void NestEmitter::emitColumnBlock(Value iv, Value mask, int64_t unroll) {
   carried =
       forStrips(strips(rounds()), carried, [&](Value, ArrayRef<Value> sums) {
         Values next;
-        each([&](unsigned u) {
+        each([&](size_t u) {
           llvm::append_range(
               next, vectorBody(mask, sums.slice(u * results(), results())));
         });
         return next;
       });
-  each([&](unsigned u) {
+  each([&](size_t u) {
     storeResults(ArrayRef(carried).slice(u * results(), results()), mask);
   });
 }

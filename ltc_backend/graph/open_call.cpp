@@ -172,14 +172,16 @@ static std::nullptr_t refuse(const Graph &graph, const std::string &why) {
 }
 
 std::shared_ptr<const OpenCall>
-OpenCall::make(const std::vector<HostProgram> &given) {
-  const Graph &first = *given.at(0).graph->graph;
+OpenCall::make(const std::vector<Trace> &given) {
+  const HostProgram &example = given.at(0).program;
+  const Graph &first = *example.graph->graph;
   std::vector<ahead::Trace> traces;
   std::optional<Hash128> structure;
-  for (const HostProgram &program : given) {
+  for (const auto &[program, derived] : given) {
     HostProgram copy = program;
     BuiltGraph built = *program.graph;
     Reader reader;
+    reader.integers = derived;
     Walk::run(copy, built, reader);
     Hash128 own = reader.rest.finish();
     if (own != structure.value_or(own))
@@ -194,7 +196,7 @@ OpenCall::make(const std::vector<HostProgram> &given) {
     return refuse(first, open.error().str());
   if (!open->graph.isDynamic())
     return nullptr;
-  auto built = std::make_shared<BuiltGraph>(*given[0].graph);
+  auto built = std::make_shared<BuiltGraph>(*example.graph);
   Result<ExecutablePtr> executable = engine(built->device).compile(open->graph);
   if (!executable)
     return refuse(first, executable.error().str());
@@ -204,10 +206,10 @@ OpenCall::make(const std::vector<HostProgram> &given) {
   built->findWritesInPlace();
   built->graph = std::make_shared<Graph>(std::move(open->graph));
   std::shared_ptr<OpenCall> call(
-      new OpenCall({std::move(built), given[0].arguments, given[0].results},
-                   std::move(open->integers)));
+      new OpenCall({std::move(built), example.arguments, example.results},
+                   given[0].derived.size(), std::move(open->integers)));
   if (!call->findSymbols())
-    return refuse(first, "a size that varies is no argument's");
+    return refuse(first, "a size that varies follows from no argument's");
   return call;
 }
 
@@ -221,6 +223,8 @@ bool OpenCall::findSymbols() {
       if (formula == Formula::symbol(i))
         found[i] = place;
   };
+  for (size_t i = 0; i < derivedCount; ++i)
+    look({Place::kDerived, i});
   for (size_t i = 0; i < program.arguments.size(); ++i) {
     const HostArgument &argument = program.arguments[i];
     for (size_t d = 0; d < argument.sizes.size(); ++d)
@@ -238,20 +242,29 @@ bool OpenCall::findSymbols() {
 }
 
 std::optional<std::vector<int64_t>>
-OpenCall::symbolsIn(c10::ArrayRef<c10::IValue> arguments) const {
-  if (arguments.size() != program.arguments.size())
+OpenCall::symbolsIn(c10::ArrayRef<c10::IValue> arguments,
+                    std::span<const int64_t> derived) const {
+  if (arguments.size() != program.arguments.size() ||
+      derived.size() != derivedCount)
     return std::nullopt;
   std::vector<int64_t> symbols;
   for (const Place &place : symbolAt) {
+    if (place.argument == Place::kDerived) {
+      symbols.push_back(derived[place.number]);
+      continue;
+    }
     const c10::IValue &argument = arguments[place.argument];
     if (argument.isInt() && !program.arguments[place.argument].isTensor)
       symbols.push_back(argument.toInt());
     else if (argument.isTensor() &&
-             size_t(argument.toTensor().dim()) > place.dim)
-      symbols.push_back(argument.toTensor().size(int64_t(place.dim)));
+             size_t(argument.toTensor().dim()) > place.number)
+      symbols.push_back(argument.toTensor().size(int64_t(place.number)));
     else
       return std::nullopt;
   }
+  for (size_t i = 0; i < derivedCount; ++i)
+    if (formulas[i].evaluate(symbols) != derived[i])
+      return std::nullopt;
   // 0 and 1 mean other graphs: of an empty dimension, or a broadcast one.
   for (const Formula &formula : program.graph->graph->formulas)
     if (formula.evaluate(symbols).value_or(0) < 2)
@@ -260,14 +273,15 @@ OpenCall::symbolsIn(c10::ArrayRef<c10::IValue> arguments) const {
 }
 
 std::shared_ptr<const CompiledCall>
-OpenCall::at(c10::ArrayRef<c10::IValue> arguments) const {
+OpenCall::at(c10::ArrayRef<c10::IValue> arguments,
+             std::span<const int64_t> derived) const {
   static Counter &hits = counter("cache.dynamic_hits");
-  std::optional<std::vector<int64_t>> symbols = symbolsIn(arguments);
+  std::optional<std::vector<int64_t>> symbols = symbolsIn(arguments, derived);
   if (!symbols)
     return nullptr;
   HostProgram sized = program;
   auto built = std::make_shared<BuiltGraph>(*program.graph);
-  Writer writer{formulas, *symbols};
+  Writer writer{std::span(formulas).subspan(derivedCount), *symbols};
   Walk::run(sized, *built, writer);
   Hasher hasher(built->key);
   for (int64_t symbol : *symbols)

@@ -105,10 +105,12 @@ HostProgram programFrom(const py::tuple &parts) {
   return program;
 }
 
+/// Pairs of a program's parts and what is derived for its sizes.
 std::shared_ptr<const OpenCall> openCall(const std::vector<py::tuple> &given) {
-  std::vector<HostProgram> traces;
-  for (const py::tuple &parts : given)
-    traces.push_back(programFrom(parts));
+  std::vector<OpenCall::Trace> traces;
+  for (const py::tuple &trace : given)
+    traces.push_back({programFrom(trace[0].cast<py::tuple>()),
+                      trace[1].cast<std::vector<int64_t>>()});
   py::gil_scoped_release unlocked;
   return OpenCall::make(traces);
 }
@@ -148,10 +150,11 @@ py::object call(const CompiledCall &self, const py::list &arguments) {
   return list;
 }
 
-std::shared_ptr<const CompiledCall> callAt(const OpenCall &self,
-                                           const py::list &arguments) {
+std::shared_ptr<const CompiledCall>
+callAt(const OpenCall &self, const py::list &arguments,
+       const std::vector<int64_t> &derived) {
   auto given = argumentsFrom(arguments);
-  return given ? self.at(*given) : nullptr;
+  return given ? self.at(*given, derived) : nullptr;
 }
 
 /// The graph for another compiler.
@@ -196,9 +199,10 @@ void defineGraphs(py::module_ &m) {
       .def("__call__", torch::wrap_pybind_function(call));
   py::class_<OpenCall, std::shared_ptr<OpenCall>>(m, "OpenCall")
       .def("at", torch::wrap_pybind_function(
-                     [](const OpenCall &self, const py::list &arguments) {
+                     [](const OpenCall &self, const py::list &arguments,
+                        const std::vector<int64_t> &derived) {
                        return std::const_pointer_cast<CompiledCall>(
-                           callAt(self, arguments));
+                           callAt(self, arguments, derived));
                      }));
   m.def("open_call",
         torch::wrap_pybind_function([](const std::vector<py::tuple> &traces) {

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiled calls for sizes that Dynamo leaves open.
 
-A graph whose sizes are all polynomials of its symbols is traced for the sizes of a
-first call, and for a few others that Dynamo's guards allow. What these have in common
-is compiled once, and serves calls of any size (`ltc_backend/graph/open_call.h`).
+A graph is traced for the sizes of a first call, and for a few others that Dynamo's
+guards allow. What these have in common is compiled once, and serves calls of any size
+(`ltc_backend/graph/open_call.h`).
 """
 
 import random
@@ -13,12 +13,14 @@ import sympy
 import torch
 from torch import fx
 
-from torch_ltc import host_calls, settings, startup
+from torch_ltc import derived_sizes, host_calls, settings, startup
 
 # Formulas are found from the first half of the traces, and have to agree with the
 # rest. With fewer of them a chance may be taken for a formula.
 _LEAST_TRACES = 4
-_DRAWS = 40
+_DRAWS = 64
+# The best of these is taken where sizes are derived.
+_CHOICES = 8
 
 
 _aten = torch.ops.aten
@@ -31,41 +33,39 @@ _CHECKS = {
 
 
 def may_open(gm):
-    """Return whether the graph has open sizes, and all that follow are polynomials.
-
-    Of a size such as `max(n, 16)` the traces may show one side alone.
-    """
+    """Return whether the graph has open sizes, and all numbers follow from them."""
     if settings.dynamic == "off" or not any(map(_symbols_in, _traced_inputs(gm))):
         return False
-    return all(
-        _is_for_all_sizes(node)
-        for module in gm.modules()
-        if isinstance(module, fx.GraphModule)
-        for node in module.graph.nodes
+    nodes = _nodes_of(gm)
+    return not any(node.target in _CHECKS for node in nodes) and (
+        derived_sizes.are_known(map(_expression, _numbers_of(nodes)))
     )
 
 
-def _is_for_all_sizes(node):
-    if node.target in _CHECKS:
-        return False
-    value = node.meta.get("val")
+def _nodes_of(gm):
+    return [
+        node
+        for module in gm.modules()
+        if isinstance(module, fx.GraphModule)
+        for node in module.graph.nodes
+    ]
+
+
+def _numbers_of(nodes):
+    """Return the symbolic numbers, sizes and strides in the values of these nodes."""
     numbers = []
-    for part in value if isinstance(value, list | tuple) else [value]:
-        if isinstance(part, torch.Tensor):
-            # Strides follow: they are max(1, n) where eager's are n.
-            numbers += [*part.shape, part.storage_offset()]
-        else:
-            numbers.append(part)
-    return all(_is_polynomial(n.node.expr) for n in numbers if _is_symbolic(n))
+    for node in nodes:
+        value = node.meta.get("val")
+        for part in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(part, torch.Tensor):
+                numbers += [*part.shape, *part.stride(), part.storage_offset()]
+            else:
+                numbers.append(part)
+    return filter(_is_symbolic, numbers)
 
 
-def _is_polynomial(expr):
-    if expr.is_Pow:
-        base, exponent = expr.args
-        return exponent.is_Integer and exponent > 0 and _is_polynomial(base)
-    if expr.is_Add or expr.is_Mul:
-        return all(map(_is_polynomial, expr.args))
-    return expr.is_Symbol or expr.is_Integer
+def _expression(number):
+    return number.node.expr
 
 
 def build(gm, args, ordinal, kept_from=None):
@@ -78,19 +78,60 @@ def build(gm, args, ordinal, kept_from=None):
     hints = _hints(traced, args)
     if hints is None:
         return None
-    traces = [host_calls.trace(gm, args, ordinal, kept_from)]
-    for values in _trials(hints, _shape_environment(traced)):
+    symbols = list(hints)
+    expressions = [_expression(number) for number in _numbers_of(_nodes_of(gm))]
+    if any(e.free_symbols - hints.keys() for e in expressions):
+        return None
+    derived = derived_sizes.DerivedSizes(symbols, expressions)
+
+    def pair(program, values):
+        return program, derived.at([values[symbol] for symbol in symbols])
+
+    traces = [pair(host_calls.trace(gm, args, ordinal, kept_from), hints)]
+    for values in _trials(hints, _shape_environment(traced), derived):
         likes = [
             _like(value, arg, hints, values)
             for value, arg in zip(traced, args, strict=True)
         ]
         try:
-            traces.append(host_calls.trace(gm, likes, ordinal, kept_from))
+            program = host_calls.trace(gm, likes, ordinal, kept_from)
         except RuntimeError:
             return None  # other calls for other sizes
+        traces.append(pair(program, values))
     if len(traces) < _LEAST_TRACES:
         return None
-    return startup.start().open_call(traces)
+    call = startup.start().open_call(traces)
+    return call and _OpenCall(call, derived, _places_of(symbols, traced))
+
+
+class _OpenCall:
+    """Calls for sizes that vary, and the numbers that they are derived from."""
+
+    def __init__(self, call, derived, places):
+        self.call = call
+        self.derived = derived
+        self.places = places
+
+    def at(self, args):
+        """Return the call for such arguments, or None."""
+        if not self.derived:
+            return self.call.at(args, [])
+        values = []
+        for i, dim in self.places:
+            is_tensor = isinstance(args[i], torch.Tensor)
+            values.append(args[i].shape[dim] if is_tensor else int(args[i]))
+        return self.call.at(args, self.derived.at(values))
+
+
+def _places_of(symbols, traced):
+    """Return for each symbol an input, and a dimension, that it is the size of."""
+    places = {}
+    for i, value in enumerate(traced):
+        is_tensor = isinstance(value, torch.Tensor)
+        for dim, size in enumerate(value.shape if is_tensor else [value]):
+            if _is_symbolic(size) and _expression(size) in symbols:
+                places.setdefault(_expression(size), (i, dim))
+    return [places[symbol] for symbol in symbols]
 
 
 def _traced_inputs(gm):
@@ -124,6 +165,8 @@ def _hints(traced, args):
             zip(value.shape, arg.shape, strict=True) if is_tensor else [(value, arg)]
         )
         rows.extend((size, known) for size, known in pairs if _is_symbolic(size))
+    if any(map(_is_symbolic, (known for _, known in rows))):
+        return None  # of a nested tensor's rows
     hints = {
         size.node.expr: int(known) for size, known in rows if size.node.expr.is_Symbol
     }
@@ -154,7 +197,7 @@ def _like(value, arg, hints, values):
     return dense.permute(back)
 
 
-def _trials(hints, environment):
+def _trials(hints, environment, derived):
     """Return other values of the symbols that the guards allow, as different as can be.
 
     A guess that breaks a guard would do no harm but to find no formula.
@@ -165,16 +208,20 @@ def _trials(hints, environment):
     least = {s: (2, max(4, n // 2)) for s, n in hints.items()}
     far = {s: (n + 1, n + 64) for s, n in hints.items()}
     for spans in (near, near, least, far):
+        drawn = []
         for number in range(_DRAWS):
-            step = 1 << (number // 8)  # a guard may ask for a multiple
+            step = 1 << (number // 16)  # a guard may ask for a multiple
             values = {
                 symbol: hints[symbol]
                 + (draw.randint(*span) - hints[symbol]) // step * step
                 for symbol, span in spans.items()
             }
             if _is_new(values, trials) and _allows(environment, values):
-                trials.append(values)
-                break
+                drawn.append(values)
+                if not derived or len(drawn) == _CHOICES:
+                    break
+        if drawn:
+            trials.append(derived.most_telling(trials, drawn))
     return trials[1:]
 
 

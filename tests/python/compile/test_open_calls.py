@@ -8,7 +8,9 @@ import pytest
 import sympy
 import torch
 import torch.nn.functional as F
+from torch.utils._sympy.functions import FloorDiv, Max
 from torch_ltc import host_calls, open_calls, settings
+from torch_ltc.derived_sizes import DerivedSizes
 
 SIZES = (5, 12, 3, 64, 33)
 
@@ -135,25 +137,67 @@ def test_inputs_in_another_order():
             assert found.stride() == wanted.stride()
 
 
-def test_what_is_no_polynomial_is_built_for_each_size(builds):
+convolution = torch.nn.Conv2d(1, 2, 3, stride=2, padding=1)
+
+
+def strides_and_pools(x):
+    x = convolution(x[None, None])
+    return F.max_pool2d(x.relu(), 2), F.avg_pool2d(x, 3, stride=2)
+
+
+def unflattens(x):
+    return x[: x.shape[0] // 4 * 4].unflatten(0, (-1, 4)).softmax(1) * 2
+
+
+def chunks(x):
+    first, second = x.chunk(2)
+    return first.sum(0) + second.relu().sum(0), x[: x.shape[0] // 2] * 2
+
+
+def keeps_the_least(x):
+    return x[: min(x.shape[0], 400)].exp(), x[: x.shape[0] - x.shape[0] % 7] + 1
+
+
+@pytest.mark.parametrize(
+    "function", (strides_and_pools, unflattens, chunks, keeps_the_least)
+)
+def test_sizes_that_are_no_polynomials(function, counts, builds):
+    call = compiled(function, dynamic=True)
+    for n in (26, 33, 52, 75, 37):
+        ours = torch.randn(n, n + 3, requires_grad=True)
+        eagers = ours.detach().clone().requires_grad_()
+        found, wanted = call(ours), function(eagers)
+        torch.testing.assert_close(found, wanted)
+        for results in (found, wanted):
+            results = results if isinstance(results, tuple) else (results,)
+            sum(result.pow(2).sum() for result in results).backward()
+        torch.testing.assert_close(ours.grad, eagers.grad)
+        if n == 26:
+            built = len(builds)
+    assert len(builds) == built
+    assert counts["codegen.graphs"] == 2  # forward and backward
+
+
+def test_what_only_floats_tell_is_built_for_each_size(builds):
     def function(x):
-        return F.max_pool1d(x[None], 2, stride=2, ceil_mode=True) * x.shape[1]
+        return F.interpolate(x[None], scale_factor=0.5) * x.shape[1]
 
     call = compiled(function, dynamic=True)
     for n in (9, 14, 21, 40):
         x = torch.randn(3, n)
         torch.testing.assert_close(call(x), function(x))
-    assert len(builds) > 4
+    assert len(builds) >= 4
 
 
-def test_the_greater_of_two_sizes(builds):
+def test_the_greater_of_two_sizes(counts):
     def function(x):
         return x.new_ones(torch.sym_max(x.shape[0], 16)).sum() + x.sum()
 
     call = compiled(function, dynamic=True)
-    for n in (100, 300, 8, 20):
+    for n in (100, 300, 8, 20, 9):
         x = torch.randn(n)
         torch.testing.assert_close(call(x), function(x))
+    assert counts["cache.dynamic_hits"] >= 3
 
 
 def test_a_guard_for_multiples_is_kept_to(builds):
@@ -198,10 +242,28 @@ def test_trials_keep_to_guards_and_differ():
     environment = SimpleNamespace(
         var_to_range={}, guards=[SimpleNamespace(expr=sympy.Eq(s % 8, 0))]
     )
-    trials = open_calls._trials({s: 32, t: 7}, environment)
+    derived = DerivedSizes([s, t], [])
+    trials = open_calls._trials({s: 32, t: 7}, environment, derived)
     assert len(trials) >= 3
     for values in trials:
         assert values[s] != values[t] and min(values.values()) >= 2
         assert values[s] % 8 == 0
     for symbol in (s, t):
         assert len({values[symbol] for values in trials}) == len(trials)
+
+
+def test_trials_tell_a_quotient_from_a_half():
+    s, t = sympy.symbols("s t", integer=True, positive=True)
+    quotients = [FloorDiv(s, 2), FloorDiv(t - 1, 4) + 1, 2 * FloorDiv(t, 2)]
+    derived = DerivedSizes([s, t], [*quotients, Max(16, s), s * t])
+    assert derived.at([9, 30]) == [4, 8, 30, 16]
+    environment = SimpleNamespace(var_to_range={}, guards=[])
+    hints = {s: 32, t: 7}
+    trials = [hints, *open_calls._trials(hints, environment, derived)[:2]]
+    for remainders in (
+        {values[s] % 2 for values in trials},
+        {(values[t] - 1) % 4 for values in trials},
+        {values[t] % 2 for values in trials},
+    ):
+        assert len(remainders) > 1
+    assert all(values[s] >= 16 for values in trials)

@@ -1,0 +1,102 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes that are no polynomials of a graph's symbols: ``n // 2``, ``max(n, 16)``.
+
+A strided convolution gives them, and pooling and ``chunk``. A program takes them as
+symbols of their own, whose values are computed here for each new set of sizes.
+"""
+
+import sympy
+from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
+from torch.utils._sympy import functions
+from torch.utils._sympy.printers import PythonPrinter
+
+_REMAINDERS = (sympy.Mod, functions.Mod, functions.PythonMod)
+_EXTREMES = (sympy.Max, sympy.Min, functions.Max, functions.Min)
+# Of integers; an exact division by CleanDiv follows from its operands.
+_FUNCTIONS = (functions.FloorDiv, functions.CleanDiv, *_REMAINDERS, *_EXTREMES)
+
+
+def are_known(expressions):
+    """Return whether all can be computed from the symbols' values."""
+    return all(map(_is_known, expressions))
+
+
+def _is_known(expression):
+    if expression.is_Symbol or expression.is_Integer:
+        return True
+    if expression.is_Pow:
+        base, exponent = expression.args
+        return exponent.is_Integer and exponent > 0 and _is_known(base)
+    is_function = isinstance(expression, _FUNCTIONS)
+    return (expression.is_Add or expression.is_Mul or is_function) and are_known(
+        expression.args
+    )
+
+
+def _is_derived(expression):
+    # Strides are max(1, n) where eager's are n.
+    return any(
+        1 not in part.args or not isinstance(part, _EXTREMES)
+        for part in expression.atoms(*_FUNCTIONS)
+    )
+
+
+class DerivedSizes:
+    """Those among ``expressions`` that are no polynomials of ``symbols``."""
+
+    def __init__(self, symbols, expressions):
+        self.symbols = symbols
+        self._found = [e for e in dict.fromkeys(expressions) if _is_derived(e)]
+        self.at = _compiled(symbols, self._found)
+        atoms = (part for e in self._found for part in e.atoms(*_FUNCTIONS))
+        parts = list(dict.fromkeys(atoms))
+        self._sides = _compiled(symbols, _sides_of(parts))
+        self._remainders = _compiled(symbols, _remainders_of(parts))
+
+    def __bool__(self):
+        return bool(self._found)
+
+    def most_telling(self, trials, drawn):
+        """Return those of the values ``drawn`` that tell formulas apart best.
+
+        Like the first of ``trials`` in which of two sizes is the greater and whether
+        a remainder is 0: else calls may be left out. Unlike all in remainders: of
+        sizes that are all even, ``n // 2`` would be the half.
+        """
+        sides = self._of(self._sides, trials[0])
+        seen = [self._of(self._remainders, trial) for trial in trials]
+
+        def rank(values):
+            same = zip(self._of(self._sides, values), sides, strict=True)
+            columns = zip(self._of(self._remainders, values), *seen, strict=True)
+            return (
+                sum(side == first for side, first in same),
+                sum(len({*old}) == 1 and new not in old for new, *old in columns),
+            )
+
+        return max(drawn, key=rank)
+
+    def _of(self, numbers, values):
+        return numbers([values[symbol] for symbol in self.symbols])
+
+
+def _sides_of(parts):
+    extremes = [(part, part.args[0]) for part in parts if isinstance(part, _EXTREMES)]
+    wholes = [(part, 0) for part in parts if isinstance(part, _REMAINDERS)]
+    return [sympy.Ne(*pair, evaluate=False) for pair in (*extremes, *wholes)]
+
+
+def _remainders_of(parts):
+    divisions = [part for part in parts if isinstance(part, functions.FloorDiv)]
+    remainders = [part for part in parts if isinstance(part, _REMAINDERS)]
+    return [*(functions.PythonMod(*part.args) for part in divisions), *remainders]
+
+
+def _compiled(symbols, expressions):
+    """Return a function of the symbols' values that computes all expressions."""
+    printer = PythonPrinter()
+    names = ", ".join(map(printer.doprint, symbols))
+    values = "".join(f"{printer.doprint(e)}, " for e in expressions)
+    function = eval(f"lambda {names}: [{values}]", dict(SYMPY_INTERP))
+    return lambda numbers: function(*numbers)

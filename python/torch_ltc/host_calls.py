@@ -14,7 +14,12 @@ from torch_ltc.fx_calls import outputs_of, run, source_of, written_inputs
 
 
 def takes(gm, args, ordinal):
-    """Return whether all the graph's tensors are the host's, and the device is."""
+    """Return whether all the graph's tensors are the host's, and the device is.
+
+    And no size of a nested tensor is an argument, which is no number.
+    """
+    if any(isinstance(arg, torch.SymInt) for arg in args):
+        return False
     nodes = [node for node in outputs_of(gm) if isinstance(node, fx.Node)]
     values = [*args, *(node.meta.get("val") for node in nodes)]
     return startup.start().is_host(ordinal) and all(

@@ -73,6 +73,24 @@ def test_other_layouts_are_copied_and_right():
         torch._dynamo.reset()
 
 
+def test_a_batch_of_rows_of_many_lengths():
+    weight = torch.randn(8, 8, requires_grad=True)
+
+    def function(rows):
+        return (rows @ weight).relu()
+
+    call = torch.compile(function, backend="ltc")
+    for lengths in ((3, 5), (3, 5), (4, 6)):
+        parts = [torch.randn(n, 8) for n in lengths]
+        rows = torch.nested.nested_tensor(parts, layout=torch.jagged)
+        found, wanted = call(rows).values(), function(rows).values()
+        torch.testing.assert_close(found, wanted)
+        ours, eagers = (
+            torch.autograd.grad(r.sum(), weight)[0] for r in (found, wanted)
+        )
+        torch.testing.assert_close(ours, eagers)
+
+
 def test_results_are_made_in_memory_that_they_keep():
     def function(x):
         return [x + 1, (x * 2).t(), x[:, 0] - 1]

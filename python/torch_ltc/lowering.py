@@ -31,8 +31,8 @@ _libraries = {}  # by op: a lowering that is given again takes the other's place
 def register_lowering(op, function=None, *, mlir=None):
     """Give a custom op code that fuses with the graph around it.
 
-    ``op`` is a name, ``"mylib::op"`` or ``"mylib::op.overload"``, or what
-    ``torch.library.custom_op`` returned. One of two forms:
+    ``op`` is a name, ``"mylib::op"`` or ``"mylib::op.overload"``, what
+    ``torch.library.custom_op`` returned, or ``torch.ops.mylib.op``. One of two forms:
 
     ``function``: takes the op's arguments and calls torch ops on them, which are
     recorded in the op's place. Also a decorator::
@@ -81,8 +81,22 @@ def adopting(stock):
     return impl
 
 
+def _name_of(op):
+    if isinstance(op, str):
+        return op
+    if isinstance(op, torch._ops.OpOverload):
+        return op.name()
+    if isinstance(op, torch._ops.OpOverloadPacket):
+        return op._qualified_op_name
+    if isinstance(op, torch.library.CustomOpDef):
+        return op._qualname
+    raise TypeError(
+        f"register_lowering takes an op or its name, not a {type(op).__name__}"
+    )
+
+
 def _schema_of(op):
-    name = op if isinstance(op, str) else op._qualname
+    name = _name_of(op)
     base, _, overload = name.partition(".")
     try:
         schema = torch._C._get_schema(base, overload)

@@ -272,7 +272,8 @@ def test_a_function_of_torch_calls_fuses_and_keeps_its_gradient(run_python):
 def _(x, beta):
     return x * torch.sigmoid(beta * x)
 
-torch_ltc.register_lowering("ltc_custom::cube", lambda x: x * x * x)
+torch_ltc.register_lowering(torch.ops.ltc_custom.cube, lambda x: x * x * x)
+torch_ltc.register_lowering(torch.ops.ltc_custom.cube.default, lambda x: x * x * x)
 lazy.requires_grad_()
 x.requires_grad_()
 y = swish(lazy, 1.5)
@@ -337,6 +338,8 @@ def test_what_cannot_have_a_lowering():
             torch_ltc.register_lowering(op, lambda x: x)
     with pytest.raises(ValueError, match="not both"):
         torch_ltc.register_lowering(swish, lambda x, beta: x, mlir=CUBE)
+    with pytest.raises(TypeError, match="an op or its name, not a int"):
+        torch_ltc.register_lowering(3, lambda x: x)
 
 
 def test_an_op_without_a_kernel_raises(x):

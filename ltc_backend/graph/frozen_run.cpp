@@ -7,6 +7,7 @@
 #include "ltc_backend/graph/frozen_step.h"
 
 #include "ltc/cpu_kernels.h"
+#include "ltc/freelist.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/graph/sync_cause.h"
@@ -48,10 +49,14 @@ private:
   std::shared_ptr<Replaced> replacedBy(const StepRecording::Launch &launch);
   void launchAll();
   void deliver(size_t launch, const std::shared_ptr<Replaced> &replaced);
-  void give(uint32_t use, DataPtr data);
+  void give(TensorData &tensor, DataPtr data);
   void tellWritten(uint32_t slot);
   void finish();
+  DataPtr own(const StepRecording::Fresh &fresh);
   at::Tensor make(const StepRecording::Fresh &fresh);
+  /// Gives the gradient of the step before this one's value, where that is as
+  /// good as a new tensor.
+  bool refill(const at::Tensor &gradient, const StepRecording::Fresh &fresh);
 
   const FrozenStep &frozen;
   const StepRecording &step;
@@ -282,16 +287,16 @@ void FrozenStep::Run::launchAll() {
     std::vector<Made> &row = made.emplace_back();
     row.reserve(results.size());
     for (size_t i = 0; i < results.size(); ++i) {
-      row.push_back({std::make_shared<DeviceData>(
-          frozen.device, launch.shapes[i], std::move(results[i]))});
+      row.push_back({std::allocate_shared<DeviceData>(
+          Freelist<DeviceData>(), frozen.device, launch.shapes[i],
+          std::move(results[i]))});
       row.back().data->replaced = replaced;
     }
     deliver(l, replaced);
   }
 }
 
-void FrozenStep::Run::give(uint32_t use, DataPtr data) {
-  TensorData &tensor = *datas[use];
+void FrozenStep::Run::give(TensorData &tensor, DataPtr data) {
   dropped.push_back(std::static_pointer_cast<DeviceData>(
       std::exchange(tensor.handle, std::move(data))));
   if (tensor.ir_value.node)
@@ -320,18 +325,55 @@ void FrozenStep::Run::deliver(size_t number,
     data->place = i;
     if (!isDonated[frozen.useOf[effect.slot]])
       firstOf(replaced->values[i])->mayComeBack = true;
-    give(frozen.useOf[effect.slot], std::move(data));
+    give(*datas[frozen.useOf[effect.slot]], std::move(data));
   }
 }
 
-at::Tensor FrozenStep::Run::make(const StepRecording::Fresh &fresh) {
+FrozenStep::Run::DataPtr
+FrozenStep::Run::own(const StepRecording::Fresh &fresh) {
   DataPtr data = value(fresh.value);
   if (fresh.value.kind == StepValue::Result &&
       made[fresh.value.index][fresh.value.result].isGiven) {
     std::lock_guard lock(list.mutex);
     data = sharing(data);
   }
-  return wrap(makeTensor(std::move(data), frozen.device, fresh.layout));
+  return data;
+}
+
+at::Tensor FrozenStep::Run::make(const StepRecording::Fresh &fresh) {
+  return wrap(makeTensor(own(fresh), frozen.device, fresh.layout));
+}
+
+/// Whether nobody can tell the gradient from a new tensor: it is as one, and
+/// only the parameter has it.
+static bool isLikeNew(const at::Tensor &gradient,
+                      const StepRecording::Fresh &fresh) {
+  const c10::TensorImpl &impl = *gradient.unsafeGetTensorImpl();
+  if (gradient.use_count() != 1 || gradient.weak_use_count() != 1 ||
+      impl.autograd_meta() || !isFunctionalLazy(gradient) ||
+      gradient.is_inference() || impl.version_counter().current_version() != 0)
+    return false;
+  at::IntArrayRef sizes = fresh.shape.sizes(), strides = fresh.layout.strides;
+  return gradient.scalar_type() == fresh.shape.scalar_type() &&
+         gradient.sizes() == sizes &&
+         (strides.empty() ? isRowMajor(sizes, gradient.strides())
+                          : gradient.strides() == strides) &&
+         gradient.storage_offset() == fresh.layout.offset;
+}
+
+bool FrozenStep::Run::refill(const at::Tensor &gradient,
+                             const StepRecording::Fresh &fresh) {
+  if (!gradient.defined() || !isWrappedHere() || !isLikeNew(gradient, fresh))
+    return false;
+  TensorData *tensor = ownData(gradient);
+  if (!tensor)
+    return false;
+  DataPtr data = own(fresh);
+  std::lock_guard lock(list.mutex);
+  if (tensor->pending || !tensor->handle)
+    return false;
+  give(*tensor, std::move(data));
+  return true;
 }
 
 /// Counts a write, and has other tensors of the memory look for it.
@@ -357,7 +399,7 @@ void FrozenStep::Run::finish() {
   for (const auto &[slot, from] : step.copies) {
     DataPtr data = value(from);
     std::lock_guard lock(list.mutex);
-    give(frozen.useOf[slot], sharing(data));
+    give(*datas[frozen.useOf[slot]], sharing(data));
   }
   {
     auto lock = lockStorages();
@@ -365,9 +407,13 @@ void FrozenStep::Run::finish() {
       if (use.isWritten && use.slot < 2 * step.tensors)
         tellWritten(use.slot);
   }
-  for (const StepRecording::Gradient &gradient : step.gradients)
-    tensor(gradient.tensor).mutable_grad() =
-        gradient.fresh ? make(*gradient.fresh) : at::Tensor();
+  for (const StepRecording::Gradient &gradient : step.gradients) {
+    const at::Tensor &parameter = tensor(gradient.tensor);
+    if (!gradient.fresh)
+      parameter.mutable_grad() = at::Tensor();
+    else if (!refill(parameter.grad(), *gradient.fresh))
+      parameter.mutable_grad() = make(*gradient.fresh);
+  }
   for (const StepRecording::Counted &counted : step.counted)
     noteStep(tensor(counted.parameter), counted.counts);
 }

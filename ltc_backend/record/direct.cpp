@@ -126,21 +126,6 @@ at::Tensor recordFactory(CallReader &call) {
   return result;
 }
 
-/// The data of a tensor that is alone, if nothing below functionalisation has
-/// got hold of it either; null for others.
-static TensorData *ownData(const at::Tensor &tensor) {
-  const at::Tensor &value =
-      at::functionalization::impl::unsafeGetFunctionalWrapper(tensor)->value();
-  torch::lazy::LTCTensorImpl *impl = lazyImpl(tensor);
-  // Those who hold the value: the wrapper, and its storage as the base.
-  if (!impl || !isAlone(tensor) || value.use_count() != 2 ||
-      !storageOf(tensor).base().is_same(value))
-    return nullptr;
-  const auto &shared = sharedData(*impl);
-  auto &data = static_cast<TensorData &>(*shared);
-  return data.isShared || shared.use_count() != 1 ? nullptr : &data;
-}
-
 /// Whether the results have the types of the first operands.
 static bool keepsTypes(const CallShape &shape, const CallReader &call,
                        size_t count) {

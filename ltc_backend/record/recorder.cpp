@@ -13,6 +13,7 @@
 
 #include "ltc_backend/record/result_shapes.h"
 
+#include "ltc/freelist.h"
 #include "ltc/settings.h"
 #include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/executor.h"
@@ -27,7 +28,6 @@
 #include "ltc_backend/record/ops/random.h"
 #include "ltc_backend/record/shape_rule.h"
 #include "ltc_backend/record/writes/step_end.h"
-#include "ltc_backend/tensors/freelist.h"
 #include "ltc_backend/tensors/lazy_tensor.h"
 #include "ltc_backend/tensors/tape.h"
 #include "ltc_backend/tensors/wrapper.h"

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/tensors/bare_tensor.h"
 
+#include "ltc/freelist.h"
 #include "ltc_backend/lazy_device.h"
-#include "ltc_backend/tensors/freelist.h"
 #include "ltc_backend/torch_private.h"
 
 namespace ltc::backend {

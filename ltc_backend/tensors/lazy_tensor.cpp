@@ -7,6 +7,7 @@
 #include "ltc_backend/tensors/lazy_tensor.h"
 
 #include "ltc_backend/tensors/deferred_view.h"
+#include "ltc_backend/tensors/functional.h"
 
 namespace ltc::backend {
 using torch::lazy::LTCTensorImpl;
@@ -31,6 +32,19 @@ TensorDataPtr tensorData(const at::Tensor &lazy) {
 at::Tensor sameValue(const at::Tensor &lazy, const Layout &layout) {
   TensorDataPtr data = tensorData(lazy);
   return makeTensor(operandOf(data), deviceOf(*data), layout);
+}
+
+TensorData *ownData(const at::Tensor &tensor) {
+  const at::Tensor &value =
+      at::functionalization::impl::unsafeGetFunctionalWrapper(tensor)->value();
+  LTCTensorImpl *impl = lazyImpl(tensor);
+  // Those who hold the value: the wrapper, and its storage as the base.
+  if (!impl || !isAlone(tensor) || value.use_count() != 2 ||
+      !storageOf(tensor).base().is_same(value))
+    return nullptr;
+  const auto &shared = sharedData(*impl);
+  auto &data = static_cast<TensorData &>(*shared);
+  return data.isShared || shared.use_count() != 1 ? nullptr : &data;
 }
 
 } // namespace ltc::backend

@@ -20,4 +20,8 @@ TensorDataPtr tensorData(const at::Tensor &lazy);
 /// is another name for it.
 at::Tensor sameValue(const at::Tensor &lazy, const Layout &layout);
 
+/// The data of a functional tensor that is alone, if nothing below
+/// functionalisation has got hold of it either; null for others.
+TensorData *ownData(const at::Tensor &tensor);
+
 } // namespace ltc::backend

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/tensors/wrapper.h"
 
-#include "ltc_backend/tensors/freelist.h"
+#include "ltc/freelist.h"
 #include "ltc_backend/tensors/functional.h"
 #include "ltc_backend/torch_private.h"
 

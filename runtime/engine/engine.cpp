@@ -9,6 +9,7 @@
 #include "engine/buffer_transfer.h"
 #include "engine/mark.h"
 
+#include "ltc/freelist.h"
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
 
@@ -156,9 +157,11 @@ DeviceEngine::launch(const ExecutablePtr &executable,
   auto completion = std::make_shared<Completion>();
   std::vector<DeviceBufferPtr> results;
   std::vector<BufferPtr> handed;
+  results.reserve(bound->results.size());
+  handed.reserve(bound->results.size());
   for (size_t i = 0; i < bound->results.size(); ++i) {
-    results.push_back(
-        std::make_shared<DeviceBuffer>(bound->results[i], this, completion));
+    results.push_back(std::allocate_shared<DeviceBuffer>(
+        Freelist<DeviceBuffer>(), bound->results[i], this, completion));
     handed.push_back(results.back());
   }
   auto limit = size_t(std::max<int64_t>(settings().max_in_flight, 1));

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/direct_view.h"
 
+#include "ltc/freelist.h"
 #include "ltc_backend/record/no_grad.h"
 #include "ltc_backend/record/stock_call.h"
 #include "ltc_backend/record/views/view_op.h"
-#include "ltc_backend/tensors/freelist.h"
 #include "ltc_backend/tensors/view_geometry.h"
 
 #include <cstring>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/replayed_view.h"
 
-#include "ltc_backend/tensors/freelist.h"
+#include "ltc/freelist.h"
 #include "ltc_backend/tensors/functional.h"
 
 #include <ATen/ATen.h>

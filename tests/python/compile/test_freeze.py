@@ -5,6 +5,7 @@
 import copy
 import pickle
 import threading
+import weakref
 
 import pytest
 import torch
@@ -310,11 +311,16 @@ def test_changes_between_calls_are_seen(change):
     frozen_and_not(change)
 
 
-def test_what_the_program_keeps_stays():
+@pytest.mark.parametrize(
+    "of_gradient", (lambda g: g, lambda g: g[0], lambda g: g.detach(), weakref.ref)
+)
+def test_what_the_program_keeps_stays(of_gradient):
     """A copy shares memory that the frozen step would write to."""
 
     def keep(model, optimizer):
-        return [model.weight.detach().clone(), model.weight.grad]
+        kept = of_gradient(model.weight.grad)
+        kept = [] if isinstance(kept, weakref.ref) else [kept]
+        return [model.weight.detach().clone(), *kept]
 
     a, b = frozen_and_not(keep)
     for old, new in zip(a[3], b[3], strict=True):

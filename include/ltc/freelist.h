@@ -1,4 +1,4 @@
-//===- tensors/freelist.h - Memory of small objects, used again -*- C++ -*-===//
+//===- freelist.h - Memory of small objects, used again ---------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 #include <new>
 #include <utility>
 
-namespace ltc::backend {
+namespace ltc {
 
 /// An allocator of single objects for allocate_shared. A step frees as many
 /// nodes as it makes, all at once, and more than malloc keeps at hand: each
@@ -59,4 +59,4 @@ private:
   }
 };
 
-} // namespace ltc::backend
+} // namespace ltc

@@ -10,6 +10,8 @@ from torch_ltc.startup import start
 
 # Of the steps in which it happens, or of their time: less is not worth a sentence.
 _LEAST_SHARE = 0.01
+# Runs of graphs in which a result is kept, before it is one that nobody lets go.
+_LOOKS = 4
 # What differs between the first steps of any loop is no trouble.
 _VARYING = ("shape", "dtype", "constant")
 _MASK = "torch.where(mask, x, 0) has a fixed shape, and so has a sum weighted by mask"
@@ -46,7 +48,7 @@ def advice(data):
         *_on_hosts(data),
         *_on_compiles(data),
     ]
-    return sorted(found, key=lambda row: -row.cost)
+    return sorted(found, key=lambda row: (row.kind != "nan", -row.cost))
 
 
 class _Steps:
@@ -136,6 +138,7 @@ def _on_compiles(data):
         text += f"{ms(each.seconds * 1e9)} ms: {each.what}"
         text += f"; {each.remedy}" if each.remedy else ""
         yield Advice("compile", each.seconds * 1e9, text)
+    yield from _on_open_sizes(data, seen)
     steps = [step for step in data.steps if step.whole]
     compiled = [step for step in steps if step.parts["compile"]]
     if len(compiled) > 3 and 3 * len(compiled) > len(steps):
@@ -145,18 +148,33 @@ def _on_compiles(data):
         yield Advice("compile", time, text)
 
 
+def _on_open_sizes(data, told):
+    """Graphs that run one program from the start: what varies cost no compile."""
+    by_program = defaultdict(list)
+    for graph in data.graphs:
+        if graph.details.listing:
+            by_program[graph.details.listing].append(graph.details)
+    for sizes in by_program.values():
+        place = sizes[0].place_of_difference(sizes[1]) if len(sizes) > 2 else None
+        if place and place not in told:
+            told.add(place)
+            text = f"a shape varies at {place}: {count(len(sizes), 'size')} so far, "
+            yield Advice("compile", 0, text + "which one compiled program serves")
+
+
 def _on_leaks(data):
     """Results that nobody lets go: of all runs that were looked at, or all but one."""
-    by_place = {}  # graphs that differ in sizes keep the same
+    by_place = defaultdict(list)  # graphs that differ in sizes keep the same
     for graph in data.graphs:
-        kept = [
-            row
-            for row in graph.details.results
-            if row.seen >= 4 and row.held >= row.seen - 1
-        ]
-        if kept:
-            by_place.setdefault(kept[-1].place, kept)
-    for place, kept in by_place.items():
+        kept = [row for row in graph.details.results if row.held >= row.seen - 1]
+        if kept and kept[-1].seen:
+            by_place[kept[-1].place].append(kept)
+    for place, graphs in by_place.items():
+        kept = graphs[0]
+        seen = sum(rows[-1].seen for rows in graphs)
+        held = sum(rows[-1].held for rows in graphs)
+        if seen < _LOOKS or held < seen - 1:
+            continue
         size = sum(row.bytes for row in kept)
         text = f"values made at {place} are kept from each step, "
         text += f"{count(len(kept), 'value')} of {size} bytes in all: something, such "
@@ -171,4 +189,4 @@ def _on_numbers(data):
         when = f" in step {step.number}" if step else ""
         text = f"the result of {row.op} at {row.place} became NaN{when}: "
         text += "torch_ltc.detect_nan() names the op that made it"
-        yield Advice("nan", float("inf"), text)
+        yield Advice("nan", data.duration, text)

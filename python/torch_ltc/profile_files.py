@@ -52,9 +52,14 @@ def check(directory, stages=False):
 def write(data, directory):
     """Write all files, each of which is whole or absent."""
     found = as_dict(data)
-    _write(directory, "profile.json", json.dumps(found))
-    _write(directory, "trace.json", json.dumps(profile_trace.events(data)))
+    _write(directory, "profile.json", _json(found))
+    _write(directory, "trace.json", _json(profile_trace.events(data)))
     _write(directory, "profile.html", _page(data, found, directory))
+
+
+def _json(value):
+    """Return JSON; browsers read no NaN or Infinity, which Python would write."""
+    return json.dumps(value, allow_nan=False)
 
 
 def as_dict(data):
@@ -102,7 +107,7 @@ def _page(data, found, directory):
         for place, graph in enumerate(found["graphs"])
     ]
     # "</script>" in a file's name must not end the script.
-    text = json.dumps(shown).replace("<", "\\u003c")
+    text = _json(shown).replace("<", "\\u003c")
     page = _PAGE.read_text(encoding="utf-8")
     page = page.replace("/*TIMELINE*/", _TIMELINE.read_text(encoding="utf-8"))
     return page.replace("/*PROFILE*/", text)

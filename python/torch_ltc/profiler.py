@@ -127,7 +127,7 @@ class profile(contextlib.ContextDecorator):
     def _write(self):
         try:
             profile_files.write(self.data, self.directory)
-        except OSError as error:  # what was trained is worth more
+        except (OSError, ValueError) as error:  # what was trained is worth more
             warnings.warn(f"the profile cannot be written: {error}", stacklevel=3)
 
     def rows(self, name):

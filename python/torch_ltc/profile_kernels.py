@@ -61,6 +61,12 @@ class Result(Value):
     held: int
 
 
+def _ops(text):
+    """Return the lines of a graph's text that are ops."""
+    rows = (line for line in text.splitlines() if line.startswith("  %"))
+    return [row for row in rows if " = input" not in row]
+
+
 @dataclass
 class Details:
     """What the program of a graph does; lists are empty of one that never ran."""
@@ -74,6 +80,11 @@ class Details:
     results: list[Result] = field(default_factory=list)
     peak_step: int = 0  # of the program, where its values take most memory
     at_peak: list[Value] = field(default_factory=list)  # the largest ones, then
+
+    def place_of_difference(self, other):
+        """Return the line of the first op that differs in another graph, or None."""
+        rows = zip(self.nodes, _ops(self.text), _ops(other.text), strict=False)
+        return next((node[1] for node, mine, its in rows if mine != its), None)
 
 
 @dataclass

@@ -17,8 +17,9 @@ import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# By target, the environment that selects it. Any machine with AVX2 runs them all.
+# By target, the environment that selects it. A machine with AVX-512 runs them all.
 TARGETS = {
+    "cpu-avx512": {"LTC_CPU_TARGET": "x86-64-v4", "ATEN_CPU_CAPABILITY": "avx512"},
     "cpu-avx2": {"LTC_CPU_TARGET": "x86-64-v3", "ATEN_CPU_CAPABILITY": "avx2"},
     "cpu-baseline": {"LTC_CPU_TARGET": "x86-64", "ATEN_CPU_CAPABILITY": "default"},
     "emulator-nvptx": {
@@ -39,7 +40,11 @@ save_file(outputs(sys.argv[2]), sys.argv[3])
 
 def is_here(target):
     """Return whether this machine can run a target's code."""
-    return target != "cpu-avx2" or torch.cpu._is_avx2_supported()
+    needed = {
+        "cpu-avx512": torch.cpu._is_avx512_supported,
+        "cpu-avx2": torch.cpu._is_avx2_supported,
+    }
+    return target not in needed or needed[target]()
 
 
 def run(target, device, path):

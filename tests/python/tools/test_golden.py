@@ -20,7 +20,9 @@ import make  # noqa: E402
 def test_outputs_are_those_that_are_kept(target, tmp_path):
     wanted = GOLDEN / f"{target}.safetensors"
     if not make.is_here(target):
-        pytest.skip("this processor has no AVX2")
+        pytest.skip(f"this processor runs no code for {target}")
+    if not wanted.exists():
+        pytest.skip(f"no file for {target} yet: python tests/golden/make.py {target}")
     found = tmp_path / "found.safetensors"
     make.run(target, "lazy", found)
     done = make.compare(found, wanted, target)
@@ -43,5 +45,8 @@ def test_each_target_has_tolerances_and_a_small_file():
     for target in make.TARGETS:
         table = json.loads((GOLDEN / f"{target}.json").read_text())
         assert {"float64", "float32", "bfloat16", "float16"} < set(table)
-        assert (GOLDEN / f"{target}.safetensors").stat().st_size < 1 << 15
+        kept = GOLDEN / f"{target}.safetensors"
+        # Its file needs a processor that few have.
+        assert kept.exists() or target == "cpu-avx512"
+        assert not kept.exists() or kept.stat().st_size < 1 << 15
     assert {file.stem for file in GOLDEN.glob("*.json")} == set(make.TARGETS)

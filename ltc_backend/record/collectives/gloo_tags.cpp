@@ -6,15 +6,16 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/collectives/gloo_tags.h"
 
+#include <c10/util/Exception.h>
 #include <c10/util/Type.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 namespace c10d {
 /// The one function of it that is used here. PyTorch's header of the class
-/// includes Gloo's, which no wheel has.
+/// includes Gloo's, which no wheel has. Weak: a PyTorch without it still loads.
 class ProcessGroupGloo {
 public:
-  uint32_t nextTag();
+  [[gnu::weak]] uint32_t nextTag();
 };
 } // namespace c10d
 
@@ -24,7 +25,19 @@ bool isGloo(const c10d::Backend &backend) {
   return c10::demangle(typeid(backend).name()) == "c10d::ProcessGroupGloo";
 }
 
+static bool canSkip() {
+  if (&c10d::ProcessGroupGloo::nextTag != nullptr)
+    return true;
+  TORCH_WARN_ONCE(
+      "This PyTorch has no ProcessGroupGloo::nextTag(): ranks that call "
+      "different collectives may get wrong values instead of an error. "
+      "TORCH_DISTRIBUTED_DEBUG=DETAIL compares each call.");
+  return false;
+}
+
 void skipTags(c10d::Backend &gloo, uint64_t hash) {
+  if (!canSkip())
+    return;
   // A prime: few calls differ by a multiple. 1020 skips take about 1 us.
   constexpr uint64_t kTags = 1021;
   auto &tags = reinterpret_cast<c10d::ProcessGroupGloo &>(gloo);

@@ -122,6 +122,8 @@ public:
     if (calledWithNumbers(op, *stack))
       return;
     auto values = torch::jit::last(*stack, info.arguments.size());
+    // A copy: the stack is popped before its last use.
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
     const IValue list = values[0];
     if (info.name == "aten::_foreach_copy" && areOfTwoDevices(values) &&
         areSideBySide(values)) {

@@ -19,7 +19,6 @@
 #include <cstring>
 
 namespace ltc::backend {
-using at::FunctionalTensorWrapper;
 using c10::DispatchKey;
 namespace functional = at::functionalization;
 

@@ -40,7 +40,7 @@ static at::Tensor zerosLike(const at::Tensor &tensor) {
 void dropLostGradient(const at::Tensor &leaf) {
   if (!leaf.device().is_lazy() || !leaf.requires_grad() || !leaf.is_leaf())
     return;
-  at::Tensor gradient = leaf.grad();
+  const at::Tensor &gradient = leaf.grad();
   if (gradient.defined() && isLazy(gradient) && isLost(gradient))
     leaf.mutable_grad().reset();
 }

@@ -93,7 +93,7 @@ public:
   /// Number of the current code unit; negative in a frame not yet begun.
   int unit() const {
 #if PY_VERSION_HEX >= 0x030B0000
-    return int(_PyInterpreterFrame_LASTI(frame));
+    return _PyInterpreterFrame_LASTI(frame);
 #else
     return frame->f_lasti;
 #endif

@@ -139,13 +139,17 @@ private:
 } // namespace
 
 void registerFusedSteps(torch::Library &library) {
-  for (const std::string name : {"_fused_adam", "_fused_adamw", "_fused_sgd"})
+  for (const std::string name : {"_fused_adam", "_fused_adamw", "_fused_sgd"}) {
+    const std::string inPlace = name + "_";
     for (const std::string overload : {"", "tensor_lr"}) {
-      std::string full = name + (overload.empty() ? "_" : "_." + overload);
+      std::string full = inPlace;
+      if (!overload.empty())
+        full.append(".").append(overload);
       implementBoxed<FusedStepKernel>(library, full.c_str(),
-                                      atenOp(name + "_", overload.c_str()),
+                                      atenOp(inPlace, overload.c_str()),
                                       opInfo(atenOp(name, overload.c_str())));
     }
+  }
 }
 
 } // namespace ltc::backend

@@ -17,7 +17,7 @@
 
 namespace c10d {
 class Backend;
-}
+} // namespace c10d
 
 namespace ltc::backend {
 

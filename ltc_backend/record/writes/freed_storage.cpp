@@ -32,7 +32,7 @@ static at::Tensor noValue(const at::Tensor &base) {
   return makeTensor(std::make_shared<DeviceData>(
                         device,
                         torch::lazy::Shape(base.scalar_type(), base.sizes()),
-                        unrunBuffer(std::move(type), std::move(reason))),
+                        unrunBuffer(type, std::move(reason))),
                     device);
 }
 

@@ -30,11 +30,10 @@ static at::Tensor zerosLike(const at::Tensor &tensor) {
   int64_t device = deviceOf(*tensorData(tensor));
   torch::lazy::Shape shape(tensor.scalar_type(), tensor.sizes());
   TensorType type{*toDType(tensor.scalar_type()), tensor.sizes().vec()};
-  return makeTensor(
-      std::make_shared<DeviceData>(
-          device, std::move(shape),
-          valueOrRaise(engine(device).upload(std::move(type), nullptr))),
-      device);
+  return makeTensor(std::make_shared<DeviceData>(
+                        device, std::move(shape),
+                        valueOrRaise(engine(device).upload(type, nullptr))),
+                    device);
 }
 
 void dropLostGradient(const at::Tensor &leaf) {

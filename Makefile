@@ -37,8 +37,9 @@ demo: package ## train on cpu and on lazy, compare, show one graph at each stage
 test: build ## run every test; with CI=true the slow ones too
 	@tests/run.sh $(BUILD)
 
-test-long: build ## run the tests that take many minutes each
+test-long: build ## run the tests that take many minutes each, and the lint
 	@python -m pytest -q tests/python -m long
+	@cmake/lint.sh $(BUILD)
 
 test-sanitized: configure ## build and run what runs under sanitizers, and what runs without torch
 	@tests/sanitized_suites.sh $(PARTS)

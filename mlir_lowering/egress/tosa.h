@@ -79,6 +79,9 @@ private:
                        mlir::Value value);
   mlir::Value plainSlice(mlir::Value x, Extents starts, Extents sizes);
   mlir::Value convolvePlainly(const Convolution &convolution);
+  mlir::Value logical(mlir::Operation *op, mlir::ValueRange xs,
+                      mlir::Type element);
+  mlir::Value cast(mlir::Operation *op, mlir::Value x, mlir::Type element);
   mlir::Value composed(mlir::Operation *op, mlir::ValueRange xs,
                        mlir::Type element);
   mlir::Value compareFloats(mlir::Operation *op, mlir::Value x, mlir::Value y);

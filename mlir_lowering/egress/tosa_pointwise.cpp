@@ -139,30 +139,16 @@ Value Tosa::compareIntegers(Operation *op, Value x, Value y) {
   }
 }
 
-Value Tosa::composed(Operation *op, ValueRange xs, Type element) {
+/// Of bits or truths; null for another op.
+Value Tosa::logical(Operation *op, ValueRange xs, Type element) {
   Value x = xs[0];
   bool ofTruths = elementOf(x).isInteger(1);
-  auto bits = [&](StringRef logical, StringRef bitwise) {
-    return elementwise(ofTruths ? logical : bitwise, xs, element);
+  auto bits = [&](StringRef ofThem, StringRef bitwise) {
+    return elementwise(ofTruths ? ofThem : bitwise, xs, element);
   };
-  auto isNan = [&](Value v) { return negation(equal(v, v)); };
-  auto best = [&](StringRef name) { // a number wins over a NaN
-    return select(isNan(x), xs[1],
-                  select(isNan(xs[1]), x, elementwise(name, xs, element)));
-  };
-  auto unsignedOnly = [&](StringRef logical) {
-    return ofTruths ? elementwise(logical, xs, element)
+  auto unsignedOnly = [&](StringRef ofThem) {
+    return ofTruths ? elementwise(ofThem, xs, element)
                     : refuse("TOSA has no unsigned integers", like(x, element));
-  };
-  // The bits of a narrower integer, with zeros in front.
-  auto widened = [&](Type to) {
-    if (ofTruths || elementOf(x) == to)
-      return convert(x, to);
-    unsigned width = elementOf(x).getIntOrFloatBitWidth();
-    Value mask =
-        splat(b.getIntegerAttr(to, llvm::maskTrailingOnes<uint64_t>(width)),
-              SmallVector<int64_t>(shapeOf(x).size(), 1));
-    return elementwise("tosa.bitwise_and", {convert(x, to), mask}, to);
   };
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::AndIOp) {
@@ -174,26 +160,26 @@ Value Tosa::composed(Operation *op, ValueRange xs, Type element) {
       .Case([&](arith::XOrIOp) {
         return bits("tosa.logical_xor", "tosa.bitwise_xor");
       })
+      .Case([&](arith::MaxUIOp) { return unsignedOnly("tosa.logical_or"); })
+      .Case([&](arith::MinUIOp) { return unsignedOnly("tosa.logical_and"); })
       .Case([&](arith::CmpFOp) { return compareFloats(op, x, xs[1]); })
       .Case([&](arith::CmpIOp) { return compareIntegers(op, x, xs[1]); })
-      .Case<arith::MulFOp, arith::MulIOp>(
-          [&](auto) { return product(x, xs[1]); })
-      .Case([&](arith::DivFOp) {
-        return product(x, elementwise("tosa.reciprocal", xs[1], element));
-      })
-      .Case([&](arith::NegFOp) {
-        Value zero = zeros({1}, element);
-        return one("tosa.negate", x.getType(), {x, zero, zero});
-      })
-      .Case([&](arith::RemSIOp) {
-        Value quotient = elementwise("tosa.intdiv", xs, element);
-        return elementwise("tosa.sub", {x, product(quotient, xs[1])}, element);
-      })
-      .Case([&](arith::ShRSIOp) {
-        Value shifted = elementwise("tosa.arithmetic_right_shift", xs, element);
-        shifted.getDefiningOp()->setAttr("round", b.getBoolAttr(false));
-        return shifted;
-      })
+      .Default(Value());
+}
+
+/// Of one type to another; null for another op.
+Value Tosa::cast(Operation *op, Value x, Type element) {
+  // The bits of a narrower integer, with zeros in front.
+  auto widened = [&](Type to) {
+    if (elementOf(x).isInteger(1) || elementOf(x) == to)
+      return convert(x, to);
+    unsigned width = elementOf(x).getIntOrFloatBitWidth();
+    Value mask =
+        splat(b.getIntegerAttr(to, llvm::maskTrailingOnes<uint64_t>(width)),
+              SmallVector<int64_t>(shapeOf(x).size(), 1));
+    return elementwise("tosa.bitwise_and", {convert(x, to), mask}, to);
+  };
+  return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::FPToSIOp) { // a cast rounds to the nearest
         Value zero = number(0, x);
         Type real = elementOf(x);
@@ -217,10 +203,41 @@ Value Tosa::composed(Operation *op, ValueRange xs, Type element) {
         return truth(
             elementwise("tosa.bitwise_and", {x, number(1, x)}, elementOf(x)));
       })
+      .Default(Value());
+}
+
+Value Tosa::composed(Operation *op, ValueRange xs, Type element) {
+  Value x = xs[0];
+  if (Value found = logical(op, xs, element))
+    return found;
+  if (Value found = cast(op, x, element))
+    return found;
+  auto isNan = [&](Value v) { return negation(equal(v, v)); };
+  auto best = [&](StringRef name) { // a number wins over a NaN
+    return select(isNan(x), xs[1],
+                  select(isNan(xs[1]), x, elementwise(name, xs, element)));
+  };
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<arith::MulFOp, arith::MulIOp>(
+          [&](auto) { return product(x, xs[1]); })
+      .Case([&](arith::DivFOp) {
+        return product(x, elementwise("tosa.reciprocal", xs[1], element));
+      })
+      .Case([&](arith::NegFOp) {
+        Value zero = zeros({1}, element);
+        return one("tosa.negate", x.getType(), {x, zero, zero});
+      })
+      .Case([&](arith::RemSIOp) {
+        Value quotient = elementwise("tosa.intdiv", xs, element);
+        return elementwise("tosa.sub", {x, product(quotient, xs[1])}, element);
+      })
+      .Case([&](arith::ShRSIOp) {
+        Value shifted = elementwise("tosa.arithmetic_right_shift", xs, element);
+        shifted.getDefiningOp()->setAttr("round", b.getBoolAttr(false));
+        return shifted;
+      })
       .Case([&](arith::MaxNumFOp) { return best("tosa.maximum"); })
       .Case([&](arith::MinNumFOp) { return best("tosa.minimum"); })
-      .Case([&](arith::MaxUIOp) { return unsignedOnly("tosa.logical_or"); })
-      .Case([&](arith::MinUIOp) { return unsignedOnly("tosa.logical_and"); })
       .Case([&](CheckOp) { return x; })
       .Case([&](CheckDivisorOp) {
         return select(equal(x, number(0, x)), number(1, x), x);

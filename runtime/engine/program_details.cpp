@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace ltc::runtime {
 
@@ -301,11 +302,12 @@ profile::GraphNode BoundProgram::makerOfResult(size_t result) const {
     return {};
   size_t value = graph->outputs[result].value;
   size_t next = graph->inputs.size();
-  for (const Node &node : graph->nodes)
-    if (value < (next += node.results.size()))
-      return value < next - node.results.size()
-                 ? profile::GraphNode()
-                 : profile::GraphNode{node.op, node.source};
+  for (const Node &node : graph->nodes) {
+    size_t first = std::exchange(next, next + node.results.size());
+    if (value < next)
+      return value < first ? profile::GraphNode()
+                           : profile::GraphNode{node.op, node.source};
+  }
   return {};
 }
 

@@ -84,7 +84,7 @@ ltc_error *deviceCount(uint32_t *count) {
 
 bool isNumber(std::string_view text, auto &number) {
   const char *last = text.data() + text.size();
-  auto [end, failure] = std::from_chars(text.data(), last, number);
+  auto [end, failure] = std::from_chars(last - text.size(), last, number);
   return failure == std::errc() && end == last;
 }
 

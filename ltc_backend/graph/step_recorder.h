@@ -96,18 +96,19 @@ struct LTC_API StepRecording {
 };
 
 /// Records one call, on one thread.
-class LTC_API StepRecorder {
+class StepRecorder {
 public:
   /// What the program has, before the call: lazy tensors, CPU tensors, and
   /// numbers. Computes what is pending.
-  StepRecorder(std::vector<at::Tensor> tensors, std::vector<at::Tensor> hosts,
-               std::vector<double> leaves);
+  LTC_API StepRecorder(std::vector<at::Tensor> tensors,
+                       std::vector<at::Tensor> hosts,
+                       std::vector<double> leaves);
   /// The call is between them.
-  void enter();
-  void leave();
-  ~StepRecorder();
+  LTC_API void enter();
+  LTC_API void leave();
+  LTC_API ~StepRecorder();
   /// After enter(), and without leave(): the call has returned these. Once.
-  std::shared_ptr<const StepRecording>
+  LTC_API std::shared_ptr<const StepRecording>
   finish(const std::vector<at::Tensor> &results);
 
 private:

@@ -433,20 +433,6 @@ def test_the_advice_names_what_costs_most_first(times, said):
         assert text.startswith(start)
 
 
-def test_a_shape_is_named_that_one_program_serves():
-    with torch_ltc.profile() as found:
-        for size in range(40, 46):
-            x = torch.ones(size).to(LAZY)
-            torch_ltc.mark_dynamic(x, 0)
-            x.erfc().mul(1.75).sum().item()  # varies
-    told = [row for row in profile_advice.advice(found.data) if row.kind == "compile"]
-    assert any(
-        f"test_profile.py:{line_after('varies')}" in row.text
-        and "6 sizes so far, which one compiled program serves" in row.text
-        for row in told
-    ), told
-
-
 def test_a_program_that_ends_no_step_is_told_how():
     with torch_ltc.profile() as found:
         by_item(torch.ones(4, device=LAZY))

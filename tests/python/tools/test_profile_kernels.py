@@ -4,7 +4,7 @@
 
 import torch
 import torch_ltc
-from torch_ltc import profile_machine
+from torch_ltc import profile_advice, profile_machine
 
 LAZY = torch.device("lazy")
 
@@ -30,3 +30,17 @@ def test_a_kernel_that_copies_a_view_has_its_line_and_bytes():
     assert kernel.ops == ["aten::slice_copy.Tensor"]
     assert kernel.place.function.endswith("has_its_line_and_bytes")
     assert (kernel.bytes, kernel.flops) == (2 * 64 * 16 * 4, 0)
+
+
+def test_a_shape_is_named_that_one_program_serves():
+    with torch_ltc.profile() as found:
+        for size in range(40, 46):
+            x = torch.ones(size).to(LAZY)
+            torch_ltc.mark_dynamic(x, 0)
+            x.erfc().mul(1.75).sum().item()
+    told = [row for row in profile_advice.advice(found.data) if row.kind == "compile"]
+    assert any(
+        "in test_a_shape_is_named_that_one_program_serves" in row.text
+        and "6 sizes so far, which one compiled program serves" in row.text
+        for row in told
+    ), told

@@ -43,6 +43,7 @@ struct ltc_device {
   std::string memory; ///< its limit, or empty
   std::chrono::microseconds delay{};
   std::vector<std::string> taken; ///< names of library calls
+  bool takesAll = false;
   std::atomic<int64_t> launches = 0, copies = 0;
 };
 
@@ -112,6 +113,8 @@ ltc_error *takeOption(ltc_device &made, const ltc_property &option,
     if (!isNumber(value, seed))
       return fail(LTC_INVALID_ARGUMENT, "thread_order is a number");
     setThreadOrder(seed);
+  } else if (name == "takes" && value == "all") {
+    made.takesAll = true;
   } else if (name == "takes") {
     for (size_t plus; !value.empty();
          value.remove_prefix(std::min(plus + 1, value.size()))) {
@@ -125,7 +128,7 @@ ltc_error *takeOption(ltc_device &made, const ltc_property &option,
                     "piece of work), target (cpu, or nvptx: a GPU's kernels, "
                     "with a fiber for each thread), thread_order (a seed "
                     "that permutes those) and takes (library calls that it "
-                    "does itself, with + between)");
+                    "does itself, with + between, or all)");
   }
   return nullptr;
 }
@@ -326,9 +329,10 @@ ltc_error *programRun(ltc_device *device, ltc_queue *queue,
 
 int32_t callTaken(ltc_device *device, ltc_bytes call) {
   std::string_view text(static_cast<const char *>(call.data), call.size);
-  return std::ranges::any_of(device->taken, [&](const std::string &name) {
-    return text.find("= " + name + "(") != text.npos;
-  });
+  return device->takesAll ||
+         std::ranges::any_of(device->taken, [&](const std::string &name) {
+           return text.find("= " + name + "(") != text.npos;
+         });
 }
 
 ltc_error *queueCreate(ltc_device *device, ltc_queue **queue) {

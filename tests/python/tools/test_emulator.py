@@ -7,6 +7,8 @@ what it reads, and runs the library calls that the device leaves.
 """
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +59,7 @@ CONFIGURATIONS = {
     "host": {},
     "late": {"LTC_DEVICE_OPTIONS": "delay_us=500"},
     "own products": {"LTC_DEVICE_OPTIONS": "takes=aten::mm+aten::addmm"},
+    "own library": {"LTC_DEVICE_OPTIONS": "takes=all,delay_us=200"},
     "all library calls": {"LTC_WITHOUT": "loops"},
 }
 
@@ -77,6 +80,9 @@ def host_calls():
 def test_training_gives_eagers_values(run_python, cache, host_calls, name):
     done = run_python(TRAINING, LTC_DEVICE="emulator", **cache, **CONFIGURATIONS[name])
     metrics = json.loads(done.stdout.splitlines()[-1])
+    if name == "own library":
+        assert metrics.get("execute.host_calls", 0) == 0
+        return
     assert metrics["execute.host_calls"] > 0
     assert metrics["execute.host_call_bytes"] > 0
     host_calls[name] = metrics["execute.host_calls"]
@@ -134,12 +140,14 @@ def test_training_by_ptx_gives_eagers_values(run_python, cuda):
     assert metrics["execute.host_calls"] > 0
 
 
-@pytest.mark.parametrize("without", ["", "loops"])
-def test_errors_come_late_and_are_the_cpus(run_python, cache, without):
+@pytest.mark.parametrize(
+    ("without", "takes"), [("", ""), ("loops", ""), ("loops", ",takes=all")]
+)
+def test_errors_come_late_and_are_the_cpus(run_python, cache, without, takes):
     """The graphs behind one that failed run again, or fail for it, as on the CPU."""
     environment = cache | {"LTC_WITHOUT": without}
     wanted = run_python(ERRORS, LTC_DEVICE="cpu", **environment)
-    late = "delay_us=2000"
+    late = "delay_us=2000" + takes
     found = run_python(
         ERRORS, LTC_DEVICE="emulator", LTC_DEVICE_OPTIONS=late, **environment
     )
@@ -152,6 +160,38 @@ def test_errors_of_ptx_are_the_cpus(run_python, cuda):
     wanted = run_python(ERRORS, LTC_DEVICE="cpu")
     found = run_python(ERRORS, **cuda, FAKE_CUDA="delay_us=500")
     assert found.stdout == wanted.stdout
+
+
+OPINFO = '''
+import parity
+import torch
+import torch_ltc
+
+NAMES = """
+    addmm bmm nn.functional.conv2d nn.functional.scaled_dot_product_attention sort
+    topk median cumsum linalg.cholesky linalg.solve linalg.svd fft.rfft nonzero
+    unique masked_select nn.functional.max_pool2d nn.functional.grid_sample
+""".split()
+
+for name in NAMES:
+    for kind in ("forward", "backward"):
+        for outcome in parity.check(parity.OPS[name], [(kind, torch.float32)], 1):
+            assert not outcome.problem, (name, kind, outcome)
+assert not torch_ltc.metrics.snapshot().get("execute.host_calls")
+'''
+
+
+def test_calls_on_the_devices_queue_give_eagers_values(run_python, cache):
+    """Library calls as an accelerator does them: late, in its memory, in its order."""
+    folder = str(Path(__file__).parents[1])
+    run_python(
+        OPINFO,
+        LTC_DEVICE="emulator",
+        LTC_DEVICE_OPTIONS="takes=all,delay_us=100",
+        LTC_WITHOUT="loops",
+        PYTHONPATH=os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")]),
+        **cache,
+    )
 
 
 def test_a_graph_that_finds_no_memory_waits_for_those_before_it(run_python):

@@ -188,17 +188,19 @@ class DeviceProperties(NamedTuple):
     multi_processor_count: int  # what runs a graph side by side; threads of a host
     driver: str
     properties: dict  # all that the driver says, names with texts
+    statistics: dict  # what the driver counts, names with numbers
 
 
 def get_device_properties(device=None):
     """Return name, memory and threads of the device, and what its driver says."""
-    driver, _, properties, _ = _start().device_info(ordinal_of(device))
+    driver, _, properties, statistics = _start().device_info(ordinal_of(device))
     return DeviceProperties(
         get_device_name(device),
         mem_get_info(device)[1],
         int(properties.get("processors", torch.get_num_threads())),
         driver,
         properties,
+        statistics,
     )
 
 

@@ -31,6 +31,7 @@ Options readOptions() {
   number("capability", read.capability);
   number("memory", read.memory);
   number("delay_us", read.delay_us);
+  number("graphs", read.graphs);
   number("lose_at", read.lose_at);
   return read;
 }

@@ -27,6 +27,7 @@ struct Options {
   int capability = 90;               ///< compute capability
   int64_t memory = int64_t(2) << 30; ///< bytes of each GPU
   int delay_us = 0;                  ///< before each piece of work
+  int graphs = 1;                    ///< 0: it has none
   int lose_at = 0; ///< the launch of that number ends the context
 };
 const Options &options();
@@ -113,6 +114,15 @@ CUresult check();
 CUresult check(CUstream stream);
 /// The calling thread's; only if check() has no objection.
 CUcontext currentContext();
+using Work = std::function<CUresult()>;
+struct Grid {
+  unsigned blocks[3], threads[3], sharedBytes;
+};
+/// What a stream of `context` would do, or why it is refused. Parameters are
+/// the caller's again when it returns.
+CUresult makeLaunch(CUcontext context, CUfunction function, const Grid &grid,
+                    void **parameters, void **extra, Work &work);
+CUresult makeCopy(CUdeviceptr to, CUdeviceptr from, size_t bytes, Work &work);
 /// Where memory of any GPU really is; nullptr: it is of none.
 char *findMemory(CUdeviceptr address, size_t bytes);
 

@@ -83,20 +83,28 @@ char *findMemory(CUdeviceptr address, size_t bytes) {
   return nullptr;
 }
 
+CUresult makeCopy(CUdeviceptr to, CUdeviceptr from, size_t bytes, Work &work) {
+  char *target = findMemory(to, bytes), *source = findMemory(from, bytes);
+  bool overlaps = target < source + bytes && source < target + bytes;
+  if (!target || !source || overlaps)
+    return CUDA_ERROR_INVALID_VALUE;
+  work = [=] {
+    std::memcpy(target, source, bytes);
+    return CUDA_SUCCESS;
+  };
+  return CUDA_SUCCESS;
+}
+
 } // namespace fake_cuda
 
 namespace {
 
 CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  char *target = findMemory(to, bytes), *source = findMemory(from, bytes);
-  bool overlaps = target < source + bytes && source < target + bytes;
-  if (!target || !source || overlaps)
-    return CUDA_ERROR_INVALID_VALUE;
-  stream->push([=] {
-    std::memcpy(target, source, bytes);
-    return CUDA_SUCCESS;
-  });
-  return CUDA_SUCCESS;
+  Work work;
+  CUresult result = makeCopy(to, from, bytes, work);
+  if (result == CUDA_SUCCESS)
+    stream->push(std::move(work));
+  return result;
 }
 
 struct Named {
@@ -123,7 +131,9 @@ constexpr Named kErrors[] = {
     {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
      "an illegal memory access was encountered"},
     {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED",
-     "unspecified launch failure"}};
+     "unspecified launch failure"},
+    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
+     "operation not supported"}};
 
 const Named *find(CUresult code) {
   auto found = std::ranges::find(kErrors, code, &Named::code);

@@ -130,23 +130,37 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes,
   return CUDA_SUCCESS;
 }
 
+CUresult fake_cuda::makeLaunch(CUcontext context, CUfunction function,
+                               const Grid &grid, void **parameters,
+                               void **extra, Work &work) {
+  const Function &code = *function->function;
+  auto [x, y, z] = grid.blocks;
+  auto [threads, threadsY, threadsZ] = grid.threads;
+  if (!x || x > INT32_MAX || y != 1 || z != 1 || !threads || threads > 1024 ||
+      threadsY != 1 || threadsZ != 1 || grid.sharedBytes || extra ||
+      (code.threads && code.threads != threads) ||
+      function->module->context != context)
+    return CUDA_ERROR_INVALID_VALUE;
+  auto *bytes = static_cast<char *>(parameters[0]);
+  std::vector<char> own(bytes, bytes + code.parameterBytes);
+  work = [=, x = x, threads = threads, own = std::move(own)] {
+    return runKernel(*function, x, threads, own);
+  };
+  return CUDA_SUCCESS;
+}
+
 CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
                         unsigned gridZ, unsigned blockX, unsigned blockY,
                         unsigned blockZ, unsigned sharedBytes, CUstream stream,
                         void **parameters, void **extra) {
   if (CUresult result = check(stream); result != CUDA_SUCCESS)
     return result;
-  const Function &code = *function->function;
-  if (!gridX || gridX > INT32_MAX || gridY != 1 || gridZ != 1 || !blockX ||
-      blockX > 1024 || blockY != 1 || blockZ != 1 || sharedBytes || extra ||
-      (code.threads && code.threads != blockX) ||
-      function->module->context != stream->context)
-    return CUDA_ERROR_INVALID_VALUE;
-  // They are the caller's again when this returns.
-  auto *bytes = static_cast<char *>(parameters[0]);
-  std::vector<char> own(bytes, bytes + code.parameterBytes);
-  stream->push([=, own = std::move(own)] {
-    return runKernel(*function, gridX, blockX, own);
-  });
-  return CUDA_SUCCESS;
+  Work work;
+  CUresult result =
+      makeLaunch(stream->context, function,
+                 {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes},
+                 parameters, extra, work);
+  if (result == CUDA_SUCCESS)
+    stream->push(std::move(work));
+  return result;
 }

@@ -18,6 +18,7 @@ constexpr int kOldestVersion = 12000;
 
 Api loaded;
 int version = 0;
+bool graphs = true;
 
 std::string dotted(int number) {
   return std::to_string(number / 1000) + "." +
@@ -42,6 +43,10 @@ Outcome load() {
       reinterpret_cast<decltype(loaded.name)>(dlsym(library, #symbol));        \
   if (!loaded.name && missing.empty())                                         \
     missing = #symbol;
+#define LTC_CUDA_OPTIONAL(name, symbol, parameters)                            \
+  loaded.name =                                                                \
+      reinterpret_cast<decltype(loaded.name)>(dlsym(library, #symbol));        \
+  graphs &= loaded.name != nullptr;
 #include "cuda_api.def"
 #undef LTC_CUDA
   if (loaded.cuDriverGetVersion)
@@ -81,6 +86,8 @@ Outcome start() {
 }
 
 const Api &api() { return loaded; }
+
+bool hasGraphs() { return graphs; }
 
 int driverVersion() { return version; }
 

@@ -32,6 +32,8 @@ struct Api {
 /// rest of this header is for when there is. Any thread.
 Outcome start();
 const Api &api();
+/// Whether it has the optional ones too, which are of graphs.
+bool hasGraphs();
 /// Of CUDA, as 12040 for 12.4.
 int driverVersion();
 

@@ -350,6 +350,10 @@ size_t statistics(ltc_device *device, ltc_statistic *out, size_t capacity) {
   Gpu &gpu = *device->gpu;
   const ltc_statistic all[] = {{"launches", gpu.launches},
                                {"copies", gpu.copies},
+                               {"graphs", gpu.graphs},
+                               {"queued_unlike", gpu.queued.unlike},
+                               {"queued_overlapping", gpu.queued.overlapping},
+                               {"queued_refused", gpu.queued.refused},
                                {"memory_free", int64_t(gpu.memoryFree())}};
   std::copy_n(all, std::min(capacity, std::size(all)), out);
   return std::size(all);

@@ -64,7 +64,14 @@ public:
   std::unique_ptr<GpuMemory> memory;
   CUstream transfers = nullptr; ///< those of no queue
   std::vector<ltc_property> properties;
-  std::atomic<int64_t> launches = 0, copies = 0;
+  /// Launches of kernels, those in graphs too, transfers, launches of graphs.
+  std::atomic<int64_t> launches = 0, copies = 0, graphs = 0;
+  /// Why steps were queued one by one that could have been a graph.
+  struct {
+    std::atomic<int64_t> unlike = 0;      ///< the last two runs of them
+    std::atomic<int64_t> overlapping = 0; ///< a copy within its own memory
+    std::atomic<int64_t> refused = 0;     ///< the driver has no graphs
+  } queued;
 
 private:
   explicit Gpu(CUdevice device, size_t memoryLimit)

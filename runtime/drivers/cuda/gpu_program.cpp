@@ -57,6 +57,7 @@ Outcome GpuProgram::load(Gpu &gpu, Artifact artifact,
 
 GpuProgram::~GpuProgram() {
   Entered entered(gpu.context);
+  graphs.clear();
   for (const Module &module : modules)
     api().cuModuleUnload(module.handle);
   if (reports)
@@ -192,71 +193,64 @@ Outcome GpuProgram::queueSteps(CUstream stream, uint32_t first, uint32_t end) {
     return std::exchange(checks, None) == None ? std::nullopt
                                                : awaitRead(stream);
   };
+  uint32_t begin = first; // of what is not queued yet
+  auto queueUntil = [&](uint32_t next) -> Outcome {
+    Outcome outcome = queueRange(stream, std::exchange(begin, next), next);
+    if (outcome)
+      (void)settle(); // so that the next run finds no report of this one
+    return outcome;
+  };
   for (uint32_t i = first; i < end; ++i) {
-    const ltc_step &step = steps[i];
-    if (step.writes_donated)
+    if (steps[i].writes_donated && checks != None) {
+      if (Outcome outcome = queueUntil(i))
+        return outcome;
       if (Outcome outcome = settle())
         return outcome;
-    if (Outcome outcome = doStep(stream, i)) {
-      (void)settle(); // so that the next run finds no report of this one
-      return outcome;
     }
-    if (step.kind == LTC_LAUNCH && kernels[step.target].checks)
+    if (steps[i].kind == LTC_LAUNCH && kernels[steps[i].target].checks)
       checks = Unread;
     if (!readBehind[i])
       continue;
+    if (Outcome outcome = queueUntil(i + 1))
+      return outcome;
     if (Outcome outcome = queueRead(stream))
       return outcome;
     checks = Queued;
   }
+  if (Outcome outcome = queueUntil(end))
+    return outcome;
   return settle();
 }
 
-Outcome GpuProgram::doStep(CUstream stream, size_t number) {
-  const ltc_step &step = steps[number];
-  if (step.kind == LTC_LAUNCH)
-    return launch(stream, number);
-  if (step.kind == LTC_CALL)
-    return Fault{LTC_UNSUPPORTED, "the driver cuda does no library calls"};
-  std::span<int64_t> words = steps.arguments(number);
-  return copy(stream, CUdeviceptr(words[0]), CUdeviceptr(words[1]),
-              size_t(words[2]));
+Outcome GpuProgram::queueRange(CUstream stream, uint32_t first, uint32_t end) {
+  if (first == end)
+    return std::nullopt;
+  work.clear();
+  for (uint32_t i = first; i < end; ++i)
+    if (Outcome outcome = addStep(i))
+      return outcome;
+  return graphs[{first, end}].run(gpu, stream, work);
 }
 
-Outcome GpuProgram::launch(CUstream stream, size_t number) {
-  int64_t blocks = steps.iterations(number);
-  if (blocks == 0)
+Outcome GpuProgram::addStep(size_t number) {
+  const ltc_step &step = steps[number];
+  if (step.kind == LTC_CALL)
+    return Fault{LTC_UNSUPPORTED, "the driver cuda does no library calls"};
+  if (step.kind == LTC_COPY) {
+    std::span<int64_t> words = steps.arguments(number);
+    work.addCopy(words[0], words[1], words[2]);
     return std::nullopt;
+  }
+  int64_t blocks = steps.iterations(number);
   if (blocks > INT_MAX)
     return Fault{LTC_UNSUPPORTED, "a grid of " + std::to_string(blocks) +
                                       " blocks is larger than a GPU's, " +
                                       std::to_string(INT_MAX)};
-  const Kernel &kernel = kernels[steps[number].target];
-  void *parameters[] = {steps.arguments(number).data()};
-  ++gpu.launches;
-  return outcomeOf(api().cuLaunchKernel(kernel.function, unsigned(blocks), 1, 1,
-                                        kernel.threads, 1, 1, 0, stream,
-                                        parameters, nullptr),
-                   "launch a kernel");
-}
-
-Outcome GpuProgram::copy(CUstream stream, CUdeviceptr to, CUdeviceptr from,
-                         size_t bytes) {
-  if (bytes == 0 || to == from)
-    return std::nullopt;
-  bool overlaps = to < from + bytes && from < to + bytes;
-  if (!overlaps)
-    return outcomeOf(api().cuMemcpyDtoDAsync(to, from, bytes, stream),
-                     "copy memory");
-  CUdeviceptr between = 0;
-  CUresult result = api().cuMemAllocAsync(&between, bytes, stream);
-  if (result == CUDA_SUCCESS)
-    result = api().cuMemcpyDtoDAsync(between, from, bytes, stream);
-  if (result == CUDA_SUCCESS)
-    result = api().cuMemcpyDtoDAsync(to, between, bytes, stream);
-  if (between)
-    api().cuMemFreeAsync(between, stream);
-  return outcomeOf(result, "copy memory");
+  const Kernel &kernel = kernels[step.target];
+  if (blocks > 0)
+    work.addLaunch(kernel.function, unsigned(blocks), kernel.threads,
+                   steps.arguments(number));
+  return std::nullopt;
 }
 
 Outcome GpuProgram::queueRead(CUstream stream) {

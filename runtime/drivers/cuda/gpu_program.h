@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "gpu.h"
 #include "ltc/steps.h"
+#include "step_graph.h"
+
+#include <map>
 
 namespace ltc::cuda {
 
@@ -48,9 +50,9 @@ private:
   Outcome makeSymbols();
   void findReads();
   Outcome queueSteps(CUstream stream, uint32_t first, uint32_t end);
-  Outcome doStep(CUstream stream, size_t number);
-  Outcome launch(CUstream stream, size_t number);
-  Outcome copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, size_t bytes);
+  /// Steps between which the host has nothing to read.
+  Outcome queueRange(CUstream stream, uint32_t first, uint32_t end);
+  Outcome addStep(size_t number);
   Outcome queueRead(CUstream stream);
   Outcome awaitRead(CUstream stream);
 
@@ -61,6 +63,8 @@ private:
   std::vector<bool> readBehind; ///< by step: the last check for a while
   Report *reports = nullptr;    ///< by module, on the host; nullptr: no checks
   CUevent isRead = nullptr;
+  WorkList work; ///< of a range, while it is queued
+  std::map<std::pair<uint32_t, uint32_t>, StepGraph> graphs; ///< by range
   // Where kernels find the symbols' values, if they look.
   BlockPool::Block symbols;
   CUevent isDone = nullptr; ///< the last run, which reads those

@@ -188,3 +188,60 @@ def test_it_has_one_option(run_python, fake_cuda):
     assert run_python(OPTION, **fake_cuda).stdout == (
         "the driver cuda has no option delay_us: its option is memory_limit, in bytes\n"
     )
+
+
+GRAPHS = """
+import torch
+
+
+def counts():
+    torch.lazy.synchronize()
+    every = torch.lazy.get_device_properties().statistics
+    names = ("graphs", "queued_unlike", "queued_refused")
+    return [every[name] for name in names]
+
+
+def step(x, y, index):
+    x.mul_(1.5).add_(y.softmax(0))
+    return torch.cat([x[index], y.flip(0)]).softmax(0).sum() * (x.max() - y.mean())
+
+
+def run(device, indices):
+    torch.manual_seed(0)
+    x, y = torch.randn(40).to(device), torch.randn(40).to(device)
+    results = []
+    for index in indices:
+        try:
+            results.append(step(x, y, torch.tensor(index).to(device)).item())
+        except (IndexError, RuntimeError):
+            results.append(None)
+            x, y = x.detach().clone(), y.detach().clone()
+        y = y * 0.5
+    return torch.tensor([r for r in results if r is not None]), x.cpu()
+
+
+before = counts()
+indices = [[0, i, 39] for i in range(7)]
+for found, wanted in zip(run("lazy", indices), run("cpu", indices), strict=True):
+    torch.testing.assert_close(found, wanted)
+print(*[after - was for was, after in zip(before, counts())])
+bad = [[0, 1, 2]] * 5 + [[0, 40, 1]] + [[0, 1, 2]] * 3
+found, x = run("lazy", bad)
+print(len(found), x.isfinite().all().item())
+"""
+
+
+@pytest.mark.parametrize("graphs", [1, 0])
+def test_steps_that_repeat_themselves_are_one_cuda_graph(run_python, fake_cuda, graphs):
+    """Checks split a step into graphs; a failed one leaves them usable."""
+    gpus = f"graphs={graphs},delay_us=100"
+    counted, failed = run_python(
+        GRAPHS, **fake_cuda, FAKE_CUDA=gpus
+    ).stdout.splitlines()
+    launched, unlike, refused = map(int, counted.split())
+    assert failed == "8 True"
+    assert unlike > 0
+    if graphs:
+        assert launched >= 5 and not refused
+    else:
+        assert not launched and refused > 0

@@ -1,0 +1,56 @@
+//===- work_list.h - What some steps have a GPU do --------------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "gpu.h"
+
+#include <span>
+
+namespace ltc::cuda {
+
+/// Launches and copies, one after the other, with their words. What there is
+/// nothing to do for is not in it.
+class WorkList {
+public:
+  struct Item {
+    CUfunction function = nullptr; ///< nullptr: a copy, words to, from, bytes
+    unsigned blocks = 0, threads = 0;
+    size_t firstWord = 0, words = 0;
+    bool operator==(const Item &) const = default;
+  };
+
+  void clear();
+  void addLaunch(CUfunction function, unsigned blocks, unsigned threads,
+                 std::span<const int64_t> arguments);
+  void addCopy(int64_t to, int64_t from, int64_t bytes);
+
+  size_t size() const { return items.size(); }
+  const Item &operator[](size_t number) const { return items[number]; }
+  /// What the driver wants: it writes to none of them.
+  int64_t *wordsOf(size_t number) {
+    return words.data() + items[number].firstWord;
+  }
+
+  /// Whether a copy is within memory that it writes to.
+  bool overlaps() const { return hasOverlap; }
+  /// Whether only grids and words differ.
+  bool isLike(const WorkList &other) const;
+  /// Whether one item is the same to the word.
+  bool isSame(size_t number, const WorkList &other) const;
+
+  /// Piece by piece.
+  Outcome queue(Gpu &gpu, CUstream stream);
+
+private:
+  Outcome queueCopy(CUstream stream, std::span<const int64_t> copy) const;
+
+  std::vector<Item> items;
+  std::vector<int64_t> words;
+  bool hasOverlap = false;
+};
+
+} // namespace ltc::cuda

@@ -181,6 +181,7 @@ assert not torch_ltc.metrics.snapshot().get("execute.host_calls")
 '''
 
 
+@pytest.mark.slow
 def test_calls_on_the_devices_queue_give_eagers_values(run_python, cache):
     """Library calls as an accelerator does them: late, in its memory, in its order."""
     folder = str(Path(__file__).parents[1])

@@ -233,13 +233,13 @@ print(len(found), x.isfinite().all().item())
 
 @pytest.mark.parametrize("graphs", [1, 0])
 def test_steps_that_repeat_themselves_are_one_cuda_graph(run_python, fake_cuda, graphs):
-    """Checks split a step into graphs; a failed one leaves them usable."""
+    """Checks split a step into graphs; a failed one fails what needs it."""
     gpus = f"graphs={graphs},delay_us=100"
     counted, failed = run_python(
         GRAPHS, **fake_cuda, FAKE_CUDA=gpus
     ).stdout.splitlines()
     launched, unlike, refused = map(int, counted.split())
-    assert failed == "8 True"
+    assert failed == "5 True"  # as on the CPU: what follows is the failed step's
     assert unlike > 0
     if graphs:
         assert launched >= 5 and not refused

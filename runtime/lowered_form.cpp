@@ -14,6 +14,7 @@ std::optional<LoweredForm> loweredForm(std::string_view name) {
       {"bytecode", LoweredForm::Bytecode},
       {"graph", LoweredForm::Graph},
       {"stablehlo", LoweredForm::StableHlo},
+      {"stablehlo-part", LoweredForm::StableHloPart},
       {"tosa", LoweredForm::Tosa}};
   for (auto [form, value] : kForms)
     if (form == name)
@@ -22,7 +23,7 @@ std::optional<LoweredForm> loweredForm(std::string_view name) {
 }
 
 std::string_view loweredFormNames() {
-  return "linalg, bytecode, graph, stablehlo or tosa";
+  return "linalg, bytecode, graph, stablehlo, stablehlo-part or tosa";
 }
 
 } // namespace ltc

@@ -44,9 +44,13 @@ enum class LoweredForm {
   Bytecode,  ///< the same
   Graph,     ///< the graph's own text
   StableHlo, ///< as text
-  Tosa       ///< as text
+  Tosa,      ///< as text
+  /// The same as StableHlo, but a call that may raise for values of its
+  /// operands is refused: the dialect cannot say it.
+  StableHloPart
 };
-/// By the name that a user gives: linalg, bytecode, graph, stablehlo or tosa.
+/// By the name that a user gives: linalg, bytecode, graph, stablehlo,
+/// stablehlo-part or tosa.
 LTC_API std::optional<LoweredForm> loweredForm(std::string_view name);
 /// These names, as a sentence lists them.
 LTC_API std::string_view loweredFormNames();

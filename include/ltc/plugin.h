@@ -198,10 +198,11 @@ typedef struct ltc_plugin {
        target   what the compiler makes code for, "kind:triple:cpu:features"
                 (target.h); "calls:::": no code, every step is a library call or
                 a copy. A device with a compiler of its own has the kind linalg,
-                bytecode or graph, which says how it is handed parts of a graph
-                (part_compile), and behind it what else its code depends on,
-                "linalg:chip:version:": programs are kept on disk, and found by
-                this text, unless the second or third part is empty.
+                bytecode, graph or stablehlo, which says how it is handed parts
+                of a graph (part_compile), and behind it what else its code
+                depends on, "linalg:chip:version:": programs are kept on disk,
+                and found by this text, unless the second or third part is
+                empty.
      May be:
        calls    "all": the device does every library call itself; call_taken is
                 not asked
@@ -309,7 +310,7 @@ typedef struct ltc_plugin {
   size_t (*statistics)(ltc_device *device, ltc_statistic *out, size_t capacity);
 
   /* Since 1.1: a compiler of the device's own. Both are there, or neither is;
-     they are for a target of the kind linalg, bytecode or graph.
+     they are for a target of the kind linalg, bytecode, graph or stablehlo.
 
      Of such a device call_taken says which calls are in parts. A part is what
      lies between two calls that are not, as the target's kind says
@@ -317,6 +318,7 @@ typedef struct ltc_plugin {
        linalg    MLIR of upstream's dialects, as text in the generic form
        bytecode  the same as MLIR's bytecode
        graph     text as in call_taken, of many nodes
+       stablehlo  StableHLO as text (docs/egress.md), without calls that check
      What part_compile gives is a blob of the program, of the kind "device",
      with a kernel of the kind "part", whose words are those of a library call
      (program.h). All calls that are left are the host's. LTC_UNSUPPORTED: the

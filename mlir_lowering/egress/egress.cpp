@@ -72,6 +72,21 @@ private:
   ScopedDiagnosticHandler handler;
 };
 
+/// What checks a value and raises has no form in the dialect: a file leaves the
+/// check out, a part must not.
+LogicalResult refuseChecks(ModuleOp module) {
+  WalkResult walked = module.walk([](Operation *op) {
+    auto whole = dyn_cast<OpOp>(op);
+    bool checks = isa<CheckOp, CheckIndexOp, CheckDivisorOp>(op) ||
+                  (whole && checksValues(whole.getCallee()));
+    if (!checks)
+      return WalkResult::advance();
+    op->emitError("it raises for some values, which has no form there");
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 /// All ops but those that the dialect says whole, as linalg.
 LogicalResult lowerToLoops(ModuleOp module) {
   constexpr Products products{std::numeric_limits<int64_t>::max(),
@@ -123,7 +138,8 @@ Result<std::string> emitGraph(const Graph &graph, LoweredForm form) {
   auto d = form == LoweredForm::Tosa ? makeTosa(b) : makeStableHlo(b);
   Refusal refusal(&context, graph, d->name());
   auto main = module->lookupSymbol<func::FuncOp>("main");
-  if (failed(lowerToLoops(*module)))
+  if (failed(lowerToLoops(*module)) ||
+      (form == LoweredForm::StableHloPart && failed(refuseChecks(*module))))
     return refusal.error();
   expandFunctions(main, *d);
   if (failed(sayMain(*d, main)))

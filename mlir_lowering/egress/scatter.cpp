@@ -205,15 +205,15 @@ Tensors indexSlices(TensorDialect &d, const WholeCall &call) {
 constexpr WholeOp kOps[] = {
     {"aten::embedding_dense_backward", embeddingBackward},
     {"aten::max_pool2d_with_indices_backward", maxPoolBackward},
-    {"aten::scatter.src", scatter},
-    {"aten::scatter.value", scatter},
-    {"aten::scatter_add", scatter},
-    {"aten::index_put", indexPut},
+    {"aten::scatter.src", scatter, true},
+    {"aten::scatter.value", scatter, true},
+    {"aten::scatter_add", scatter, true},
+    {"aten::index_put", indexPut, true},
     {"aten::_unsafe_index_put", indexPut},
-    {"aten::index_add", indexSlices},
-    {"aten::index_copy", indexSlices},
-    {"aten::index_fill.int_Scalar", indexSlices},
-    {"aten::index_fill.int_Tensor", indexSlices},
+    {"aten::index_add", indexSlices, true},
+    {"aten::index_copy", indexSlices, true},
+    {"aten::index_fill.int_Scalar", indexSlices, true},
+    {"aten::index_fill.int_Tensor", indexSlices, true},
 };
 
 } // namespace

@@ -20,13 +20,23 @@ mlir::Value number(TensorDialect &d, Value literal, mlir::Type element) {
       {});
 }
 
-WholeLowering findWholeOp(llvm::StringRef op) {
+static const WholeOp *findRow(llvm::StringRef op) {
   for (llvm::ArrayRef<WholeOp> family :
        {convolutionOps(), scatterOps(), orderOps()})
     for (const WholeOp &row : family)
       if (row.op == op)
-        return row.lower;
+        return &row;
   return nullptr;
+}
+
+WholeLowering findWholeOp(llvm::StringRef op) {
+  const WholeOp *row = findRow(op);
+  return row ? row->lower : nullptr;
+}
+
+bool checksValues(llvm::StringRef op) {
+  const WholeOp *row = findRow(op);
+  return row && row->checks;
 }
 
 std::vector<llvm::StringRef> wholeOps() {

@@ -42,6 +42,8 @@ mlir::Value number(TensorDialect &d, Value literal, mlir::Type element);
 using WholeLowering = Tensors (*)(TensorDialect &d, const WholeCall &call);
 /// Null for an op that has none.
 WholeLowering findWholeOp(llvm::StringRef op);
+/// Whether it is such an op, and eager raises for some values of its operands.
+bool checksValues(llvm::StringRef op);
 std::vector<llvm::StringRef> wholeOps();
 
 /// Ops without a row of the compiler's, as products and rows.
@@ -51,6 +53,7 @@ const OpTable &decompositions();
 struct WholeOp {
   llvm::StringLiteral op;
   WholeLowering lower;
+  bool checks = false; ///< raises for some values of its operands
 };
 llvm::ArrayRef<WholeOp> convolutionOps();
 llvm::ArrayRef<WholeOp> scatterOps();

@@ -144,7 +144,8 @@ Result<std::string> lowerGraph(const Graph &graph, LoweredForm form) {
                  "give each symbol a value"};
   if (form == LoweredForm::Graph)
     return graph.str(SourceLines::Omit);
-  if (form == LoweredForm::StableHlo || form == LoweredForm::Tosa)
+  if (form == LoweredForm::StableHlo || form == LoweredForm::StableHloPart ||
+      form == LoweredForm::Tosa)
     return emitGraph(graph, form);
   DialectRegistry registry;
   registerStages(registry);

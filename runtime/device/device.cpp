@@ -176,6 +176,8 @@ std::optional<LoweredForm> Device::partForm() const {
     return LoweredForm::Bytecode;
   if (kind == "graph")
     return LoweredForm::Graph;
+  if (kind == "stablehlo")
+    return LoweredForm::StableHloPart;
   return std::nullopt;
 }
 

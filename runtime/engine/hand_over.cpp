@@ -67,15 +67,14 @@ public:
       isDone = true;
       for (const Cut::Part &part : pieces.parts) {
         auto made = codeOf(part.graph);
-        if (!made)
+        if (!made && made.error().code != ErrorCode::Unsupported)
           return made.takeError();
-        if (*made) {
+        if (made && *made) {
           code.push_back(**made);
           continue;
         }
         isDone = false;
-        for (uint32_t node : part.nodes)
-          isTaken[node] = false;
+        leave(part, /*isWritten=*/bool(made), isTaken);
       }
     }
     Result<Artifact> artifact = compileToCalls(compiler, pieces.rest, options);
@@ -86,6 +85,28 @@ public:
 
 private:
   using Code = std::optional<std::string>;
+
+  /// Gives calls of the part to the host: those that have no form by
+  /// themselves, or all if the part has one, or no such call is found.
+  void leave(const Cut::Part &part, bool isWritten,
+             std::vector<bool> &isTaken) {
+    bool isFound = false;
+    for (uint32_t node : part.nodes)
+      if (!isWritten && !hasForm(callOf(graph, node))) {
+        isTaken[node] = false;
+        isFound = true;
+      }
+    if (!isFound)
+      for (uint32_t node : part.nodes)
+        isTaken[node] = false;
+  }
+
+  bool hasForm(const Graph &call) {
+    auto [known, isNew] = written.try_emplace(call.str(SourceLines::Omit));
+    if (isNew)
+      known->second = bool(compiler.lower(call, *device.partForm()));
+    return known->second;
+  }
 
   Result<Code> codeOf(const Graph &part) {
     static Counter &compiled = counter("codegen.parts");
@@ -140,8 +161,9 @@ private:
   Compiler &compiler;
   const Graph &graph;
   Cut pieces;
-  std::vector<std::string> code;   ///< by part
-  std::map<std::string, Code> all; ///< by what was handed over
+  std::vector<std::string> code;       ///< by part
+  std::map<std::string, Code> all;     ///< by what was handed over
+  std::map<std::string, bool> written; ///< by call: whether it has a form
 };
 
 } // namespace

@@ -37,6 +37,8 @@ protected:
       form = LoweredForm::Bytecode;
     else if (kind == "graph")
       form = LoweredForm::Graph;
+    else if (kind == "stablehlo")
+      form = LoweredForm::StableHloPart;
     else
       GTEST_SKIP() << "the device has no compiler of its own";
   }

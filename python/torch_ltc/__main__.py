@@ -7,6 +7,7 @@ import os
 import sys
 
 from torch_ltc import cache_command, doctor, fpcmp, profile_command
+from torch_ltc.command_line import ended
 from torch_ltc.migrate import command as migrate_command
 
 _COMMANDS = {
@@ -36,7 +37,7 @@ def main():
     if arguments.command is None:
         parser.print_help()
         return 0
-    return _COMMANDS[arguments.command][0].run(arguments)
+    return ended(_COMMANDS[arguments.command][0].run, arguments)
 
 
 if __name__ == "__main__":

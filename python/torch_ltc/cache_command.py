@@ -8,6 +8,7 @@ import tarfile
 import time
 
 from torch_ltc import cache
+from torch_ltc.command_line import ended
 from torch_ltc.errors import Error
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -18,7 +19,7 @@ def main():
     """Run as ``ltc-cache``."""
     parser = argparse.ArgumentParser(prog="ltc-cache", description=__doc__)
     define(parser)
-    return run(parser.parse_args())
+    return ended(run, parser.parse_args())
 
 
 def define(parser):
@@ -53,8 +54,8 @@ def run(arguments):
     """Run what was parsed; return the exit status."""
     try:
         return arguments.function(arguments) or 0
-    except BrokenPipeError:  # as in `ltc-cache ls | head`
-        return 0
+    except BrokenPipeError:
+        raise
     except (Error, OSError, tarfile.TarError) as error:
         print(f"ltc-cache: {error}", file=sys.stderr)
         return 2

@@ -11,6 +11,7 @@ import sys
 
 import torch
 
+from torch_ltc.command_line import ended
 from torch_ltc.comparison import compare
 
 _MEASURES = ("atol", "rtol", "ulp")
@@ -20,7 +21,7 @@ def main():
     """Run as ``ltc-fpcmp``."""
     parser = argparse.ArgumentParser(prog="ltc-fpcmp", description=__doc__)
     define(parser)
-    return run(parser.parse_args())
+    return ended(run, parser.parse_args())
 
 
 def define(parser):

@@ -10,8 +10,8 @@
 // driver cpu, through the same door, keeps the memory and runs the code.
 //
 //===----------------------------------------------------------------------===//
+#include "drivers/worker.h"
 #include "simt.h"
-#include "worker.h"
 
 #include <algorithm>
 #include <atomic>
@@ -21,6 +21,7 @@
 #include <dlfcn.h>
 #include <vector>
 
+using namespace ltc::drivers;
 using namespace ltc::emulator;
 
 struct ltc_error {

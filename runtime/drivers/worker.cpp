@@ -4,11 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "worker.h"
+#include "drivers/worker.h"
 
 #include <utility>
 
-namespace ltc::emulator {
+namespace ltc::drivers {
 
 void Fence::reach(Outcome outcome) {
   {
@@ -89,4 +89,4 @@ void Queue::loop() {
   }
 }
 
-} // namespace ltc::emulator
+} // namespace ltc::drivers

@@ -18,7 +18,7 @@
 #include <string>
 #include <thread>
 
-namespace ltc::emulator {
+namespace ltc::drivers {
 
 struct Fault {
   ltc_error_code code = LTC_INTERNAL;
@@ -72,4 +72,4 @@ private:
   std::thread worker;
 };
 
-} // namespace ltc::emulator
+} // namespace ltc::drivers

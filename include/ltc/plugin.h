@@ -43,7 +43,7 @@ extern "C" {
 #endif
 
 #define LTC_ABI_MAJOR 1
-#define LTC_ABI_MINOR 2 /* counts what was appended */
+#define LTC_ABI_MINOR 3 /* counts what was appended */
 #define LTC_EXPORT __attribute__((visibility("default")))
 
 typedef struct ltc_error ltc_error;     /* plugin's own */
@@ -336,6 +336,14 @@ typedef struct ltc_plugin {
                                     ltc_buffer *to, size_t to_offset,
                                     ltc_device *from_device, ltc_buffer *from,
                                     size_t from_offset, size_t bytes);
+
+  /* Since 1.3: the devices of LTC_DEVICE=name:argument, whose text (NUL-
+     terminated) may be a path or an address: `count` of them, from the ordinal
+     `first` on. device_count counts them too from then on; the same argument
+     has the same ordinals. Called from one thread at a time, also while devices
+     are open. NULL: the driver takes no argument. */
+  ltc_error *(*devices_named)(const char *argument, uint32_t *first,
+                              uint32_t *count);
 } ltc_plugin;
 
 /* A table may end behind any member from program_run on. */

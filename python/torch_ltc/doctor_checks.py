@@ -307,7 +307,8 @@ def _plugins(probe):
 def _unknown_drivers(known):
     """Return a problem for each driver that LTC_DEVICE names and nobody has."""
     found = []
-    for wanted in map(str.strip, os.environ.get("LTC_DEVICE", "cpu").split(",")):
+    for device in map(str.strip, os.environ.get("LTC_DEVICE", "cpu").split(",")):
+        wanted, _ = drivers.split_argument(device)
         if "/" in wanted or wanted in known:
             continue
         near = difflib.get_close_matches(wanted, known, 1, 0)

@@ -29,16 +29,28 @@ def set_device(c, device, folders):
         c.set_setting("device", ",".join(paths))
 
 
-def _path_of(name, folders):
+def split_argument(device):
+    """Return a driver's name or path, and ``:`` with what its devices are named by.
+
+    Like splitDevice of the runtime: a path may have colons of its own.
+    """
+    at = device.find(":")
+    while at >= 0 and "/" in device[:at] and not device[:at].endswith(".so"):
+        at = device.find(":", at + 1)
+    return (device, "") if at < 0 else (device[:at], device[at:])
+
+
+def _path_of(device, folders):
+    name, argument = split_argument(device)
     file = f"libltc_driver_{name}.so"
     places = [os.path.dirname(libraries.FOLDER), *folders.split(":")]
     if "/" in name or any(os.path.exists(f"{place}/{file}") for place in places):
-        return name
+        return device
     metadata = importlib.import_module("importlib.metadata")  # slow
     for entry in metadata.entry_points(group=GROUP):
         if entry.name == name:
-            return path_from(entry)
-    return name
+            return path_from(entry) + argument
+    return device
 
 
 def path_from(entry):

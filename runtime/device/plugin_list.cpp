@@ -18,17 +18,38 @@ namespace {
 
 struct Listed {
   const Driver *driver = nullptr;
-  uint32_t devices = 0;
+  uint32_t first = 0, devices = 0; ///< ordinals of the driver's
 };
 
-Result<Listed> ask(const std::string &nameOrPath) {
-  Result<const Driver *> driver = loadDriver(nameOrPath);
+Error invalid(std::string message, std::string hint = "") {
+  return {ErrorCode::InvalidArgument,
+          Stage::Execute,
+          std::move(message),
+          "",
+          {},
+          std::move(hint)};
+}
+
+Result<Listed> ask(std::string_view device) {
+  auto [name, argument] = splitDevice(device);
+  Result<const Driver *> driver = loadDriver(name);
   if (!driver)
     return driver.takeError();
-  uint32_t count = 0;
-  if (ltc_error *error = (*driver)->api->device_count(&count))
+  const ltc_plugin &api = *(*driver)->api;
+  Listed found{*driver};
+  if (!argument.empty() && !api.devices_named)
+    return invalid("the driver " + name +
+                       " takes nothing behind a colon, and "
+                       "LTC_DEVICE has " +
+                       name + ":" + argument,
+                   "LTC_DEVICE=" + name);
+  ltc_error *error =
+      argument.empty()
+          ? api.device_count(&found.devices)
+          : api.devices_named(argument.c_str(), &found.first, &found.devices);
+  if (error)
     return (*driver)->take(error);
-  return Listed{*driver, count};
+  return found;
 }
 
 /// Drivers that were left out. To ask a bad one again may take seconds.
@@ -101,15 +122,6 @@ Result<std::vector<Listed>> listDrivers() {
   return std::vector<Listed>{*first};
 }
 
-Error invalid(std::string message, std::string hint = "") {
-  return {ErrorCode::InvalidArgument,
-          Stage::Execute,
-          std::move(message),
-          "",
-          {},
-          std::move(hint)};
-}
-
 Error noSuchDevice(uint32_t number, const std::vector<Listed> &drivers) {
   std::string names;
   uint32_t devices = 0;
@@ -143,7 +155,7 @@ Result<DevicePlace> placeOfDevice(uint32_t number) {
   uint32_t ordinal = number;
   for (const Listed &one : *drivers) {
     if (ordinal < one.devices)
-      return DevicePlace{one.driver, ordinal};
+      return DevicePlace{one.driver, one.first + ordinal};
     ordinal -= one.devices;
   }
   return noSuchDevice(number, *drivers);

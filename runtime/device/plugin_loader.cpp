@@ -130,7 +130,8 @@ Error loadFailed(const std::string &path, const std::string &why) {
       "cannot use the driver " + path + ": " + why,
       "",
       {},
-      "LTC_DEVICE takes cpu, cuda, null, emulator, or a plugin's name or path"};
+      "LTC_DEVICE takes cpu, cuda, null, emulator, pjrt:PATH, or a plugin's "
+      "name or path"};
 }
 
 Result<Driver> open(const std::string &path, bool isForeign) {
@@ -195,6 +196,17 @@ Status runtime::checkTable(const ltc_plugin &table) {
     if (Status status = checkTogether(all, group); !status)
       return status;
   return {};
+}
+
+DeviceText runtime::splitDevice(std::string_view text) {
+  // A path may have colons of its own.
+  for (size_t colon = text.find(':'); colon != text.npos;
+       colon = text.find(':', colon + 1)) {
+    std::string_view driver = text.substr(0, colon);
+    if (driver.find('/') == driver.npos || driver.ends_with(".so"))
+      return {std::string(driver), std::string(text.substr(colon + 1))};
+  }
+  return {std::string(text), ""};
 }
 
 Result<const Driver *> runtime::loadDriver(const std::string &nameOrPath) {

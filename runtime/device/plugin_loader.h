@@ -27,6 +27,13 @@ struct Driver {
   Status check(ltc_error *error) const;
 };
 
+/// What setting `device` has between commas: a driver's name or path, and behind
+/// a colon what its devices are named by, as in "pjrt:/lib/plugin.so".
+struct DeviceText {
+  std::string driver, argument;
+};
+DeviceText splitDevice(std::string_view text);
+
 /// Opens a driver by path when it contains a slash, else by name: the library
 /// libltc_driver_<name>.so beside this one, or in a folder of setting
 /// plugin_path. One Driver for each, for the process.

@@ -17,11 +17,11 @@
 namespace {
 
 constexpr std::string_view usage =
-    R"(usage: ltc-conformance --plugin LIBRARY [--suite SUITES] [--option NAME=VALUE]...
+    R"(usage: ltc-conformance --plugin LIBRARY[:ARGUMENT] [--suite SUITES] [--option NAME=VALUE]...
                        [--junit FILE] [--json FILE] [--list]
 
 Tests a plugin against <ltc/plugin.h>. Ends with 0 if it passes, 1 if not, 2 if it
-cannot be loaded.
+cannot be loaded. ARGUMENT is what its devices are named by, as in LTC_DEVICE.
 
   --suite    some of table, memory, order, program, faults, handover, values,
              training, with commas between
@@ -94,7 +94,11 @@ std::string filterOf(std::string suites) {
 
 /// What is wrong with the library, or "".
 std::string load() {
-  std::string path = conformance::pluginPath();
+  std::string path = conformance::pluginPath(), argument;
+  if (size_t end = path.find(".so:"); end != path.npos) {
+    argument = path.substr(end + 4);
+    path.resize(end + 3);
+  }
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return dlerror();
@@ -106,7 +110,14 @@ std::string load() {
   if (!own)
     return path + " does not serve ABI major " + std::to_string(LTC_ABI_MAJOR);
   std::memcpy(&table, own, std::min(own->struct_size, sizeof(table)));
-  return "";
+  if (argument.empty())
+    return "";
+  if (!table.devices_named)
+    return path + " has no devices_named, and ARGUMENT is " + argument;
+  uint32_t first = 0, count = 0;
+  return conformance::take(
+             table.devices_named(argument.c_str(), &first, &count))
+      .message;
 }
 
 /// Why no device can be opened, which all tests need, or "".

@@ -90,4 +90,22 @@ TEST(PluginTable, FaultsAreNamed) {
   }
 }
 
+TEST(PluginTable, TheTextOfADeviceMayHaveAnArgument) {
+  struct Case {
+    std::string text, driver, argument;
+  };
+  const Case cases[] = {
+      {"cpu", "cpu", ""},
+      {"pjrt:/a/b:c.so", "pjrt", "/a/b:c.so"},
+      {"board:", "board", ""},
+      {"/a/b:c/lib.so", "/a/b:c/lib.so", ""},
+      {"/a/b:c/lib.so:tcp:9", "/a/b:c/lib.so", "tcp:9"},
+  };
+  for (const Case &one : cases) {
+    DeviceText found = splitDevice(one.text);
+    EXPECT_EQ(found.driver, one.driver) << one.text;
+    EXPECT_EQ(found.argument, one.argument) << one.text;
+  }
+}
+
 } // namespace

@@ -321,8 +321,8 @@ typedef struct ltc_plugin {
        stablehlo  StableHLO as text (docs/egress.md), without calls that check
      What part_compile gives is a blob of the program, of the kind "device",
      with a kernel of the kind "part", whose words are those of a library call
-     (program.h). All calls that are left are the host's. LTC_UNSUPPORTED: the
-     part's calls are the host's, too. Any other error ends the compile. */
+     (program.h). All calls that are left are the host's. LTC_UNSUPPORTED: also
+     those of the part that it refuses alone. Another error ends the compile. */
   ltc_error *(*part_compile)(ltc_device *device, ltc_bytes part,
                              ltc_bytes *code);
   /* The memory of what part_compile gave. */

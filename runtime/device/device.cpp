@@ -181,18 +181,12 @@ std::optional<LoweredForm> Device::partForm() const {
   return std::nullopt;
 }
 
-Result<std::optional<std::string>> Device::compilePart(std::string_view part) {
+Result<std::string> Device::compilePart(std::string_view part) {
   ltc_bytes code = {};
-  ltc_error *failed =
-      api.part_compile(handle, {part.data(), part.size()}, &code);
-  if (failed) {
-    Error error = driver.take(failed);
-    if (error.code == ErrorCode::Unsupported)
-      return std::optional<std::string>();
-    return error;
-  }
-  std::optional<std::string> made;
-  made.emplace(static_cast<const char *>(code.data), code.size);
+  if (ltc_error *failed =
+          api.part_compile(handle, {part.data(), part.size()}, &code))
+    return driver.take(failed);
+  std::string made(static_cast<const char *>(code.data), code.size);
   api.part_free(handle, code);
   return made;
 }

@@ -127,8 +127,8 @@ public:
   /// How its own compiler is handed parts of a graph; nothing where it has
   /// none.
   std::optional<LoweredForm> partForm() const;
-  /// Code for a part; nothing if the part is the host's.
-  Result<std::optional<std::string>> compilePart(std::string_view part);
+  /// Code for a part; Unsupported if the part is the host's.
+  Result<std::string> compilePart(std::string_view part);
 
   Result<Memory> allocate(size_t bytes);
   /// The host's memory, which stays until the result is gone. Unsupported where

@@ -66,15 +66,15 @@ public:
       code.clear();
       isDone = true;
       for (const Cut::Part &part : pieces.parts) {
-        auto made = codeOf(part.graph);
-        if (!made && made.error().code != ErrorCode::Unsupported)
-          return made.takeError();
-        if (made && *made) {
-          code.push_back(**made);
+        const Result<std::string> &made = codeOf(part.graph);
+        if (made) {
+          code.push_back(*made);
           continue;
         }
+        if (made.error().code != ErrorCode::Unsupported)
+          return Error(made.error());
         isDone = false;
-        leave(part, /*isWritten=*/bool(made), isTaken);
+        leave(part, isTaken);
       }
     }
     Result<Artifact> artifact = compileToCalls(compiler, pieces.rest, options);
@@ -84,44 +84,51 @@ public:
   }
 
 private:
-  using Code = std::optional<std::string>;
-
-  /// Gives calls of the part to the host: those that have no form by
-  /// themselves, or all if the part has one, or no such call is found.
-  void leave(const Cut::Part &part, bool isWritten,
-             std::vector<bool> &isTaken) {
-    bool isFound = false;
-    for (uint32_t node : part.nodes)
-      if (!isWritten && !hasForm(callOf(graph, node))) {
-        isTaken[node] = false;
-        isFound = true;
-      }
+  /// Gives calls of the part to the host: those that by themselves have no form
+  /// either, or that the device does not take; all if no such call is found.
+  void leave(const Cut::Part &part, std::vector<bool> &isTaken) {
+    bool hasForm(formOf(part.graph)), isFound = false;
+    for (uint32_t node : part.nodes) {
+      Graph call = callOf(graph, node);
+      if (hasForm ? bool(codeOf(call)) : bool(formOf(call)))
+        continue;
+      isTaken[node] = false;
+      isFound = true;
+    }
     if (!isFound)
       for (uint32_t node : part.nodes)
         isTaken[node] = false;
   }
 
-  bool hasForm(const Graph &call) {
-    auto [known, isNew] = written.try_emplace(call.str(SourceLines::Omit));
-    if (isNew)
-      known->second = bool(compiler.lower(call, *device.partForm()));
+  const Result<std::string> &formOf(const Graph &part) {
+    std::string text = part.str(SourceLines::Omit);
+    auto known = forms.find(text);
+    if (known == forms.end())
+      known = forms
+                  .emplace(std::move(text),
+                           compiler.lower(part, *device.partForm()))
+                  .first;
     return known->second;
   }
 
-  Result<Code> codeOf(const Graph &part) {
+  const Result<std::string> &codeOf(const Graph &part) {
     static Counter &compiled = counter("codegen.parts");
     static Counter &refused = counter("codegen.parts_refused");
-    auto lowered = compiler.lower(part, *device.partForm());
-    if (!lowered)
-      return lowered.takeError();
-    auto [known, isNew] = all.try_emplace(*lowered);
-    if (!isNew)
+    const Result<std::string> &form = formOf(part);
+    if (!form)
+      return form;
+    auto known = codes.find(*form);
+    if (known != codes.end())
       return known->second;
-    auto made = device.compilePart(*lowered);
-    if (!made)
-      return made;
-    (*made ? compiled : refused).add();
-    return known->second = std::move(*made);
+    Result<std::string> made = device.compilePart(*form);
+    if (!made && made.error().code == ErrorCode::Unsupported)
+      log(LogLevel::Info, Stage::Codegen,
+          "the device refuses a part of " + std::to_string(part.nodes.size()) +
+              (part.nodes.size() == 1 ? " call, " + part.nodes[0].op
+                                      : " calls") +
+              ": " + made.error().message);
+    (made ? compiled : refused).add();
+    return codes.emplace(*form, std::move(made)).first->second;
   }
 
   /// Puts the parts' code in the place of the calls that stand for them, and
@@ -161,9 +168,9 @@ private:
   Compiler &compiler;
   const Graph &graph;
   Cut pieces;
-  std::vector<std::string> code;       ///< by part
-  std::map<std::string, Code> all;     ///< by what was handed over
-  std::map<std::string, bool> written; ///< by call: whether it has a form
+  std::vector<std::string> code;                    ///< by part
+  std::map<std::string, Result<std::string>> forms; ///< by graph
+  std::map<std::string, Result<std::string>> codes; ///< by form
 };
 
 } // namespace

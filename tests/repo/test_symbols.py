@@ -28,6 +28,7 @@ WITHOUT_TORCH = [
     "ltc_driver_cuda",
     "ltc_driver_emulator",
     "ltc_driver_null",
+    "ltc_driver_pjrt",
 ]
 WITH_TORCH = ["ltc_backend", "ltc_not_dense", "_C"]
 LIBRARIES = WITHOUT_TORCH + WITH_TORCH

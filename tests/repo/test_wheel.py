@@ -118,6 +118,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
         "libltc_driver_cpu.so",
         "libltc_driver_cuda.so",
         "libltc_driver_emulator.so",
+        "libltc_driver_pjrt.so",
         "ltc-plugin-probe",
         "pkgconfig/ltc_aot.pc",
     } <= libraries

@@ -200,7 +200,7 @@ def test_plugins(monkeypatch):
     assert remedy.startswith("LTC_DEVICE=emulator")
     monkeypatch.setenv("LTC_DEVICE", "cpu,emulater")
     assert only("plugins")[0].startswith("LTC_DEVICE=emulater is no driver")
-    monkeypatch.setenv("LTC_DEVICE", "cpu,emulator")
+    monkeypatch.setenv("LTC_DEVICE", "cpu,emulator,pjrt:/no/matter,/a:b/board.so:1")
     assert not problems(doctor_checks._plugins(probe()))
     monkeypatch.setenv("LTC_DEVICE", "cpu")
     monkeypatch.setenv("LTC_PLUGIN_PATH", "/nowhere/at/all")

@@ -86,6 +86,20 @@ def test_a_broken_entry_point_is_named(run_python, tmp_path, name, message):
     assert message in done.stderr
 
 
+def test_a_packages_driver_may_have_an_argument(run_python, tmp_path):
+    path = copy_of("pjrt", tmp_path / "lib", "of_the_package")
+    lost = tmp_path / "is:not.so"
+    environment = package(tmp_path / "site", path) | {"LTC_DEVICE": f"board:{lost}"}
+    done = run_python(ADD, returncode=1, **environment)
+    assert f"cannot use the PJRT plugin {lost}: " in done.stderr
+
+
+def test_an_argument_that_a_driver_does_not_take_is_an_error(run_python):
+    done = run_python(ADD, returncode=1, LTC_DEVICE="null:/dev/board")
+    assert "the driver null takes nothing behind a colon" in done.stderr
+    assert "LTC_DEVICE has null:/dev/board" in done.stderr
+
+
 # A plugin that serves as many functions as it must, with a fault by its macro.
 SOURCE = r"""
 #include <ltc/plugin.h>

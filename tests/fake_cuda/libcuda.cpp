@@ -269,21 +269,6 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
                                             : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream) {
-  CUresult result = check(stream);
-  return result == CUDA_SUCCESS ? cuMemAlloc_v2(address, bytes) : result;
-}
-
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
-  if (CUresult result = check(stream); result != CUDA_SUCCESS)
-    return result;
-  stream->push([=] {
-    return stream->context->heap.free(address) ? CUDA_SUCCESS
-                                               : CUDA_ERROR_INVALID_VALUE;
-  });
-  return CUDA_SUCCESS;
-}
-
 CUresult cuMemHostAlloc(void **data, size_t bytes, unsigned) {
   if (CUresult result = check(); result != CUDA_SUCCESS)
     return result;

@@ -18,7 +18,6 @@ using namespace fake_cuda;
 
 struct CUgraphNode_st {
   CUgraph graph;
-  CUfunction function; ///< nullptr: a copy
   Work work;
 };
 
@@ -45,41 +44,23 @@ CUresult launchOf(const CUDA_KERNEL_NODE_PARAMS *node, Work &work) {
                     node->kernelParams, node->extra, work);
 }
 
-/// One row between two places of this context's memory.
-CUresult copyOf(const CUDA_MEMCPY3D *node, CUcontext context, Work &work) {
-  bool isRow = node->WidthInBytes && node->Height == 1 && node->Depth == 1 &&
-               !node->srcXInBytes && !node->srcY && !node->srcZ &&
-               !node->srcLOD && !node->dstXInBytes && !node->dstY &&
-               !node->dstZ && !node->dstLOD && !node->reserved0 &&
-               !node->reserved1;
-  bool isDevice = node->srcMemoryType == CU_MEMORYTYPE_DEVICE &&
-                  node->dstMemoryType == CU_MEMORYTYPE_DEVICE;
-  size_t bytes = node->WidthInBytes;
-  if (!isRow || !isDevice || context != currentContext() ||
-      !context->heap.find(node->dstDevice, bytes) ||
-      !context->heap.find(node->srcDevice, bytes))
-    return CUDA_ERROR_INVALID_VALUE;
-  return makeCopy(node->dstDevice, node->srcDevice, bytes, work);
-}
-
 CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
-             size_t count, CUfunction function, Work work) {
+             size_t count, Work work) {
   bool isRow = graph->nodes.empty()
                    ? count == 0
                    : count == 1 && before[0] == graph->nodes.back().get();
   if (!isRow || graph->context != currentContext())
     return CUDA_ERROR_INVALID_VALUE;
   graph->nodes.push_back(
-      std::make_unique<CUgraphNode_st>(graph, function, std::move(work)));
+      std::make_unique<CUgraphNode_st>(graph, std::move(work)));
   *node = graph->nodes.back().get();
   return CUDA_SUCCESS;
 }
 
-/// Of the same kind, in the graph that it was made of.
-CUresult change(CUgraphExec executable, CUgraphNode node, CUfunction function,
-                Work work) {
+/// In the graph that it was made of.
+CUresult change(CUgraphExec executable, CUgraphNode node, Work work) {
   auto place = executable->places.find(node);
-  if (place == executable->places.end() || !node->function != !function)
+  if (place == executable->places.end())
     return CUDA_ERROR_INVALID_VALUE;
   executable->works[place->second] = std::move(work);
   return CUDA_SUCCESS;
@@ -110,21 +91,8 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph,
     return result;
   Work work;
   CUresult result = launchOf(parameters, work);
-  return result == CUDA_SUCCESS ? add(node, graph, dependencies, count,
-                                      parameters->func, std::move(work))
-                                : result;
-}
-
-CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph,
-                              const CUgraphNode *dependencies, size_t count,
-                              const CUDA_MEMCPY3D *parameters,
-                              CUcontext context) {
-  if (CUresult result = check(); result != CUDA_SUCCESS)
-    return result;
-  Work work;
-  CUresult result = copyOf(parameters, context, work);
   return result == CUDA_SUCCESS
-             ? add(node, graph, dependencies, count, nullptr, std::move(work))
+             ? add(node, graph, dependencies, count, std::move(work))
              : result;
 }
 
@@ -150,22 +118,8 @@ cuGraphExecKernelNodeSetParams_v2(CUgraphExec executable, CUgraphNode node,
     return result;
   Work work;
   CUresult result = launchOf(parameters, work);
-  return result == CUDA_SUCCESS
-             ? change(executable, node, parameters->func, std::move(work))
-             : result;
-}
-
-CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec executable,
-                                        CUgraphNode node,
-                                        const CUDA_MEMCPY3D *parameters,
-                                        CUcontext context) {
-  if (CUresult result = check(); result != CUDA_SUCCESS)
-    return result;
-  Work work;
-  CUresult result = copyOf(parameters, context, work);
-  return result == CUDA_SUCCESS
-             ? change(executable, node, nullptr, std::move(work))
-             : result;
+  return result == CUDA_SUCCESS ? change(executable, node, std::move(work))
+                                : result;
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec executable) {

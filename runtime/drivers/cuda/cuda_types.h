@@ -21,7 +21,6 @@ using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
 using CUmodule = struct CUmod_st *;
 using CUfunction = struct CUfunc_st *;
-using CUarray = struct CUarray_st *;
 using CUkernel = struct CUkern_st *;
 using CUgraph = struct CUgraph_st *;
 using CUgraphNode = struct CUgraphNode_st *;
@@ -57,8 +56,6 @@ enum CUjit_option : int {
   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6
 };
 
-enum CUmemorytype : int { CU_MEMORYTYPE_DEVICE = 2 };
-
 /// Of a graph's node, as since CUDA 12.0.
 struct CUDA_KERNEL_NODE_PARAMS {
   CUfunction func;
@@ -68,24 +65,6 @@ struct CUDA_KERNEL_NODE_PARAMS {
   void **kernelParams, **extra;
   CUkernel kern; ///< nullptr: func
   CUcontext ctx; ///< nullptr: the calling thread's
-};
-
-struct CUDA_MEMCPY3D {
-  size_t srcXInBytes, srcY, srcZ, srcLOD;
-  CUmemorytype srcMemoryType;
-  const void *srcHost;
-  CUdeviceptr srcDevice;
-  CUarray srcArray;
-  void *reserved0;
-  size_t srcPitch, srcHeight; ///< of more than one row
-  size_t dstXInBytes, dstY, dstZ, dstLOD;
-  CUmemorytype dstMemoryType;
-  void *dstHost;
-  CUdeviceptr dstDevice;
-  CUarray dstArray;
-  void *reserved1;
-  size_t dstPitch, dstHeight;
-  size_t WidthInBytes, Height, Depth;
 };
 
 enum : unsigned {

@@ -248,6 +248,7 @@ ltc_error *programRun(ltc_device *device, ltc_queue *queue,
     return errorOf(std::move(outcome));
   Gpu &gpu = *device->gpu;
   CUstream stream = queue ? queue->stream : gpu.transfers;
+  gpu.split.calls += launch->first_step > 0;
   Outcome outcome = loaded.run(stream, launch->first_step, launch->end_step);
   if (queue) {
     if (outcome)
@@ -352,8 +353,9 @@ size_t statistics(ltc_device *device, ltc_statistic *out, size_t capacity) {
                                {"copies", gpu.copies},
                                {"graphs", gpu.graphs},
                                {"queued_unlike", gpu.queued.unlike},
-                               {"queued_overlapping", gpu.queued.overlapping},
                                {"queued_refused", gpu.queued.refused},
+                               {"split_calls", gpu.split.calls},
+                               {"split_checks", gpu.split.checks},
                                {"memory_free", int64_t(gpu.memoryFree())}};
   std::copy_n(all, std::min(capacity, std::size(all)), out);
   return std::size(all);

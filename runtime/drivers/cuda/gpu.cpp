@@ -59,12 +59,19 @@ Outcome Gpu::open(int ordinal, size_t memoryLimit, std::unique_ptr<Gpu> &gpu) {
 
 Gpu::~Gpu() {
   memory.reset();
-  if (transfers) {
+  if (!context)
+    return;
+  {
     Entered entered(context);
-    api().cuStreamDestroy(transfers);
+    copyKernels.reset();
+    if (transfers)
+      api().cuStreamDestroy(transfers);
   }
-  if (context)
-    api().cuDevicePrimaryCtxRelease(device);
+  api().cuDevicePrimaryCtxRelease(device);
+}
+
+Outcome Gpu::loadCopyKernels() {
+  return copyKernels ? std::nullopt : CopyKernels::load(copyKernels);
 }
 
 Outcome Gpu::describe() {

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "cuda_api.h"
+#include "copy_kernels.h"
 #include "drivers/block_pool.h"
 
 #include <atomic>
@@ -59,19 +59,26 @@ public:
   size_t memoryFree();
   /// Why code for `target` does not run here, or nothing.
   Outcome checkTarget(std::string_view target) const;
+  /// Makes copyKernels, if there are none yet.
+  Outcome loadCopyKernels();
 
   CUcontext context = nullptr;
   std::unique_ptr<GpuMemory> memory;
+  std::unique_ptr<CopyKernels> copyKernels;
   CUstream transfers = nullptr; ///< those of no queue
   std::vector<ltc_property> properties;
   /// Launches of kernels, those in graphs too, transfers, launches of graphs.
   std::atomic<int64_t> launches = 0, copies = 0, graphs = 0;
   /// Why steps were queued one by one that could have been a graph.
   struct {
-    std::atomic<int64_t> unlike = 0;      ///< the last two runs of them
-    std::atomic<int64_t> overlapping = 0; ///< a copy within its own memory
-    std::atomic<int64_t> refused = 0;     ///< the driver has no graphs
+    std::atomic<int64_t> unlike = 0;  ///< the last two runs of them
+    std::atomic<int64_t> refused = 0; ///< the driver has no graphs
   } queued;
+  /// Why the steps of a run were more than one graph.
+  struct {
+    std::atomic<int64_t> calls = 0;  ///< the host's library did one between
+    std::atomic<int64_t> checks = 0; ///< the host read what checks say
+  } split;
 
 private:
   explicit Gpu(CUdevice device, size_t memoryLimit)

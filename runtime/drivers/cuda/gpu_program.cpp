@@ -50,6 +50,9 @@ Outcome GpuProgram::load(Gpu &gpu, Artifact artifact,
     return outcome;
   if (Outcome outcome = made->makeSymbols())
     return outcome;
+  if (made->hasCopies())
+    if (Outcome outcome = gpu.loadCopyKernels())
+      return outcome;
   made->findReads();
   program = std::move(made);
   return std::nullopt;
@@ -128,6 +131,13 @@ Outcome GpuProgram::makeReports() {
   return outcomeOf(result, "get host memory for checks");
 }
 
+bool GpuProgram::hasCopies() const {
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (steps[i].kind == LTC_COPY)
+      return true;
+  return false;
+}
+
 void GpuProgram::findReads() {
   readBehind.resize(steps.size());
   bool isNeeded = true; // at the end
@@ -202,6 +212,7 @@ Outcome GpuProgram::queueSteps(CUstream stream, uint32_t first, uint32_t end) {
   };
   for (uint32_t i = first; i < end; ++i) {
     if (steps[i].writes_donated && checks != None) {
+      gpu.split.checks += begin != i;
       if (Outcome outcome = queueUntil(i))
         return outcome;
       if (Outcome outcome = settle())
@@ -211,6 +222,7 @@ Outcome GpuProgram::queueSteps(CUstream stream, uint32_t first, uint32_t end) {
       checks = Unread;
     if (!readBehind[i])
       continue;
+    gpu.split.checks += i + 1 != end;
     if (Outcome outcome = queueUntil(i + 1))
       return outcome;
     if (Outcome outcome = queueRead(stream))
@@ -238,7 +250,11 @@ Outcome GpuProgram::addStep(size_t number) {
     return Fault{LTC_UNSUPPORTED, "the driver cuda does no library calls"};
   if (step.kind == LTC_COPY) {
     std::span<int64_t> words = steps.arguments(number);
-    work.addCopy(words[0], words[1], words[2]);
+    auto to = CUdeviceptr(words[0]), from = CUdeviceptr(words[1]);
+    if (to == from || !words[2])
+      return std::nullopt;
+    CopyLaunch copy = gpu.copyKernels->launch(to, from, size_t(words[2]));
+    work.addLaunch(copy.function, copy.blocks, copy.threads, words);
     return std::nullopt;
   }
   int64_t blocks = steps.iterations(number);

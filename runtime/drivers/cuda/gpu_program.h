@@ -49,6 +49,7 @@ private:
   Outcome makeReports();
   Outcome makeSymbols();
   void findReads();
+  bool hasCopies() const;
   Outcome queueSteps(CUstream stream, uint32_t first, uint32_t end);
   /// Steps between which the host has nothing to read.
   Outcome queueRange(CUstream stream, uint32_t first, uint32_t end);

@@ -24,10 +24,10 @@ public:
   Outcome run(Gpu &gpu, CUstream stream, WorkList &work);
 
 private:
-  CUresult build(Gpu &gpu, WorkList &work);
-  CUresult addNode(Gpu &gpu, WorkList &work, size_t number);
+  CUresult build(WorkList &work);
+  CUresult addNode(WorkList &work, size_t number);
   /// Gives each node what has changed since `given`.
-  CUresult patch(Gpu &gpu, WorkList &work);
+  CUresult patch(WorkList &work);
   void drop();
 
   WorkList given; ///< by the last run

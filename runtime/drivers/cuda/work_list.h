@@ -12,12 +12,12 @@
 
 namespace ltc::cuda {
 
-/// Launches and copies, one after the other, with their words. What there is
-/// nothing to do for is not in it.
+/// Launches, one after the other, with their words. What there is nothing to do
+/// for is not in it.
 class WorkList {
 public:
   struct Item {
-    CUfunction function = nullptr; ///< nullptr: a copy, words to, from, bytes
+    CUfunction function = nullptr;
     unsigned blocks = 0, threads = 0;
     size_t firstWord = 0, words = 0;
     bool operator==(const Item &) const = default;
@@ -26,7 +26,6 @@ public:
   void clear();
   void addLaunch(CUfunction function, unsigned blocks, unsigned threads,
                  std::span<const int64_t> arguments);
-  void addCopy(int64_t to, int64_t from, int64_t bytes);
 
   size_t size() const { return items.size(); }
   const Item &operator[](size_t number) const { return items[number]; }
@@ -35,8 +34,6 @@ public:
     return words.data() + items[number].firstWord;
   }
 
-  /// Whether a copy is within memory that it writes to.
-  bool overlaps() const { return hasOverlap; }
   /// Whether only grids and words differ.
   bool isLike(const WorkList &other) const;
   /// Whether one item is the same to the word.
@@ -46,11 +43,8 @@ public:
   Outcome queue(Gpu &gpu, CUstream stream);
 
 private:
-  Outcome queueCopy(CUstream stream, std::span<const int64_t> copy) const;
-
   std::vector<Item> items;
   std::vector<int64_t> words;
-  bool hasOverlap = false;
 };
 
 } // namespace ltc::cuda

@@ -25,6 +25,8 @@ struct DeviceInfo {
   std::vector<std::pair<std::string, int64_t>> statistics;
 };
 LTC_API Result<DeviceInfo> deviceInfo(uint32_t device);
+/// The devices that something has used.
+LTC_API std::vector<uint32_t> openDevices();
 
 /// A copy of another device's buffer on this one, queued behind what it has to
 /// do. Until it is ready `from` must not be donated. It fails as `from` does.

@@ -101,6 +101,7 @@ void defineDevice(py::module_ &m) {
   m.def("synchronize",
         torch::wrap_pybind_function_no_gil(backend::synchronize));
   m.def("device_info", torch::wrap_pybind_function(deviceInfo));
+  m.def("open_devices", &openDevices);
   m.def("memory", torch::wrap_pybind_function(memory));
   m.def("reset_peak_memory",
         torch::wrap_pybind_function(backend::resetPeakMemory));

@@ -12,6 +12,7 @@ first difference is its cause. A graph found in memory costs nothing here.
 
 from typing import NamedTuple
 
+from torch_ltc import step_graphs
 from torch_ltc.guards import Guard
 from torch_ltc.startup import start
 
@@ -92,10 +93,12 @@ class Report(list):
     """Compiles, oldest first: a list for programs, a text for people.
 
     `interpreted` lists what is not compiled (yet), as `Interpreted`; what has
-    taken most comes first.
+    taken most comes first. `step_graphs` has a `StepGraphs` for each device in use
+    that launches the steps of a graph as one.
     """
 
     interpreted = ()
+    step_graphs = ()
     shown = 10  # of those in the text
 
     @property
@@ -121,6 +124,7 @@ class Report(list):
                 "come often enough for a compile to be worth its time (docs/tiers.md)"
             )
             lines += map(str, self.interpreted[: self.shown])
+        lines += map(str, self.step_graphs)
         return "\n".join(lines)
 
 
@@ -132,6 +136,7 @@ def explain():
         Interpreted(ops, Place(*place), *rest)
         for ops, place, *rest in ltc.interpreted_graphs()
     ]
+    report.step_graphs = step_graphs.counted(ltc)
     return report
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from torch_ltc import profile_kernels
 from torch_ltc.autopsy import Compile, Place
 from torch_ltc.profile_kernels import Details
+from torch_ltc.step_graphs import StepGraphs
 
 # What the program did outside the backend: Python, PyTorch's dispatcher, autograd.
 OUTSIDE = "outside"
@@ -138,6 +139,7 @@ class Data:
     memory: list[profile_kernels.Memory] = field(default_factory=list)
     recorded: list[profile_kernels.Recorded] = field(default_factory=list)
     spans: list[profile_kernels.KernelSpan] = field(default_factory=list)
+    step_graphs: list[StepGraphs] = field(default_factory=list)
 
     @property
     def kernels(self):
@@ -195,6 +197,7 @@ class Data:
             "transfers": [_plain(row) for row in self.transfers],
             "not_numbers": [_plain(row) for row in self.not_numbers],
             "memory": [_plain(row) for row in self.memory],
+            "step_graphs": [_plain(row, text=str(row)) for row in self.step_graphs],
         }
 
     def rows(self, name):

@@ -11,7 +11,14 @@ _MOST_ROWS = 12
 
 def summary(data):
     """Return the text."""
-    blocks = [_head(data), _parts(data), _syncs(data), _graphs(data), _kernels(data)]
+    blocks = [
+        _head(data),
+        _parts(data),
+        _syncs(data),
+        _graphs(data),
+        "\n".join(map(str, data.step_graphs)),
+        _kernels(data),
+    ]
     return "\n\n".join(block for block in blocks if block)
 
 

@@ -26,6 +26,7 @@ from torch_ltc import (
     profile_scalars,
     profile_text,
     settings,
+    step_graphs,
 )
 from torch_ltc.profile_owners import OwnerWatch
 from torch_ltc.startup import start
@@ -39,6 +40,7 @@ _PARTS = (
     "kernels",
     "transfers",
     "memory",
+    "step_graphs",
 )
 # What was queued may still run when a profile ends.
 _LONGEST_WAIT_S = 60
@@ -48,7 +50,7 @@ class profile(contextlib.ContextDecorator):
     """Profile a block or a function; write files at its end if there is a directory.
 
     Afterwards it has ``steps``, ``syncs``, ``ledger``, ``runs``, ``graphs``,
-    ``kernels``, ``transfers`` and ``memory``, lists of plain dataclasses
+    ``kernels``, ``transfers``, ``memory`` and ``step_graphs``, lists of dataclasses
     (`torch_ltc.profile_data`, `torch_ltc.profile_kernels`), and ``str()`` is a summary.
     ``rows(name)`` has one of these as flat dicts. One profile is on at a time: a second
     one inside it warns, and stays empty. With `stages` the page has each graph that is
@@ -73,6 +75,7 @@ class profile(contextlib.ContextDecorator):
         self.data = profile_data.Data(0, 0, [], [], [], [], [])
         self._is_on = False
         self._owners = None
+        self._step_graphs = ()
         self._dumping = contextlib.ExitStack()
         self._process = os.getpid()
 
@@ -97,6 +100,7 @@ class profile(contextlib.ContextDecorator):
                 "a profile is on already, and this one records nothing", stacklevel=3
             )
         else:
+            self._step_graphs = step_graphs.counted(c)
             self._owners = OwnerWatch(c.profile_now)
             self._owners.begin()
             if self.stages:
@@ -118,6 +122,9 @@ class profile(contextlib.ContextDecorator):
             rows = c.profile_end()
         self.data = profile_data.read(
             c.profile_parts(), rows, autopsy.explain(), owners
+        )
+        self.data.step_graphs = step_graphs.since(
+            self._step_graphs, step_graphs.counted(c)
         )
         if self.directory:
             self._write()

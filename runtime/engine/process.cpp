@@ -181,6 +181,15 @@ Result<DeviceInfo> deviceInfo(uint32_t device) {
   return engine ? (*engine)->info() : engine.takeError();
 }
 
+std::vector<uint32_t> openDevices() {
+  std::vector<uint32_t> found;
+  std::lock_guard lock(process().mutex);
+  for (size_t i = 0; i < process().engines.size() && !isForked(); ++i)
+    if (process().engines[i])
+      found.push_back(uint32_t(i));
+  return found;
+}
+
 Result<BufferPtr> copyToDevice(uint32_t device, const BufferPtr &from) {
   Result<DeviceEngine *> engine = deviceEngine(device);
   return engine ? (*engine)->copy(from) : engine.takeError();

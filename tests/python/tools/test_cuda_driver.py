@@ -192,12 +192,13 @@ def test_it_has_one_option(run_python, fake_cuda):
 
 GRAPHS = """
 import torch
+import torch_ltc
 
 
 def counts():
     torch.lazy.synchronize()
     every = torch.lazy.get_device_properties().statistics
-    names = ("graphs", "queued_unlike", "queued_refused")
+    names = ("graphs", "queued_unlike", "queued_refused", "split_checks")
     return [every[name] for name in names]
 
 
@@ -222,9 +223,16 @@ def run(device, indices):
 
 before = counts()
 indices = [[0, i, 39] for i in range(7)]
-for found, wanted in zip(run("lazy", indices), run("cpu", indices), strict=True):
+with torch_ltc.profile() as profile:
+    results = run("lazy", indices)
+for found, wanted in zip(results, run("cpu", indices), strict=True):
     torch.testing.assert_close(found, wanted)
-print(*[after - was for was, after in zip(before, counts())])
+told = [after - was for was, after in zip(before, counts())]
+(row,) = profile.step_graphs
+print(*told)
+print(row.launched, *[row.queued.get(name, 0) for name in ("unlike", "refused")],
+      row.split.get("checks", 0))
+print(str(row) in str(profile), str(torch_ltc.explain().step_graphs[0]).split("\\n"))
 bad = [[0, 1, 2]] * 5 + [[0, 40, 1]] + [[0, 1, 2]] * 3
 found, x = run("lazy", bad)
 print(len(found), x.isfinite().all().item())
@@ -235,13 +243,18 @@ print(len(found), x.isfinite().all().item())
 def test_steps_that_repeat_themselves_are_one_cuda_graph(run_python, fake_cuda, graphs):
     """Checks split a step into graphs; a failed one fails what needs it."""
     gpus = f"graphs={graphs},delay_us=100"
-    counted, failed = run_python(
+    counted, profiled, told, failed = run_python(
         GRAPHS, **fake_cuda, FAKE_CUDA=gpus
     ).stdout.splitlines()
-    launched, unlike, refused = map(int, counted.split())
+    launched, unlike, refused, split = map(int, counted.split())
+    assert profiled == counted
+    assert told.startswith("True ['lazy:0 launched ")
     assert failed == "5 True"  # as on the CPU: what follows is the failed step's
-    assert unlike > 0
     if graphs:
+        assert "times one by one: the two runs before did other steps" in told
+        assert "times cut by what checks said, which the host read" in told
+        assert unlike > 0 and split > 0
         assert launched >= 5 and not refused
     else:
+        assert "one by one: the driver has no graphs, or refused this one" in told
         assert not launched and refused > 0

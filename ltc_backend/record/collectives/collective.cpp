@@ -41,7 +41,9 @@ constexpr Collective kCollectives[] = {
     {"alltoall_base_", "all_to_all_single", Access::Fill, Alike::None},
     {"barrier", "barrier", Access::Read, Alike::None},
     {"broadcast_", "broadcast", Access::Update, Alike::First},
+    {"check_for_nan", "check_for_nan", Access::Read, Alike::None},
     {"gather_", "gather", Access::Fill, Alike::Second},
+    {"monitored_barrier_", "monitored_barrier", Access::Read, Alike::None},
     {"recv_", "recv", Access::Fill, Alike::First},
     {"recv_any_source_", "recv", Access::Fill, Alike::First},
     {"reduce_", "reduce", Access::Update, Alike::First},
@@ -207,15 +209,17 @@ static void registerOnMathBits() {
 }
 
 /// Those that return what they fill are made of the others, and see the
-/// program's tensors.
+/// program's tensors. On the host they would be copied before they are filled.
 static void passOnFunctional() {
-  auto *library =
-      makeLibrary("_c10d_functional", c10::DispatchKey::Functionalize);
-  for (const c10::OperatorName &name :
-       c10::Dispatcher::singleton().getAllOpNames())
-    if (name.getNamespace() == "_c10d_functional")
-      library->impl(c10::toString(name).c_str(),
-                    torch::CppFunction::makeFallthrough());
+  auto names = c10::Dispatcher::singleton().getAllOpNames();
+  for (const char *space :
+       {"_c10d_functional", "_c10d_functional_autograd", "_dtensor"}) {
+    auto *library = makeLibrary(space, c10::DispatchKey::Functionalize);
+    for (const c10::OperatorName &name : names)
+      if (name.getNamespace() == space)
+        library->impl(c10::toString(name).c_str(),
+                      torch::CppFunction::makeFallthrough());
+  }
 }
 
 void registerCollectives() {

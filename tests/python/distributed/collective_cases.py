@@ -234,6 +234,21 @@ def functional_forms(device, rank, ranks):
 
 
 @case
+def functional_messages(device, rank, ranks):
+    ops, name = torch.ops._c10d_functional, dist.group.WORLD.group_name
+    following, before = (rank + 1) % ranks, (rank - 1) % ranks
+    one, two = empties(device, 2, 3)
+    sent = ops.isend(own(device, 3), following, 0, name)
+    received = ops.irecv(one, before, 0, name)
+    both = ops.batch_p2p_ops(
+        ["isend", "irecv"], [following, before], [1, 1], [own(device, 3) * 2, two], name
+    )
+    for tensor in [sent, received, *both]:
+        ops.wait_tensor(tensor)
+    return [one, two, received + 0, both[1] + 0]
+
+
+@case
 def gradients_through_collectives(device, rank, ranks):
     x, y = own(device, 3).requires_grad_(), own(device, 3).requires_grad_()
     differentiable.all_reduce(x * 2).pow(2).sum().backward()

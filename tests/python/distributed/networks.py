@@ -33,10 +33,11 @@ def cnn():
 
 
 class Block(nn.Module):
-    """Attention and an MLP, whose heads may be split over ranks."""
+    """Attention and an MLP, whose eight heads may be split over ranks."""
 
     def __init__(self, width=16):
         super().__init__()
+        self.head_size = width // 8
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.q, self.k, self.v = (nn.Linear(width, width) for _ in range(3))
         self.out = nn.Linear(width, width)
@@ -45,7 +46,7 @@ class Block(nn.Module):
     def forward(self, x):
         h = self.norm1(x)
         q, k, v = (
-            project(h).view(*h.shape[:2], -1, 8).transpose(1, 2)
+            project(h).view(*h.shape[:2], -1, self.head_size).transpose(1, 2)
             for project in (self.q, self.k, self.v)
         )
         seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)

@@ -1,7 +1,7 @@
 # What a C++ project finds by find_package(torch_ltc): the public headers, the
 # libraries, a CMake package and a file for pkg-config that say where they are;
-# plugin.h and program.h, which are all that a device's driver needs; and aot.h,
-# for programs that run bundles. `make install` copies it as component cpp; the wheel and <build>/python/torch_ltc hold it, too.
+# plugin.h and program.h, which are all that a device's driver needs, and headers
+# that help to write one in C; and aot.h, for programs that run bundles. `make install` copies it as component cpp; the wheel and <build>/python/torch_ltc hold it, too.
 
 include(CMakePackageConfigHelpers)
 
@@ -16,8 +16,12 @@ endfunction()
 set(headers
   "${PROJECT_SOURCE_DIR}/ltc_backend/cpp/ltc.h"
   "${PROJECT_SOURCE_DIR}/include/ltc/aot.h"
+  "${PROJECT_SOURCE_DIR}/include/ltc/linalg_text.h"
+  "${PROJECT_SOURCE_DIR}/include/ltc/mlir_text.h"
   "${PROJECT_SOURCE_DIR}/include/ltc/plugin.h"
-  "${PROJECT_SOURCE_DIR}/include/ltc/program.h")
+  "${PROJECT_SOURCE_DIR}/include/ltc/plugin_defaults.h"
+  "${PROJECT_SOURCE_DIR}/include/ltc/program.h"
+  "${PROJECT_SOURCE_DIR}/include/ltc/real_ops.h")
 set(installed "${PROJECT_BINARY_DIR}/cpp_package")
 ltc_configure_cpp_package("${installed}" lib/torch_ltc)
 install(FILES ${headers} DESTINATION include/ltc COMPONENT cpp)

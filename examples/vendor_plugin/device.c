@@ -1,40 +1,55 @@
-/*===- device.c - The table, devices and memory -------------------*- C -*-===*\
+/*===- device.c - A board: its memory, its queues and its programs -*- C
+-*-===*\
 |*
 |* Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 |*
-|*===----------------------------------------------------------------------===*|
-|*
-|* The table: errors, devices, memory.
-|*
 \*===----------------------------------------------------------------------===*/
-#include "board.h"
+#include "compiler.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <fcntl.h>
+#include <ltc/plugin_defaults.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-enum { ALIGNMENT = 64 };
+struct ltc_device {
+  ltc_account account;
+};
 
-ltc_error *fail(ltc_error_code code, const char *format, ...) {
-  ltc_error *error = malloc(sizeof(*error));
-  va_list arguments;
-  error->code = code;
-  error->site = -1;
-  va_start(arguments, format);
-  vsnprintf(error->message, sizeof(error->message), format, arguments);
-  va_end(arguments);
-  return error;
-}
+struct ltc_buffer {
+  char *data; /* memory of the board's: the host's own stands in for it */
+  size_t bytes;
+};
 
-static void error_read(const ltc_error *error, ltc_error_info *info) {
-  info->code = error->code;
-  info->message = error->message;
-  info->site = error->site;
-}
+struct ltc_program {
+  ltc_program_view view;
+  void *bytes;  /* that it reads in place */
+  code **parts; /* by number of the kernel */
+};
 
-static void error_free(ltc_error *error) { free(error); }
+struct ltc_fence {
+  int event; /* can be read once it is reached */
+  ltc_error outcome;
+};
+
+/* What is queued. */
+typedef struct command {
+  enum { COPY, RUN, RECORD, RESUME } kind;
+  void *to; /* COPY; of zeros from NULL */
+  const void *from;
+  size_t bytes;
+  ltc_program *program; /* RUN: its steps from `step` to `end` */
+  uint32_t step, end;
+  int64_t *words;   /* of all steps */
+  ltc_fence *fence; /* RECORD */
+} command;
+
+struct ltc_queue {
+  pthread_t thread; /* the board's processor */
+  int ring[2];      /* a pipe stands in for the board's ring of commands */
+};
 
 static ltc_error *device_count(uint32_t *count) {
   *count = 1;
@@ -43,164 +58,234 @@ static ltc_error *device_count(uint32_t *count) {
 
 static ltc_error *device_open(uint32_t ordinal, const ltc_property *options,
                               size_t option_count, ltc_device **device) {
-  size_t limit = 0;
   if (ordinal != 0)
-    return fail(LTC_INVALID_ARGUMENT, "there is one board, and no %u", ordinal);
-  for (size_t i = 0; i < option_count; ++i) {
-    char *end;
-    if (strcmp(options[i].name, "memory_limit") != 0)
-      return fail(LTC_INVALID_ARGUMENT,
-                  "the board has no option %s: its option is memory_limit",
-                  options[i].name);
-    limit = strtoull(options[i].value, &end, 10);
-    if (end == options[i].value || *end)
-      return fail(LTC_INVALID_ARGUMENT, "memory_limit is a number of bytes");
-  }
-  *device = calloc(1, sizeof(**device));
-  (*device)->limit = limit;
-  pthread_mutex_init(&(*device)->mutex, NULL);
-  return NULL;
+    return ltc_fail(LTC_INVALID_ARGUMENT, "there is no board %u", ordinal);
+  ltc_device *made = calloc(1, sizeof(*made));
+  ltc_error *error = ltc_account_open(&made->account, options, option_count);
+  if (error)
+    free(made);
+  else
+    *device = made;
+  return error;
 }
 
-static void device_close(ltc_device *device) {
-  pthread_mutex_destroy(&device->mutex);
-  free(device);
-}
+static void device_close(ltc_device *device) { free(device); }
 
 static const ltc_property *properties(ltc_device *device, size_t *count) {
   static const ltc_property all[] = {
-      {"target", "linalg:board:v1:"}, /* and the compiler's version */
+      {"target", "linalg:board:v2:"}, /* and the compiler's version */
       {"description", "an example of a vendor's board"}};
-  (void)device;
   *count = sizeof(all) / sizeof(all[0]);
   return all;
 }
 
-static size_t rounded(size_t bytes) {
-  return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+static void memory(ltc_device *device, ltc_memory *out, int32_t reset_peak) {
+  ltc_account_read(&device->account, out, reset_peak);
 }
 
 static ltc_error *buffer_alloc(ltc_device *device, size_t bytes,
                                ltc_buffer **buffer) {
-  size_t size = bytes > SIZE_MAX / 2 ? 0 : rounded(bytes);
-  char *data = NULL;
-  pthread_mutex_lock(&device->mutex);
-  if (size >= bytes &&
-      (!device->limit || size <= device->limit - device->allocated))
-    data = aligned_alloc(ALIGNMENT, size ? size : ALIGNMENT);
-  if (data)
-    device->allocated += size;
-  if (device->allocated > device->max_allocated)
-    device->max_allocated = device->allocated;
-  pthread_mutex_unlock(&device->mutex);
-  if (!data)
-    return fail(LTC_OUT_OF_MEMORY, "the board has no %zu bytes left", bytes);
-  *buffer = malloc(sizeof(**buffer));
-  **buffer = (ltc_buffer){data, bytes};
+  ltc_buffer made = {NULL, bytes};
+  if (ltc_account_take(&device->account, bytes)) {
+    made.data = aligned_alloc(64, (bytes + 64) / 64 * 64);
+    if (!made.data)
+      ltc_account_give(&device->account, bytes);
+  }
+  if (!made.data)
+    return ltc_fail(LTC_OUT_OF_MEMORY, "the board has no %zu bytes", bytes);
+  *buffer = memcpy(malloc(sizeof(made)), &made, sizeof(made));
   return NULL;
 }
 
 static void buffer_free(ltc_device *device, ltc_buffer *buffer) {
-  pthread_mutex_lock(&device->mutex);
-  device->allocated -= rounded(buffer->bytes);
-  pthread_mutex_unlock(&device->mutex);
+  ltc_account_give(&device->account, buffer->bytes);
   free(buffer->data);
   free(buffer);
 }
 
-static int is_inside(const ltc_buffer *buffer, size_t offset, size_t bytes) {
-  return offset <= buffer->bytes && bytes <= buffer->bytes - offset;
+/* The board's code is the module itself. */
+static ltc_error *part_compile(ltc_device *device, ltc_bytes part,
+                               ltc_bytes *made) {
+  code *read = code_read(part.data, part.size);
+  if (!read)
+    return ltc_fail(LTC_UNSUPPORTED, "the board cannot do all of this part");
+  code_free(read);
+  made->data = memcpy(malloc(part.size), part.data, part.size);
+  made->size = part.size;
+  return NULL;
 }
 
-/* Queued, or at once where there is no queue. From NULL: zeros. */
-static ltc_error *copy(ltc_queue *queue, void *to, const void *from,
-                       size_t bytes) {
-  if (queue)
-    return queue_copy(queue, to, from, bytes);
-  if (bytes && from)
-    memcpy(to, from, bytes);
-  else if (bytes)
-    memset(to, 0, bytes);
+static void part_free(ltc_device *device, ltc_bytes made) {
+  free((void *)made.data);
+}
+
+static void program_free(ltc_device *device, ltc_program *program) {
+  for (uint32_t i = 0; program->parts && i < program->view.kernel_count; ++i)
+    if (program->parts[i])
+      code_free(program->parts[i]);
+  free(program->parts);
+  free(program->bytes);
+  free(program);
+}
+
+static ltc_error *program_load(ltc_device *device, ltc_bytes bytes,
+                               ltc_program **program) {
+  ltc_program *made = calloc(1, sizeof(*made));
+  ltc_program_view *view = &made->view;
+  ltc_error *error = ltc_program_keep(view, &made->bytes, bytes);
+  if (!error &&
+      (view->info->target.size < 7 ||
+       memcmp(ltc_text_begin(view, view->info->target), "linalg:", 7)))
+    error = ltc_fail(LTC_UNSUPPORTED, "the board runs what it has compiled");
+  made->parts = calloc(view->kernel_count + 1, sizeof(code *));
+  for (uint32_t i = 0; !error && i < view->kernel_count; ++i) {
+    ltc_text text = view->blobs[view->kernels[i].blob].bytes;
+    made->parts[i] = code_read(ltc_text_begin(view, text), text.size);
+    if (!made->parts[i])
+      error = ltc_fail(LTC_DEVICE_FAILED, "the code is none of the board's");
+  }
+  if (error)
+    program_free(device, made);
+  else
+    *program = made;
+  return error;
+}
+
+static ltc_error *perform(command *what) {
+  if (what->kind == COPY && what->bytes && what->from)
+    memcpy(what->to, what->from, what->bytes);
+  else if (what->kind == COPY && what->bytes)
+    memset(what->to, 0, what->bytes);
+  for (; what->step < what->end; ++what->step) {
+    const ltc_step *step = &what->program->view.steps[what->step];
+    const int64_t *words = what->words + step->first_word;
+    if (step->kind == LTC_CALL)
+      return ltc_fail(LTC_UNSUPPORTED, "library calls are the host's");
+    if (step->kind == LTC_LAUNCH)
+      code_run(what->program->parts[step->target], words);
+    else
+      memmove((void *)words[0], (void *)words[1], (size_t)words[2]);
+  }
   return NULL;
+}
+
+/* The board: does what is in the ring, in order, until that is closed. */
+static void *process(void *given) {
+  ltc_queue *queue = given;
+  ltc_outcome outcome = {0};
+  command what;
+  while (read(queue->ring[0], &what, sizeof(what)) == sizeof(what)) {
+    if (what.kind == RUN && outcome.skips)
+      ltc_outcome_add(&outcome, ltc_fail(LTC_SKIPPED, "one before it failed"));
+    else
+      ltc_outcome_add(&outcome, perform(&what));
+    free(what.words);
+    if (what.kind == RESUME)
+      outcome.skips = 0;
+    if (what.kind == RECORD) {
+      what.fence->outcome = ltc_outcome_take(&outcome);
+      eventfd_write(what.fence->event, 1);
+    }
+  }
+  return NULL;
+}
+
+/* Done at once where there is no queue. */
+static ltc_error *submit(ltc_queue *queue, command what) {
+  ltc_error *error = NULL;
+  if (!queue) {
+    error = perform(&what);
+    free(what.words);
+  } else if (write(queue->ring[1], &what, sizeof(what)) != sizeof(what)) {
+    error = ltc_fail(LTC_DEVICE_FAILED, "the board's ring is broken");
+  }
+  return error;
 }
 
 static ltc_error *buffer_write(ltc_device *device, ltc_queue *queue,
                                ltc_buffer *buffer, size_t offset,
                                ltc_bytes data) {
-  (void)device;
-  if (!is_inside(buffer, offset, data.size))
-    return fail(LTC_INVALID_ARGUMENT, "the write ends outside of the buffer");
-  return copy(queue, buffer->data + offset, data.data, data.size);
+  command copy = {.kind = COPY, .from = data.data, .bytes = data.size};
+  copy.to = buffer->data + offset;
+  ltc_error *wrong = ltc_check_range(buffer->bytes, offset, data.size);
+  return wrong ? wrong : submit(queue, copy);
 }
 
 static ltc_error *buffer_read(ltc_device *device, ltc_queue *queue,
                               ltc_buffer *buffer, size_t offset, void *data,
                               size_t bytes) {
-  (void)device;
-  if (!is_inside(buffer, offset, bytes))
-    return fail(LTC_INVALID_ARGUMENT, "the read ends outside of the buffer");
-  return copy(queue, data, buffer->data + offset, bytes);
+  command copy = {.kind = COPY, .to = data, .bytes = bytes};
+  copy.from = buffer->data + offset;
+  ltc_error *wrong = ltc_check_range(buffer->bytes, offset, bytes);
+  return wrong ? wrong : submit(queue, copy);
 }
 
-static void memory(ltc_device *device, ltc_memory *out, int32_t reset_peak) {
-  pthread_mutex_lock(&device->mutex);
-  if (reset_peak)
-    device->max_allocated = device->allocated;
-  out->allocated = out->reserved = device->allocated;
-  out->max_allocated = device->max_allocated;
-  pthread_mutex_unlock(&device->mutex);
+static ltc_place place_of(const ltc_buffer *buffer) {
+  return (ltc_place){(int64_t)buffer->data, buffer->bytes};
 }
 
 static ltc_error *program_run(ltc_device *device, ltc_queue *queue,
                               ltc_program *program, const ltc_launch *launch) {
-  run made;
-  ltc_error *error = run_begin(&made, program, launch);
-  if (error)
-    return error;
-  if (queue)
-    return queue_run(queue, made);
-  error = run_steps(device, &made);
-  run_end(&made);
-  return error;
+  command run = {.kind = RUN, .program = program, .step = launch->first_step};
+  const char *wrong = ltc_launch_check(&program->view, launch, place_of);
+  if (wrong)
+    return ltc_fail(LTC_INVALID_ARGUMENT, "%s", wrong);
+  run.words = ltc_launch_keep_words(&program->view, launch, place_of, &run.end);
+  return submit(queue, run);
 }
 
-static size_t statistics(ltc_device *device, ltc_statistic *out,
-                         size_t capacity) {
-  ltc_statistic all[] = {{"launches", device->launches},
-                         {"copies", device->copies},
-                         {"parts", device->parts}};
-  size_t count = sizeof(all) / sizeof(all[0]);
-  memcpy(out, all, (capacity < count ? capacity : count) * sizeof(all[0]));
-  return count;
+static ltc_error *queue_create(ltc_device *device, ltc_queue **queue) {
+  ltc_queue *made = calloc(1, sizeof(*made));
+  if (pipe2(made->ring, O_CLOEXEC) ||
+      pthread_create(&made->thread, NULL, process, made)) {
+    free(made);
+    return ltc_fail(LTC_DEVICE_FAILED, "the board has no ring left");
+  }
+  *queue = made;
+  return NULL;
 }
 
+static void queue_free(ltc_device *device, ltc_queue *queue) {
+  close(queue->ring[1]);
+  pthread_join(queue->thread, NULL);
+  close(queue->ring[0]);
+  free(queue);
+}
+
+static ltc_error *queue_resume(ltc_device *device, ltc_queue *queue) {
+  return submit(queue, (command){.kind = RESUME});
+}
+
+static ltc_error *fence_record(ltc_device *device, ltc_queue *queue,
+                               ltc_fence **fence) {
+  *fence = calloc(1, sizeof(**fence));
+  (*fence)->event = eventfd(0, EFD_CLOEXEC);
+  return submit(queue, (command){.kind = RECORD, .fence = *fence});
+}
+
+static ltc_error *fence_wait(ltc_device *device, ltc_fence *fence,
+                             int64_t nanoseconds, int32_t *reached) {
+  struct pollfd event = {fence->event, POLLIN, 0};
+  struct timespec most = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+  *reached = ppoll(&event, 1, nanoseconds < 0 ? NULL : &most, NULL) == 1;
+  return *reached ? ltc_error_again(&fence->outcome) : NULL;
+}
+
+static void fence_free(ltc_device *device, ltc_fence *fence) {
+  close(fence->event);
+  free(fence);
+}
+
+/* clang-format off */
 const ltc_plugin *ltc_plugin_query(uint32_t abi_major, const ltc_host *host) {
-  static const ltc_plugin table = {.struct_size = sizeof(table),
-                                   .name = "board",
-                                   .error_read = error_read,
-                                   .error_free = error_free,
-                                   .device_count = device_count,
-                                   .device_open = device_open,
-                                   .device_close = device_close,
-                                   .properties = properties,
-                                   .buffer_alloc = buffer_alloc,
-                                   .buffer_free = buffer_free,
-                                   .buffer_write = buffer_write,
-                                   .buffer_read = buffer_read,
-                                   .memory = memory,
-                                   .program_load = program_load,
-                                   .program_free = program_free,
-                                   .program_run = program_run,
-                                   .call_taken = call_taken,
-                                   .queue_create = queue_create,
-                                   .queue_free = queue_free,
-                                   .queue_resume = queue_resume,
-                                   .fence_record = fence_record,
-                                   .fence_wait = fence_wait,
-                                   .fence_free = fence_free,
-                                   .statistics = statistics,
-                                   .part_compile = part_compile,
-                                   .part_free = part_free};
-  (void)host;
+  static const ltc_plugin table = {
+      sizeof(table), "board", ltc_read_error, ltc_free_error, device_count,
+      device_open, device_close, properties, buffer_alloc, buffer_free,
+      buffer_write, buffer_read, memory, program_load, program_free,
+      program_run, call_taken, /* the rest may be absent: */
+      .queue_create = queue_create, .queue_free = queue_free,
+      .queue_resume = queue_resume, .fence_record = fence_record,
+      .fence_wait = fence_wait, .fence_free = fence_free,
+      .part_compile = part_compile, .part_free = part_free};
   return abi_major == LTC_ABI_MAJOR ? &table : NULL;
 }

@@ -132,8 +132,12 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     assert for_cpp == {
         "torch_ltc/include/ltc/aot.h",
         "torch_ltc/include/ltc/ltc.h",
+        "torch_ltc/include/ltc/linalg_text.h",
+        "torch_ltc/include/ltc/mlir_text.h",
         "torch_ltc/include/ltc/plugin.h",
+        "torch_ltc/include/ltc/plugin_defaults.h",
         "torch_ltc/include/ltc/program.h",
+        "torch_ltc/include/ltc/real_ops.h",
         "torch_ltc/lib/cmake/torch_ltc/torch_ltcConfig.cmake",
         "torch_ltc/lib/cmake/torch_ltc/torch_ltcConfigVersion.cmake",
     }

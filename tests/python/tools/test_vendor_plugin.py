@@ -124,7 +124,7 @@ x = torch.randn(3, 4, dtype=torch.bfloat16)
 mine = (x.to("lazy") @ x.to("lazy").t()).cpu()
 torch.testing.assert_close(mine, x @ x.t())
 metrics = torch_ltc.metrics.snapshot()
-assert metrics["codegen.parts_refused"] == 1, metrics
+assert metrics["codegen.parts_refused"] == 3, metrics  # also each call alone
 assert metrics["execute.host_calls"] == 2, metrics
 """
     run_python(code, LTC_DEVICE=str(plugin))

@@ -10,6 +10,7 @@
 #include "ltc/settings.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 
 namespace ltc::runtime {
@@ -39,10 +40,11 @@ Result<Listed> ask(std::string_view device) {
   Listed found{*driver};
   if (!argument.empty() && !api.devices_named)
     return invalid("the driver " + name +
-                       " takes nothing behind a colon, and "
-                       "LTC_DEVICE has " +
-                       name + ":" + argument,
+                       " takes nothing behind a colon, and LTC_DEVICE has " +
+                       std::string(device),
                    "LTC_DEVICE=" + name);
+  static std::mutex mutex; // the ABI: one thread at a time
+  std::lock_guard lock(mutex);
   ltc_error *error =
       argument.empty()
           ? api.device_count(&found.devices)

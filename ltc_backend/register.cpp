@@ -34,6 +34,7 @@
 #include "ltc_backend/record/ops/mixed_list.h"
 #include "ltc_backend/record/ops/packed_sequence.h"
 #include "ltc_backend/record/ops/rnn_op.h"
+#include "ltc_backend/record/ops/shard.h"
 #include "ltc_backend/record/ops/zeros_like.h"
 #include "ltc_backend/record/predicates.h"
 #include "ltc_backend/record/record_kernel.h"
@@ -111,6 +112,7 @@ static void registerOwnKernels(torch::Library &lazy,
   registerPredicates(lazy);
   registerLinalgCheck(lazy);
   registerCtcLoss(lazy);
+  registerShard();
   registerBatchNorm(lazy);
   registerCheckedValues(lazy, functionalize);
   registerGroupNorm(functionalize);

@@ -15,6 +15,7 @@
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -53,6 +54,10 @@ void eraseBetween(Operation *from, Operation *to) {
 }
 
 LogicalResult lowerOp(OpOp op, unsigned number) {
+  if (op.getCallee() == kShard) {
+    lowerToShard(op);
+    return success();
+  }
   constexpr Products products{std::numeric_limits<int64_t>::max(),
                               /*areNamed=*/true};
   Operation *before = op->getPrevNode();
@@ -149,6 +154,7 @@ Result<std::string> lowerGraph(const Graph &graph, LoweredForm form) {
     return emitGraph(graph, form);
   DialectRegistry registry;
   registerStages(registry);
+  registry.insert<shard::ShardDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   OwningOpRef<ModuleOp> module = importGraph(graph, context);

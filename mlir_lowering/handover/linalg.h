@@ -28,6 +28,11 @@ mlir::LogicalResult lowerForHandOver(mlir::ModuleOp module);
 /// `number` is part of the name.
 void lowerToWholeCall(OpOp op, unsigned number);
 
+/// The op that says where a tensor's parts are, which lowerToShard() makes
+/// ops of upstream's dialect `shard`.
+constexpr llvm::StringLiteral kShard = "torch_ltc::shard";
+void lowerToShard(OpOp op);
+
 /// The graph in any form.
 Result<std::string> lowerGraph(const Graph &graph, LoweredForm form);
 

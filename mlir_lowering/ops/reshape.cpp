@@ -343,6 +343,7 @@ void addReshapeOps(OpTable &t) {
                reshape)
       .anySize()
       .anyDType();
+  t.structured({"torch_ltc::shard"}, reshape).anySize().anyDType();
   t.structured({"aten::transpose.int", "aten::transpose_copy.int"}, transpose)
       .anySize()
       .anyDType();

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch.utils import _pytree as pytree
 
-from torch_ltc import errors
+from torch_ltc import errors, shardings
 from torch_ltc.startup import start
 
 DIALECTS = ("linalg", "bytecode", "graph", "stablehlo", "tosa")
@@ -34,7 +34,8 @@ def export_graph(program, path, *args, dialect="linalg"):
     buffers become inputs; a function has to take all its tensors as arguments. In
     linalg a convolution or a sort stays whole, as a call of a function that says what
     it is; what StableHLO or TOSA does not say is an UnsupportedOpError that names the
-    op and your line.
+    op and your line. Of DTensors the graph has the whole, and says which device of
+    their mesh has which part.
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect is one of {', '.join(DIALECTS)}, not {dialect!r}")
@@ -45,19 +46,24 @@ def export_graph(program, path, *args, dialect="linalg"):
         state = {**dict(program.named_parameters()), **dict(program.named_buffers())}
     values, spec = pytree.tree_flatten((state, args))
     given = [value for value in values if isinstance(value, torch.Tensor)]
-    stand_ins = [
-        builder.input(value.detach()) if isinstance(value, torch.Tensor) else value
-        for value in values
-    ]
-    own_state, own_args = pytree.tree_unflatten(stand_ins, spec)
-    with torch.no_grad(), _layers_op_by_op():
+
+    def call(values):
+        own_state, own_args = pytree.tree_unflatten(values, spec)
         if state:
-            returned = torch.func.functional_call(program, own_state, own_args)
-        else:
-            returned = program(*own_args)
+            return torch.func.functional_call(program, own_state, own_args)
+        return program(*own_args)
+
+    placed = shardings.results_like(call, values)
+    stand_ins = _StandIns(builder, values)
+    with torch.no_grad(), _layers_op_by_op(), shardings.as_one_device(program):
+        returned = call(stand_ins.seen)
+        stand_ins.hand_on_writes()
     outputs = [x for x in pytree.tree_leaves(returned) if isinstance(x, torch.Tensor)]
     if any(x.device.type != "lazy" for x in outputs):
         raise _no_argument()
+    if placed:
+        outputs = stand_ins.placed(outputs, placed)
+    del returned, stand_ins  # a value that somebody holds is a result
     graph = builder.trace(outputs)
     inputs, results, writes = c.origins(graph)
     exported = ExportedGraph(
@@ -68,6 +74,38 @@ def export_graph(program, path, *args, dialect="linalg"):
     )
     exported.path.write_bytes(graph.lower(dialect))
     return exported
+
+
+class _StandIns:
+    """Inputs of the graph, and what the program sees of them."""
+
+    def __init__(self, builder, values):
+        self.seen, self._whole = [], []
+        for value in values:
+            if shardings.is_distributed(value):
+                like = torch.empty(value.shape, dtype=value.dtype, device="lazy")
+                whole = builder.input(like)
+                self.seen.append(shardings.shard(whole, value))
+                self._whole.append((whole, self.seen[-1], value))
+            elif isinstance(value, torch.Tensor):
+                self.seen.append(builder.input(value.detach()))
+            else:
+                self.seen.append(value)
+
+    def hand_on_writes(self):
+        """Give inputs what was written to their placed values."""
+        for whole, seen, value in self._whole:
+            if seen._version > 0:
+                whole.copy_(shardings.shard(seen, value))
+
+    def placed(self, outputs, like):
+        """Return the outputs that are computed with the placements of the others."""
+        return [
+            output
+            if placed is None or any(output is seen for seen in self.seen)
+            else shardings.shard(output, placed)
+            for output, placed in zip(outputs, like, strict=True)
+        ]
 
 
 @contextlib.contextmanager

@@ -402,3 +402,13 @@ func.func @view(%a0: tensor<2xf32>) -> (tensor<2xf32>) {
     : (tensor<2xf32>) -> (tensor<2xf32>)
   return %r : tensor<2xf32>
 }
+
+// One device does nothing with where others have parts.
+// CHECK-LABEL: func.func @shard(
+// CHECK-SAME: %[[X:.*]]: tensor<4x2xf32>)
+func.func @shard(%a0: tensor<4x2xf32>) -> (tensor<4x2xf32>) {
+  // CHECK-NEXT: return %[[X]]
+  %r = ltc.op "torch_ltc::shard"(self = %a0, grid = array<i64: 2>, splits = array<i64: 0>) node 0
+    : (tensor<4x2xf32>) -> (tensor<4x2xf32>)
+  return %r : tensor<4x2xf32>
+}

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 SERVER = Path(__file__).resolve().parent / "host_server.py"
-# linux/if_packet.h. A frame comes with what is still to be done to it (checksums),
+# Of packet(7). A frame comes with what is still to be done to it (checksums),
 # which the sender leaves to a network card: it is passed on with the frame.
 SOL_PACKET, PACKET_VNET_HDR, ETH_P_ALL, MOST = 263, 15, 3, 1 << 17
 

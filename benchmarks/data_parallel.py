@@ -4,8 +4,10 @@
 
     torchrun --nproc-per-node=2 benchmarks/data_parallel.py --workload gpt-train
 
-Each process has one thread. Rounds of eager and lazy take turns; a ratio is of a
-round to eager's beside it, and the median is told with its quartiles.
+Each process has one thread. Rounds of the contenders take turns; a ratio is of a
+round to eager's beside it, and the median is told with its quartiles. With
+``--inductor`` there is a third: torch.compile of the wrapped model, which cuts its
+graphs at the buckets, and of the optimizer's step.
 """
 
 import argparse
@@ -22,9 +24,10 @@ WORKLOADS = {workload.name: workload for workload in (GptTrain, ResNetTrain)}
 
 
 class Trainer:
-    """A workload's model and batches on a device, in data parallel."""
+    """A workload's model and batches of a contender, in data parallel."""
 
-    def __init__(self, workload, device, size):
+    def __init__(self, workload, contender, size):
+        device = "lazy" if contender == "lazy" else "cpu"
         torch.manual_seed(0)
         self.workload = workload.__new__(workload)  # without a contender
         self.workload.build(**workload.sizes[size])
@@ -33,15 +36,18 @@ class Trainer:
             [part.to(device) for part in batch] for batch in self.workload.batches
         ]
         self.model = DistributedDataParallel(self.workload.model.to(device))
-        self.workload.model = self.model
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+        self.workload.model, self.update = self.model, self.optimizer.step
+        if contender == "inductor":
+            self.workload.model = torch.compile(self.model)
+            self.update = torch.compile(self.update)
 
     def step(self, number):
         x, y = self.batches[number % len(self.batches)]
         self.optimizer.zero_grad()
         loss = self.workload.loss(x, y)
         loss.backward()
-        self.optimizer.step()
+        self.update()
         return loss.detach()
 
     def round(self, steps):
@@ -72,26 +78,28 @@ def main():
     parser.add_argument("--size", default="full", help="or small, to try the program")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=8, help="in a round")
+    parser.add_argument("--inductor", action="store_true", help="time it as well")
     options = parser.parse_args()
     torch.set_num_threads(1)
     dist.init_process_group()
     trainers = {
-        device: Trainer(WORKLOADS[options.workload], device, options.size)
-        for device in ("cpu", "lazy")
+        name: Trainer(WORKLOADS[options.workload], name, options.size)
+        for name in ("eager", "lazy", *(["inductor"] if options.inductor else []))
     }
     for trainer in trainers.values():
         trainer.round(4)
     rounds = []
     for _ in range(options.rounds):
-        rounds.append({d: t.round(options.steps) for d, t in trainers.items()})
+        rounds.append({n: t.round(options.steps) for n, t in trainers.items()})
     if dist.get_rank() == 0:
         print(f"{options.workload}, {dist.get_world_size()} ranks, rank 0:")
         for i, clock in enumerate(("wall", "processor")):
-            for device in trainers:
-                times = [each[device][i] for each in rounds]
-                print(f"  {clock} ms a step, {device}: {quartiles(times)}")
-            ratios = [each["lazy"][i] / each["cpu"][i] for each in rounds]
-            print(f"  {clock}, lazy / eager: {quartiles(ratios)}")
+            for name in trainers:
+                times = [each[name][i] for each in rounds]
+                print(f"  {clock} ms a step, {name}: {quartiles(times)}")
+            for name in list(trainers)[1:]:
+                ratios = [each[name][i] / each["eager"][i] for each in rounds]
+                print(f"  {clock}, {name} / eager: {quartiles(ratios)}")
         losses = [f"{each[2]:.6f}" for each in rounds[-1].values()]
         print(f"  last losses: {' '.join(losses)}")
     dist.destroy_process_group()

@@ -96,7 +96,7 @@ def _move_plain(tensor, storage, location):
         if tensor.nbytes == storage.nbytes() and moved.stride() == tensor.stride():
             setattr(storage, _BASE, moved.detach())
             return moved
-        whole = torch.empty(0, dtype=tensor.dtype).set_(storage)
+        whole = torch.empty(0, dtype=tensor.dtype, device="cpu").set_(storage)
         base = whole.to(location)
         setattr(storage, _BASE, base)
     return base.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
@@ -193,7 +193,7 @@ def _on_cpu(tensor):
         if not copies.is_all_of(tensor, whole) or cpu.stride() != tensor.stride():
             cpu = whole.cpu()
         known[storage._cdata] = storage, cpu.untyped_storage()
-    cpu = torch.empty(0, dtype=tensor.dtype).set_(
+    cpu = torch.empty(0, dtype=tensor.dtype, device="cpu").set_(
         known[storage._cdata][1],
         tensor.storage_offset(),
         tensor.size(),

@@ -42,6 +42,16 @@ def test_a_lazy_tensor_comes_back_lazy():
     assert_same(loaded * 2, (VALUES + 1) * 2, "lazy")
 
 
+def test_where_lazy_is_the_default():
+    rows, storage = VALUES[1:], VALUES.clone().to("lazy")
+    with torch.device("lazy"):
+        assert_same(through_file(VALUES.to("lazy") + 1), VALUES + 1, "lazy")
+        _, view = through_file([storage, storage[1:]], map_location="cpu")
+        assert_same(view, rows, "cpu")
+        _, view = through_file([VALUES, rows], map_location="lazy")
+        assert_same(view, rows, "lazy")
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_dtype_both_ways(dtype):
     values = torch.tensor([1, 0, 1]).to(dtype)

@@ -122,7 +122,8 @@ LogicalResult codegen(ModuleOp module, const ResolvedOptions &options,
                       Artifact &artifact, const Graph *graph) {
   auto describe = [&](int64_t node) { return siteOf(graph, node); };
   lowerChecks(module, artifact.errorSites, describe);
-  if (failed(lowerKernels(module)) ||
+  if (failed(
+          lowerKernels(module, options.backend->bufferAlignment(), artifact)) ||
       failed(listSteps(module, options.tuning.facts, artifact)))
     return failure();
   partition(module);

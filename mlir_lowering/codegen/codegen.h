@@ -21,8 +21,11 @@
 
 namespace ltc::compiler {
 
-/// Gives each kernel the form void(i64 begin, i64 end, ptr words).
-mlir::LogicalResult lowerKernels(mlir::ModuleOp module);
+/// Gives each kernel the form void(i64 begin, i64 end, ptr words). Addresses of
+/// which all calls know that they are aligned say so, where buffers begin at
+/// multiples of `bufferAlignment` bytes.
+mlir::LogicalResult lowerKernels(mlir::ModuleOp module, int64_t bufferAlignment,
+                                 Artifact &artifact);
 /// Turns @main, and deletes it, into steps of `artifact`, with the kernels, the
 /// calls and the arena that they name; needs lowerKernels().
 mlir::LogicalResult listSteps(mlir::ModuleOp module, const TargetFacts &facts,

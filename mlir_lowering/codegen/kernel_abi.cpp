@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
+#include "mlir_lowering/codegen/places.h"
 #include "mlir_lowering/codegen/symbols.h"
 #include "mlir_lowering/codegen/words.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
@@ -105,7 +106,26 @@ void noteIterations(func::FuncOp kernel, ArrayRef<Range> ranges) {
   kernel->setAttr("ltc.trips", sizesAttr(b, trips));
 }
 
-LogicalResult lowerKernel(func::FuncOp kernel) {
+/// By kernel, what the addresses of its arguments are multiples of in all
+/// calls.
+using Alignments = llvm::StringMap<SmallVector<int64_t>>;
+
+Alignments alignmentsOf(func::FuncOp main, int64_t most, Artifact &artifact) {
+  Alignments found;
+  if (most == 1)
+    return found;
+  Places places(main, artifact);
+  for (auto call : main.getOps<func::CallOp>()) {
+    SmallVector<int64_t> &all = found[call.getCallee()];
+    all.resize(call.getNumOperands(), most);
+    for (auto [operand, alignment] : llvm::zip_equal(call.getOperands(), all))
+      if (isa<MemRefType>(operand.getType()))
+        alignment = std::min(alignment, places.alignment(operand, most));
+  }
+  return found;
+}
+
+LogicalResult lowerKernel(func::FuncOp kernel, ArrayRef<int64_t> alignments) {
   Block &body = kernel.getBody().front();
   ImplicitLocOpBuilder b =
       ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), &body);
@@ -117,7 +137,8 @@ LogicalResult lowerKernel(func::FuncOp kernel) {
   for (unsigned i = 0; i < count; ++i) {
     Type type = body.getArgument(i).getType();
     auto sizes = kernel.getArgAttrOfType<ArrayAttr>(i, LtcDialect::kSizes);
-    body.getArgument(i).replaceAllUsesWith(loadWord(b, words, i, type, sizes));
+    body.getArgument(i).replaceAllUsesWith(loadWord(
+        b, words, i, type, sizes, alignments.empty() ? 1 : alignments[i]));
   }
   Value from = arith::IndexCastOp::create(b, b.getIndexType(), begin);
   Value to = arith::IndexCastOp::create(b, b.getIndexType(), end);
@@ -158,9 +179,13 @@ LogicalResult lowerKernel(func::FuncOp kernel) {
 
 } // namespace
 
-LogicalResult lowerKernels(ModuleOp module) {
+LogicalResult lowerKernels(ModuleOp module, int64_t bufferAlignment,
+                           Artifact &artifact) {
+  Alignments alignments = alignmentsOf(
+      module.lookupSymbol<func::FuncOp>("main"), bufferAlignment, artifact);
   for (auto kernel : module.getOps<func::FuncOp>())
-    if (kernel->hasAttr(attr::kKind) && failed(lowerKernel(kernel)))
+    if (kernel->hasAttr(attr::kKind) &&
+        failed(lowerKernel(kernel, alignments.lookup(kernel.getSymName()))))
       return failure();
   return success();
 }

@@ -128,13 +128,30 @@ Place Places::of(Value memref) {
   return source; // memref.cast
 }
 
+int64_t Places::amountOf(Value memref, const Place &place) {
+  MLIRContext *context = memref.getContext();
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t bytes = elementBytes(type.getElementType());
+  return sumOf(context,
+               {place.begin, productOf(context, {place.offset, bytes})});
+}
+
+int64_t Places::alignment(Value memref, int64_t most) {
+  int64_t amount = amountOf(memref, of(memref));
+  if (ShapedType::isDynamic(amount))
+    return 1;
+  // A polynomial is a multiple of its content, whatever the symbols are.
+  int64_t all =
+      most | (isSymbolic(amount)
+                  ? sizeTable(main.getContext()).formula(amount).content()
+                  : amount);
+  return all & -all;
+}
+
 FailureOr<ltc_word> Places::word(Value value) {
   if (auto type = dyn_cast<MemRefType>(value.getType())) {
     Place place = of(value);
-    MLIRContext *context = value.getContext();
-    int64_t bytes = elementBytes(type.getElementType());
-    int64_t behind = productOf(context, {place.offset, bytes});
-    int64_t amount = sumOf(context, {place.begin, behind});
+    int64_t amount = amountOf(value, place);
     if (ShapedType::isDynamic(amount))
       return failure();
     return ltc_word{place.base, place.index, number(amount)};

@@ -31,10 +31,15 @@ public:
   /// Of a memref its address; of a scalar its bits. Fails where the value is
   /// neither given nor a constant.
   llvm::FailureOr<ltc_word> word(mlir::Value value);
+  /// A power of two, up to `most`, of which a memref's address is a multiple if
+  /// its base is one of `most`.
+  int64_t alignment(mlir::Value memref, int64_t most);
   /// A size of the compiler's as a number of the artifact's.
   int64_t number(int64_t size);
 
 private:
+  /// How many bytes it begins behind its base.
+  int64_t amountOf(mlir::Value memref, const Place &place);
   Place placeOf(mlir::BlockArgument argument);
 
   mlir::func::FuncOp main;

@@ -73,10 +73,15 @@ static Value memrefAt(ImplicitLocOpBuilder &b, Value pointer, Type type,
 }
 
 Value loadWord(ImplicitLocOpBuilder &b, Value words, int64_t index, Type type,
-               ArrayAttr sizes) {
+               ArrayAttr sizes, int64_t alignment) {
   Value place = wordAt(b, words, index);
   if (isa<MemRefType>(type)) {
     Value pointer = LLVM::LoadOp::create(b, words.getType(), place);
+    if (alignment > 1) {
+      Value holds = LLVM::ConstantOp::create(b, b.getI1Type(), true);
+      Value bytes = LLVM::ConstantOp::create(b, b.getI64Type(), alignment);
+      LLVM::AssumeOp::create(b, holds, LLVM::AssumeAlignTag(), pointer, bytes);
+    }
     return memrefAt(b, pointer, type, sizes);
   }
   if (type.isIndex() || type.isInteger(1)) {

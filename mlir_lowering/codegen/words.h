@@ -17,9 +17,9 @@ namespace ltc::compiler {
 
 /// Loads words[index] as a value of that type. A memref is dense; `sizes` say
 /// its sizes if some are symbolic, and one of bytes without is as large as can
-/// be.
+/// be. Its address is a multiple of `alignment`.
 mlir::Value loadWord(mlir::ImplicitLocOpBuilder &b, mlir::Value words,
-                     int64_t index, mlir::Type type,
-                     mlir::ArrayAttr sizes = {});
+                     int64_t index, mlir::Type type, mlir::ArrayAttr sizes = {},
+                     int64_t alignment = 1);
 
 } // namespace ltc::compiler

@@ -56,11 +56,11 @@ LogicalResult NvptxBackend::schedule(func::FuncOp kernel,
 /// would end the process.
 static bool hasInstructions(StringRef intrinsic) {
   static const llvm::StringSet<> known{
-      "abs",     "ceil",      "copysign",  "ctlz",    "ctpop", "cttz",
-      "fabs",    "floor",     "fma",       "fmuladd", "fshl",  "fshr",
-      "maximum", "maxnum",    "minimum",   "minnum",  "rint",  "nearbyint",
-      "round",   "roundeven", "smax",      "smin",    "sqrt",  "trunc",
-      "umax",    "umin",      "is.fpclass"};
+      "abs",       "assume",  "ceil",      "copysign",  "ctlz",    "ctpop",
+      "cttz",      "fabs",    "floor",     "fma",       "fmuladd", "fshl",
+      "fshr",      "maximum", "maxnum",    "minimum",   "minnum",  "rint",
+      "nearbyint", "round",   "roundeven", "smax",      "smin",    "sqrt",
+      "trunc",     "umax",    "umin",      "is.fpclass"};
   return known.contains(intrinsic) || intrinsic.starts_with("vector.reduce.");
 }
 

@@ -22,6 +22,7 @@ class NvptxBackend : public TargetBackend {
 public:
   Target resolve(Target target) const override;
   Tuning tuning(const Target &target) const override;
+  int64_t bufferAlignment() const override { return 64; } // plugin.h's
   mlir::LogicalResult schedule(mlir::func::FuncOp kernel,
                                const Schedule &schedule) const override;
   mlir::LogicalResult emitLoops(mlir::func::FuncOp kernel,

@@ -50,7 +50,8 @@
 // PTX:       .param .align 8 .b8 kernel_0_param_0[16]
 // PTX:     .reqntid 256
 // PTX:       %ctaid.x
-// PTX:       ld.global
+// PTX:       ld.global.v4.b32
+// PTX:       st.global.v4.b32
 // PTX-NOT:   bar.sync
 // PTX:     .entry kernel_1(
 // PTX:       .shared

@@ -19,6 +19,7 @@
 #include "ltc/op_facts.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 
 #include <cstring>
 
@@ -26,13 +27,22 @@ namespace ltc::backend {
 
 using c10::IValue;
 
+static at::Generator newGenerator(at::Device device) {
+  if (device.is_cpu())
+    return at::detail::createCPUGenerator();
+  return at::globalContext()
+      .getAcceleratorHooksInterface(device.type())
+      .getNewGenerator(device.index());
+}
+
 AtenKernel::AtenKernel(CallPlan bound)
     : plan(std::move(bound)), direct(directCall(plan)),
       byIndex(factsOf(plan.name).has(OpFact::WritesByIndex)),
-      operandSlots(plan.operands), resultSlots(plan.results) {
+      operandSlots(plan.operands, TensorSlot(plan.device)),
+      resultSlots(plan.results, TensorSlot(plan.device)) {
   stack.reserve(plan.arguments.size() + plan.results);
   if (plan.seed)
-    generator = at::detail::createCPUGenerator();
+    generator = newGenerator(plan.device);
 }
 
 static at::Scalar scalarOf(const KernelView &view) {
@@ -185,8 +195,8 @@ void AtenKernel::store(const at::Tensor &value, Views results, size_t number) {
     return;
   static Counter &copies = counter("execute.result_copies");
   copies.add();
-  if (!copyBytes(value, results[number]))
-    borrow(results[number]).copy_(value);
+  if (!plan.device.is_cpu() || !copyBytes(value, results[number]))
+    borrow(results[number], plan.device).copy_(value);
 }
 
 /// Every defined tensor that the operator returned and the call wants, in
@@ -223,7 +233,7 @@ static void untangle(std::vector<at::Tensor> &returned,
 void AtenKernel::callFunctional(Views results) {
   std::vector<at::Tensor> returned;
   {
-    Placement placement(results);
+    Placement placement(results, plan.device);
     plan.op.callBoxed(&stack);
     returned = definedTensors(stack, plan);
   }
@@ -235,9 +245,11 @@ void AtenKernel::callFunctional(Views results) {
     store(returned[i], results, i);
 }
 
-/// Whether the call may write to memory that a failure has to leave alone.
+/// Whether the call may write to memory that a failure has to leave alone. Of
+/// another device the host sees no index: a kernel before the call checks it.
 bool AtenKernel::failsHalfWay(Views operands, Views results) const {
-  return byIndex && operands[0].data && operands[0].data == results[0].data &&
+  return byIndex && plan.device.is_cpu() && operands[0].data &&
+         operands[0].data == results[0].data &&
          mayBeOutOfRange(plan.name, stack);
 }
 
@@ -248,7 +260,7 @@ void AtenKernel::callElsewhere(Views operands, Views results) {
   KernelView output = results[0];
   output.data = copy.mutable_data_ptr();
   call(operands, {&output, 1});
-  borrow(results[0]).copy_(copy);
+  borrow(results[0], plan.device).copy_(copy);
 }
 
 void AtenKernel::call(Views operands, Views results) {

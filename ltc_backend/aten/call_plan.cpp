@@ -27,12 +27,12 @@ static Error refuse(const Node &node, std::string message) {
 }
 
 /// The value of an argument that the node does not carry.
-static IValue defaultOf(const c10::Argument &argument) {
+static IValue defaultOf(const c10::Argument &argument, c10::Device device) {
   const c10::Type *type = argument.real_type().get();
   if (type->kind() == TypeKind::OptionalType)
     type = type->castRaw<c10::OptionalType>()->getElementType().get();
   if (type->kind() == TypeKind::DeviceObjType)
-    return c10::Device(at::kCPU);
+    return device;
   if (type->kind() == TypeKind::LayoutType)
     return int64_t(at::kStrided);
   if (const auto &value = argument.default_value())
@@ -124,7 +124,7 @@ public:
 
   Status run() {
     for (const c10::Argument &argument : schema)
-      plan.arguments.push_back(defaultOf(argument));
+      plan.arguments.push_back(defaultOf(argument, plan.device));
     for (const Argument &argument : node.arguments)
       if (Status status = bind(argument); !status)
         return status;
@@ -249,7 +249,16 @@ static bool looksAtStrides(const c10::FunctionSchema &schema) {
   return false;
 }
 
-Result<CallPlan> planCall(const Graph &call) {
+/// PyTorch's generators of other devices cannot be lent for one call.
+static Status checkGenerator(const CallPlan &plan, const Node &node) {
+  if (!plan.seed || plan.generator || plan.device.is_cpu())
+    return {};
+  return refuse(node, "the operator takes no generator, and draws from that of "
+                      "the device " +
+                          plan.device.str());
+}
+
+Result<CallPlan> planCall(const Graph &call, c10::Device device) {
   if (call.nodes.size() != 1) {
     Error error;
     error.message = "a kernel call must be a graph of one node, not of " +
@@ -266,11 +275,16 @@ Result<CallPlan> planCall(const Graph &call) {
   if (std::string why = objection(op->schema()); !why.empty())
     return refuse(node, why);
 
-  CallPlan plan{.op = *op, .out = nativeOut(*op), .name = node.op};
+  CallPlan plan{.op = *op,
+                .device = device,
+                .out = nativeOut(*op, device),
+                .name = node.op};
   plan.needsDense = looksAtStrides(op->schema());
   plan.operands = call.inputs.size();
   plan.results = node.results.size();
   if (Status status = Planner(call, plan).run(); !status)
+    return status.takeError();
+  if (Status status = checkGenerator(plan, node); !status)
     return status.takeError();
   if (auto mask = op->schema().argumentIndexWithName("output_mask"))
     if (plan.arguments[*mask].isBoolList())

@@ -44,6 +44,7 @@ struct Binding {
 
 struct CallPlan {
   c10::OperatorHandle op;
+  c10::Device device = c10::kCPU; ///< where operands and results are
   /// The same operator writing into given tensors, if ATen has a native one.
   std::optional<c10::OperatorHandle> out{};
   Stack arguments{}; ///< attributes and defaults; None where operands go
@@ -63,6 +64,6 @@ struct CallPlan {
 at::Tensor wrappedNumber(const at::Scalar &number);
 
 /// See resolveKernel().
-Result<CallPlan> planCall(const Graph &call);
+Result<CallPlan> planCall(const Graph &call, c10::Device device = c10::kCPU);
 
 } // namespace ltc::backend

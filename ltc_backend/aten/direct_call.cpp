@@ -127,7 +127,8 @@ DirectCall directCall(const CallPlan &plan) {
   size_t returned = std::ranges::count(plan.wanted, true);
   if (plan.wanted.empty())
     returned = plan.op.schema().returns().size();
-  return plan.results == returned ? callOf(plan.name) : nullptr;
+  return plan.results == returned && plan.device.is_cpu() ? callOf(plan.name)
+                                                          : nullptr;
 }
 
 } // namespace ltc::backend

@@ -20,7 +20,8 @@ using DirectCall = bool (*)(const Stack &arguments,
                             c10::ArrayRef<at::Tensor> results,
                             const at::Generator &generator);
 
-/// The direct call for `plan`, or nullptr: then the dispatcher is asked.
+/// The direct call for `plan`, or nullptr: then the dispatcher is asked, as for
+/// other devices than the CPU.
 DirectCall directCall(const CallPlan &plan);
 
 } // namespace ltc::backend

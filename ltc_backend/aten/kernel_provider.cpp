@@ -1,4 +1,4 @@
-//===- kernel_provider.cpp - ATen's CPU kernels in the table ----*- C++ -*-===//
+//===- kernel_provider.cpp - ATen's kernels in the table --------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,10 +21,11 @@
 
 namespace ltc::backend {
 
-Result<std::unique_ptr<Kernel>> resolveKernel(const Graph &call) {
+Result<std::unique_ptr<Kernel>> resolveKernel(const Graph &call,
+                                              c10::Device device) {
   try {
     CleanThreadState clean;
-    Result<CallPlan> plan = planCall(call);
+    Result<CallPlan> plan = planCall(call, device);
     if (!plan)
       return plan.takeError();
     return std::unique_ptr<Kernel>(new AtenKernel(std::move(*plan)));
@@ -46,7 +47,8 @@ void installKernels() {
   static std::once_flag once;
   std::call_once(once, [] {
     installPlacement();
-    kernels::install({resolveKernel, multiply, fbgemm::transpose_simd<float>,
+    kernels::install({[](const Graph &call) { return resolveKernel(call); },
+                      multiply, fbgemm::transpose_simd<float>,
                       at::get_num_threads, at::in_parallel_region});
   });
 }

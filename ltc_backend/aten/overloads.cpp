@@ -7,6 +7,7 @@
 #include "overloads.h"
 
 #include <ATen/core/jit_type.h>
+#include <c10/core/TensorOptions.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -82,16 +83,24 @@ static bool addsToOut(const c10::FunctionSchema &schema) {
   return schema.name() == "aten::_compute_linear_combination";
 }
 
-std::optional<OperatorHandle> nativeOut(const OperatorHandle &op) {
+c10::DispatchKey denseKeyOf(c10::Device device) {
+  return device.is_cpu()
+             ? c10::DispatchKey::CPU
+             : c10::computeDispatchKey(std::nullopt, c10::kStrided, device);
+}
+
+std::optional<OperatorHandle> nativeOut(const OperatorHandle &op,
+                                        c10::Device device) {
   const auto &name = op.operator_name();
   if (resizesOut(op.schema()) || resizesOut(name) || addsToOut(op.schema()))
     return std::nullopt;
   auto wanted = withoutOuts(op.schema());
+  c10::DispatchKey key = denseKeyOf(device);
   for (const std::string &overload : overloadsOf(name.name)) {
     auto sibling =
         c10::Dispatcher::singleton().findSchema({name.name, overload});
     if (!sibling || !sibling->schema().is_mutable() ||
-        !sibling->hasKernelForDispatchKey(c10::DispatchKey::CPU))
+        !sibling->hasKernelForDispatchKey(key))
       continue;
     const auto &arguments = sibling->schema().arguments();
     size_t outs = std::ranges::count_if(arguments, isOut);

@@ -17,9 +17,13 @@ namespace ltc::backend {
 std::optional<c10::OperatorHandle> findOperator(std::string_view name);
 
 /// The overload with the same arguments and, after them, tensors to write the
-/// results into, if it has a CPU kernel of its own. Other variants are
-/// generated: they call `op` and copy.
-std::optional<c10::OperatorHandle> nativeOut(const c10::OperatorHandle &op);
+/// results into, if it has a kernel of its own on that device. Other variants
+/// are generated: they call `op` and copy.
+std::optional<c10::OperatorHandle> nativeOut(const c10::OperatorHandle &op,
+                                             c10::Device device);
+
+/// Under which kernels for dense tensors of a device are registered.
+c10::DispatchKey denseKeyOf(c10::Device device);
 
 /// The overload that takes a Generator and otherwise the same arguments; `op`
 /// itself if it takes one or if there is no such overload.

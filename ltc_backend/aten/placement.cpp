@@ -22,16 +22,18 @@ static constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 static thread_local Placement *inForce = nullptr;
 static bool installed = false;
 
-/// The memory of a result for a plain tensor of the CPU; undefined if none is.
+/// The memory of a result for a plain tensor of its device; undefined if none
+/// is.
 static at::Tensor resultFor(at::IntArrayRef size,
                             std::optional<at::ScalarType> dtype,
                             std::optional<at::Layout> layout,
                             std::optional<at::Device> device,
                             std::optional<bool> pinMemory) {
-  bool plain = layout.value_or(at::kStrided) == at::kStrided &&
-               device.value_or(at::kCPU).is_cpu() && !pinMemory.value_or(false);
   Placement *placement = Placement::current();
-  if (!placement || !plain)
+  bool plain = layout.value_or(at::kStrided) == at::kStrided && placement &&
+               placement->isOn(device.value_or(at::kCPU)) &&
+               !pinMemory.value_or(false);
+  if (!plain)
     return {};
   return placement->take(size,
                          dtype.value_or(at::get_default_dtype_as_scalartype()));
@@ -85,8 +87,8 @@ void installPlacement() {
   installed = true;
 }
 
-Placement::Placement(std::span<const KernelView> results)
-    : results(results), outer(inForce) {
+Placement::Placement(std::span<const KernelView> results, at::Device device)
+    : results(results), device(device), outer(inForce) {
   if (!installed)
     return;
   key.emplace(kKey);
@@ -135,7 +137,7 @@ at::Tensor Placement::takeIf(at::ScalarType dtype, const Fits &fits) {
         !fits({view.sizes, view.rank}) || !isDense(view))
       continue;
     taken |= uint64_t(1) << i;
-    return borrow(view);
+    return borrow(view, device);
   }
   return {};
 }

@@ -32,11 +32,17 @@ void installPlacement();
 /// result: compare addresses afterwards.
 class Placement {
 public:
-  explicit Placement(std::span<const KernelView> results);
+  Placement(std::span<const KernelView> results, at::Device device);
   ~Placement();
   Placement(const Placement &) = delete;
   Placement &operator=(const Placement &) = delete;
 
+  /// Whether results are on the device that a call asks for memory of.
+  bool isOn(at::Device wanted) const {
+    return wanted.type() == device.type() &&
+           (!wanted.has_index() || wanted.index() == device.index() ||
+            device.is_cpu());
+  }
   /// The result's memory as a tensor of these sizes, or undefined.
   at::Tensor take(at::IntArrayRef sizes, at::ScalarType dtype);
   /// The placement in force on this thread, or nullptr.
@@ -48,6 +54,7 @@ private:
   at::Tensor takeIf(at::ScalarType dtype, const Fits &fits);
 
   std::span<const KernelView> results;
+  const at::Device device;
   uint64_t taken = 0; ///< a bit for each of the first 64 results
   Placement *outer;
   std::optional<c10::impl::IncludeDispatchKeyGuard> key;

@@ -7,6 +7,7 @@
 #include "tensor_slot.h"
 
 #include "../convert.h"
+#include "overloads.h"
 
 #include <ATen/EmptyTensor.h>
 #include <c10/core/CPUAllocator.h>
@@ -28,12 +29,18 @@ static void reshape(const at::Tensor &tensor, const KernelView &view) {
       sizesOf(view), stridesOf(view), impl->itemsize()));
 }
 
-at::Tensor borrow(const KernelView &view) {
+/// By whom a kernel has memory allocated there.
+static c10::Allocator *allocatorOf(at::Device device) {
+  return device.is_cpu() ? c10::GetCPUAllocator()
+                         : c10::GetAllocator(device.type());
+}
+
+at::Tensor borrow(const KernelView &view, at::Device device) {
   at::Storage storage(at::Storage::use_byte_size_t(), 0,
-                      at::DataPtr(view.data, at::kCPU), c10::GetCPUAllocator(),
+                      at::DataPtr(view.data, device), allocatorOf(device),
                       /*resizable=*/true);
   auto tensor = at::detail::make_tensor<at::TensorImpl>(
-      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+      std::move(storage), c10::DispatchKeySet(denseKeyOf(device)),
       c10::scalarTypeToTypeMeta(toScalarType(view.dtype)));
   reshape(tensor, view);
   return tensor;
@@ -52,13 +59,13 @@ const at::Tensor &TensorSlot::point(const KernelView &view) {
               tensor.storage_offset() == 0 && !isLazilyNegated(tensor) &&
               tensor.scalar_type() == toScalarType(view.dtype);
   if (!ours) {
-    tensor = borrow(view);
+    tensor = borrow(view, device);
     return tensor;
   }
   if (tensor.sizes() != sizesOf(view) || tensor.strides() != stridesOf(view))
     reshape(tensor, view);
   tensor.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(
-      at::DataPtr(view.data, at::kCPU));
+      at::DataPtr(view.data, device));
   return tensor;
 }
 

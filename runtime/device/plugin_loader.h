@@ -27,8 +27,8 @@ struct Driver {
   Status check(ltc_error *error) const;
 };
 
-/// What setting `device` has between commas: a driver's name or path, and behind
-/// a colon what its devices are named by, as in "pjrt:/lib/plugin.so".
+/// What setting `device` has between commas: a driver's name or path, and
+/// behind a colon what its devices are named by, as in "pjrt:/lib/plugin.so".
 struct DeviceText {
   std::string driver, argument;
 };

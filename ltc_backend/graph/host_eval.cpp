@@ -7,6 +7,7 @@
 #include "ltc_backend/graph/host_eval.h"
 
 #include "ltc/cpu_kernels.h"
+#include "ltc_backend/aten/clean_thread_state.h"
 #include "ltc_backend/graph/call_runner.h"
 #include "ltc_backend/graph/results.h"
 #include "ltc_backend/waiting.h"
@@ -47,70 +48,91 @@ bool HostEval::fits(const OpNode &node) const {
   });
 }
 
-bool HostEval::addData(const Operand &operand,
-                       std::shared_ptr<DeviceData> data) {
+std::optional<HostEval::Place> HostEval::find(const Operand &operand) const {
+  for (const Value &value : values)
+    if (value.node == operand.node.get() && value.index == operand.index)
+      return Place(&value - values.data());
+  return std::nullopt;
+}
+
+std::optional<HostEval::Place>
+HostEval::addData(const Operand &operand, std::shared_ptr<DeviceData> data) {
   const TensorType &type = operand.ltc().result(operand.index).type;
   if (type.elements() > kMaxElements)
-    return false;
+    return std::nullopt;
   if (!firstLeaf)
     firstLeaf = data;
   ofNumbers &= type.elements() == 1;
   newest = std::max(newest, data->made);
-  leaves[{operand.node.get(), operand.index}] = std::move(data);
-  return true;
+  values.push_back({operand.node.get(), operand.index, std::move(data), {}});
+  return Place(values.size() - 1);
 }
 
-bool HostEval::addOperand(const Operand &operand) {
+std::optional<HostEval::Place> HostEval::addOperand(const Operand &operand) {
   if (!operand.node)
-    return true;
+    return kNumber;
+  if (std::optional<Place> known = find(operand))
+    return known;
   if (operand.ltc().isData)
     return addData(operand, static_cast<const DataNode &>(*operand.node).data);
   auto node = std::static_pointer_cast<OpNode>(operand.node);
   if (!node->computed.empty())
     return addData(operand, node->computed[operand.index]);
-  if (!seen.insert(node.get()).second)
-    return true;
+  std::optional<Place> first = addStep(std::move(node));
+  return first ? std::optional(*first + operand.index) : std::nullopt;
+}
+
+std::optional<HostEval::Place> HostEval::addStep(std::shared_ptr<OpNode> node) {
   const OpInfo &op = *node->call->op;
-  if (seen.size() > kMaxNodes || op.random || !op.name.starts_with("aten::"))
-    return false;
-  if (!fits(*node))
-    return false;
-  for (const Operand &input : node->inputs)
-    if (!addOperand(input))
-      return false;
-  steps.push_back({node, node->inputs});
-  return true;
+  if (++seen > kMaxNodes || op.random || !op.name.starts_with("aten::") ||
+      !fits(*node))
+    return std::nullopt;
+  Step step{node, node->inputs, {}, 0};
+  for (const Operand &input : step.inputs) {
+    std::optional<Place> place = addOperand(input);
+    if (!place)
+      return std::nullopt;
+    step.operands.push_back(*place);
+  }
+  step.firstResult = Place(values.size());
+  for (uint32_t i = 0; i < node->num_outputs(); ++i)
+    values.push_back({node.get(), i, nullptr, {}});
+  steps.push_back(std::move(step));
+  return steps.back().firstResult;
 }
 
 bool HostEval::add(const Operand &value) {
-  roots.push_back(value);
-  return addOperand(value);
+  std::optional<Place> place = addOperand(value);
+  if (place)
+    roots.push_back(*place);
+  return place.has_value();
 }
 
 bool HostEval::runStep(const Step &step) {
   c10::SmallVector<const at::Tensor *, 6> tensors;
-  for (const Operand &input : step.inputs)
-    tensors.push_back(input.node ? &values.at({input.node.get(), input.index})
-                                 : nullptr);
+  for (Place operand : step.operands)
+    tensors.push_back(operand == kNumber ? nullptr : &values[operand].tensor);
   std::vector<at::Tensor> results(step.node->num_outputs());
-  kernels::noteThreadCount(); // the kernel is to use as many as this thread has
   if (!CallRunner::of(*step.node->call, step.inputs)
            .run(step.inputs, tensors, results))
     return false;
-  for (uint32_t i = 0; i < results.size(); ++i)
-    values[{step.node.get(), i}] = results[i];
+  for (size_t i = 0; i < results.size(); ++i)
+    values[step.firstResult + i].tensor = std::move(results[i]);
   return true;
 }
 
 std::vector<at::Tensor> HostEval::run() {
-  for (const auto &[place, data] : leaves)
-    values[place] = download(*data);
+  CleanThreadState clean; // or views of what is read here are autograd's
+  for (Value &value : values)
+    if (value.data)
+      value.tensor = readOnHost(value.data);
+  kernels::noteThreadCount(); // kernels are to use as many as this thread has
   for (const Step &step : steps)
     if (!runStep(step))
       return {};
   std::vector<at::Tensor> result;
-  for (const Operand &root : roots)
-    result.push_back(values.at({root.node.get(), root.index}));
+  for (Place root : roots)
+    result.push_back(values[root].tensor);
   return result;
 }
 

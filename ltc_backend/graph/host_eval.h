@@ -8,9 +8,6 @@
 
 #include "ltc_backend/graph/collect.h"
 
-#include <map>
-#include <set>
-
 namespace ltc::backend {
 
 /// The nodes that lead to some pending values, and the data they start from.
@@ -32,23 +29,36 @@ public:
   uint64_t newest = 0;                   ///< when the last of the data was made
 
 private:
+  /// A number among the values; kNumber for an operand that is no tensor.
+  using Place = uint32_t;
+  static constexpr Place kNumber = UINT32_MAX;
+  struct Value {
+    const torch::lazy::Node *node;
+    uint32_t index;
+    std::shared_ptr<DeviceData> data; ///< null if a step makes it
+    at::Tensor tensor;
+  };
   struct Step {
     std::shared_ptr<OpNode> node;
     OpNode::Operands inputs; ///< the node's own go when it is computed
+    c10::SmallVector<Place, 3> operands;
+    Place firstResult;
   };
-  using Place = std::pair<const torch::lazy::Node *, uint32_t>;
 
-  bool addOperand(const Operand &operand);
-  bool addData(const Operand &operand, std::shared_ptr<DeviceData> data);
+  /// Where the operand's value is; nothing if it has to come from the device.
+  std::optional<Place> addOperand(const Operand &operand);
+  std::optional<Place> addData(const Operand &operand,
+                               std::shared_ptr<DeviceData> data);
+  std::optional<Place> addStep(std::shared_ptr<OpNode> node);
+  std::optional<Place> find(const Operand &operand) const;
   bool fits(const OpNode &node) const;
   bool runStep(const Step &step);
 
   bool exact;
-  std::vector<Operand> roots;
-  std::vector<Step> steps; ///< operands before those who use them
-  std::map<Place, std::shared_ptr<DeviceData>> leaves;
-  std::set<const torch::lazy::Node *> seen;
-  std::map<Place, at::Tensor> values;
+  size_t seen = 0; ///< nodes
+  c10::SmallVector<Place, 2> roots;
+  c10::SmallVector<Step, 4> steps; ///< operands before those who use them
+  c10::SmallVector<Value, 8> values;
 };
 
 /// The values of collect(Numbers), one buffer an output; none if what they are

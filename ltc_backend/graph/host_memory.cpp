@@ -36,21 +36,10 @@ void computeAll(c10::ArrayRef<at::Tensor> tensors) {
     sync(deviceOf(*pending[0]), /*wait=*/false, pending);
 }
 
-/// The data's memory; undefined if the host has no address for it.
-static at::Tensor tensorOver(const DeviceData &data) {
-  const torch::lazy::Shape &shape = data.shape();
-  void *memory = const_cast<void *>(data.buffer->hostPointer());
-  if (!memory)
-    return {};
-  return at::from_blob(
-      memory, shape.sizes(), [held = data.buffer](void *) {},
-      at::device(at::kCPU).dtype(shape.scalar_type()));
-}
-
 HostMemory memoryOf(const at::Tensor &tensor) {
   std::shared_ptr<DeviceData> data = readyData(tensor);
   waitForResult(data->device().ordinal(), *data->buffer);
-  if (at::Tensor cpu = tensorOver(*data); cpu.defined())
+  if (at::Tensor cpu = tensorOver(*data, data->buffer); cpu.defined())
     return {cpu, data};
   return {download(*data), nullptr};
 }
@@ -94,7 +83,7 @@ HostMemory freshMemory(const at::Tensor &tensor) {
   auto data = std::make_shared<DeviceData>(
       device, torch::lazy::Shape(tensor.scalar_type(), tensor.sizes()),
       valueOrRaise(engine(device).allocate(type)));
-  if (at::Tensor cpu = tensorOver(*data); cpu.defined())
+  if (at::Tensor cpu = tensorOver(*data, data->buffer); cpu.defined())
     return {cpu, data};
   return {at::detail::empty_cpu(tensor.sizes(), tensor.scalar_type()), nullptr};
 }

@@ -34,4 +34,21 @@ at::Tensor download(const DeviceData &data) {
   return result;
 }
 
+at::Tensor tensorOver(const DeviceData &data,
+                      std::shared_ptr<const void> keeper) {
+  const torch::lazy::Shape &shape = data.shape();
+  void *memory = const_cast<void *>(data.buffer->hostPointer());
+  if (!memory)
+    return {};
+  return at::from_blob(
+      memory, shape.sizes(), [held = std::move(keeper)](void *) {},
+      at::device(at::kCPU).dtype(shape.scalar_type()));
+}
+
+at::Tensor readOnHost(const std::shared_ptr<DeviceData> &data) {
+  waitForResult(data->device().ordinal(), *data->buffer);
+  at::Tensor inPlace = tensorOver(*data, data);
+  return inPlace.defined() ? inPlace : download(*data);
+}
+
 } // namespace ltc::backend

@@ -83,8 +83,10 @@ std::shared_ptr<DeviceData> upload(const at::Tensor &cpu, int64_t device) {
            "aten::_to_copy",
            {},
            "convert it on the CPU first"});
+  at::Tensor dense = cpu;
   // Lazy conjugation and negation are views that a device does not have.
-  at::Tensor dense = cpu.detach().resolve_conj().resolve_neg().contiguous();
+  if (cpu.is_conj() || cpu.is_neg() || !cpu.is_contiguous())
+    dense = cpu.detach().resolve_conj().resolve_neg().contiguous();
   TensorType type{*dtype, cpu.sizes().vec()};
   TimedTransfer timed(/*isUpload=*/true, dense.const_data_ptr(),
                       dense.nbytes());

@@ -10,6 +10,7 @@
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_read.h"
 #include "ltc_backend/graph/read.h"
+#include "ltc_backend/graph/results.h"
 #include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
@@ -54,10 +55,6 @@ static void syncOperands(c10::ArrayRef<IValue> arguments) {
     sync(deviceOf(*pending[0]), /*wait=*/false, pending);
 }
 
-static Tensor denseToHost(const Tensor &tensor) {
-  return lay(toCpu(tensor), layoutOfCopy(tensor, std::nullopt));
-}
-
 static Tensor denseToDevice(const Tensor &cpu, c10::Device device) {
   Tensor plain = cpu.resolve_conj().resolve_neg();
   return makeTensor(upload(plain, device.index()), device.index(),
@@ -79,6 +76,7 @@ public:
   void run(torch::jit::Stack &stack) {
     syncOperands(arguments);
     torch::jit::Stack call;
+    call.reserve(arguments.size());
     for (const IValue &value : arguments)
       call.push_back(toHost(value));
     // Of the last device that is named, as of `device=` behind tensors.
@@ -117,7 +115,10 @@ private:
     for (const Pair &pair : pairs)
       if (pair.tensor.is_same(tensor))
         return pair.cpu;
-    Tensor cpu = isSparse(tensor)        ? mapMembers(tensor, denseToHost)
+    auto toDenseHost = [&](const Tensor &member) {
+      return denseToHost(member);
+    };
+    Tensor cpu = isSparse(tensor)        ? mapMembers(tensor, toDenseHost)
                  : tensor.is_quantized() ? quantizedOnHost(tensor)
                                          : denseToHost(tensor);
     if (tensor.requires_grad()) // some kernels save less if nothing does
@@ -127,6 +128,13 @@ private:
     if (isSparse(cpu))
       pairs.back().members = membersOf(cpu);
     return cpu;
+  }
+
+  /// The value where it lies, unless the call may write to it.
+  Tensor denseToHost(const Tensor &tensor) const {
+    Tensor value =
+        schema.is_mutable() ? toCpu(tensor) : readOnHost(readyData(tensor));
+    return lay(value, layoutOfCopy(tensor, std::nullopt));
   }
 
   Tensor toDevice(const Tensor &cpu) const {

@@ -250,3 +250,32 @@ def test_threads(counts):
     for thread in threads:
         thread.join()
     assert wrong == [] and counts["graph.host_reads"] > 0
+
+
+KEPT = []
+
+
+@torch.library.custom_op("host_reads::keep", mutates_args=(), device_types="cpu")
+def keep(x: torch.Tensor) -> torch.Tensor:
+    KEPT.append(x)
+    return x.nonzero()
+
+
+def test_what_a_call_on_the_host_keeps_is_never_written_over():
+    """It reads the device's own memory, which the next graph would take over."""
+    x = torch.ones(1000, device="lazy") + 1
+    assert len(keep(x)) == 1000
+    for _ in range(2):
+        x.add_(1)
+        torch.lazy.mark_step()
+    assert x.sum().item() == 4000
+    assert KEPT.pop().tolist() == [2] * 1000
+
+
+def test_what_writes_on_the_host_writes_to_its_own_tensors_alone():
+    rows = torch.eye(3).to_sparse().to("lazy")
+    values = rows._values().clone()
+    shared = values.detach()
+    rows.add_(rows)
+    assert rows.to_dense().tolist() == (torch.eye(3) * 2).tolist()
+    assert shared.tolist() == values.tolist() == [1, 1, 1]

@@ -56,8 +56,9 @@ public:
 private:
   Result<bool> runOwn(Views operands, Views results) {
     try {
-      return own->run(operands, results) ||
-             (!other && own->runPlainly(operands, results));
+      if (own->run(operands, results))
+        return true;
+      return other ? false : own->runPlainly(operands, results);
     } catch (const std::bad_alloc &) {
       return failure(ErrorCode::OutOfMemory, op,
                      "no memory for a kernel's own use");

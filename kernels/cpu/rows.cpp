@@ -24,6 +24,7 @@ const Row *findRow(std::string_view op) {
        bindAttentionBackward},
       {"aten::cat", bindConcatenation},
       {"aten::cumsum", bindRunningSums},
+      {"aten::index_copy", bindIndexCopy},
       {"aten::uniform", bindUniform},
       {"aten::rand", bindUniform},
       {"aten::rand_like", bindUniform},

@@ -20,8 +20,8 @@ public:
   virtual bool run(Views operands, Views results) = 0;
 
   /// The same by plain loops, for a process without another library. False: not
-  /// for these operands.
-  virtual bool runPlainly(Views /*operands*/, Views /*results*/) {
+  /// for these operands. An error: an index is out of range.
+  virtual Result<bool> runPlainly(Views /*operands*/, Views /*results*/) {
     return false;
   }
 };
@@ -52,6 +52,7 @@ std::unique_ptr<OwnKernel> bindAttention(const Graph &call);
 std::unique_ptr<OwnKernel> bindAttentionBackward(const Graph &call);
 std::unique_ptr<OwnKernel> bindConcatenation(const Graph &call);
 std::unique_ptr<OwnKernel> bindRunningSums(const Graph &call);
+std::unique_ptr<OwnKernel> bindIndexCopy(const Graph &call);
 std::unique_ptr<OwnKernel> bindLayer(const Graph &call);
 std::unique_ptr<OwnKernel> bindUniform(const Graph &call);
 std::unique_ptr<OwnKernel> bindNormal(const Graph &call);

@@ -119,7 +119,7 @@ public:
     return call.has_value();
   }
 
-  bool runPlainly(Views operands, Views results) override {
+  Result<bool> runPlainly(Views operands, Views results) override {
     auto call = plainOf(operands);
     return call && plainAttention(*call, results[0], results[1]);
   }

@@ -37,7 +37,7 @@ public:
     return window && byPatches(from, by, added, *window, to);
   }
 
-  bool runPlainly(Views operands, Views results) override {
+  Result<bool> runPlainly(Views operands, Views results) override {
     TensorView from = input.in(operands), by = weight.in(operands),
                added = bias.in(operands);
     return unfoldedConvolution(from, by, added, geometry, results[0]) ||

@@ -51,7 +51,7 @@ public:
     return true;
   }
 
-  bool runPlainly(Views operands, Views results) override {
+  Result<bool> runPlainly(Views operands, Views results) override {
     return plainProduct({left.in(operands), right.in(operands),
                          addend.in(operands), beta.in(operands),
                          alpha.in(operands)},

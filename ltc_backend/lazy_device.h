@@ -37,6 +37,6 @@ std::shared_ptr<torch::lazy::BackendDeviceType> deviceType();
 int64_t takeOrdinal(int64_t home);
 void giveBackOrdinal(int64_t ordinal);
 /// The device for which a graph is built there, or the device itself.
-int64_t homeOf(int64_t device);
+LTC_API int64_t homeOf(int64_t device);
 
 } // namespace ltc::backend

@@ -33,6 +33,7 @@
 #include "ltc_backend/record/ops/lstm_op.h"
 #include "ltc_backend/record/ops/mixed_list.h"
 #include "ltc_backend/record/ops/packed_sequence.h"
+#include "ltc_backend/record/ops/region_schemas.h"
 #include "ltc_backend/record/ops/rnn_op.h"
 #include "ltc_backend/record/ops/shard.h"
 #include "ltc_backend/record/ops/zeros_like.h"
@@ -125,6 +126,7 @@ static void registerOwnKernels(torch::Library &lazy,
   registerRnn();
   registerDet();
   registerFakeQuantize();
+  registerControlFlow();
 }
 
 /// What a call meets on the Functionalize key, from the last line up: an op's

@@ -16,6 +16,7 @@
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/lower/lower.h"
 #include "mlir_lowering/optimize/optimize.h"
+#include "mlir_lowering/region_programs.h"
 #include "mlir_lowering/target/target_backend.h"
 #include "mlir_lowering/work_pool.h"
 
@@ -342,6 +343,8 @@ Result<Artifact> compileGraph(const Graph &graph,
   for (std::string &object : *objects)
     artifact.blobs.push_back(
         {resolved->backend->codeKind().str(), std::move(object)});
+  if (Status status = compileRegions(artifact, options); !status)
+    return status.takeError();
   if (dumper.wanted())
     dumper.write(Stage::Codegen, artifact.listing(), ".steps");
   return artifact;

@@ -35,6 +35,7 @@ private:
   friend class CompiledCall;
   friend class GraphOrigins;
   friend class OpenCall;
+  friend class RegionCall;
   /// Where a value comes from when the graph runs.
   struct Source {
     enum Kind { Input, Constant, Scalar, Seed } kind = Input;

@@ -9,6 +9,7 @@
 #include "ltc/ahead.h"
 #include "ltc/bundle.h"
 #include "ltc/cpu_kernels.h"
+#include "ltc/region_ops.h"
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/graph_origins.h"
 #include "ltc_backend/raise.h"
@@ -93,12 +94,30 @@ Error noKernel(const Graph &graph, const Artifact::Call &call) {
           "(torch_ltc.register_lowering)"};
 }
 
+/// Raises for such a call of the artifact, or of a program inside. `inside`:
+/// the call that runs it, or null.
+void checkCalls(const Graph &graph, const Artifact &artifact,
+                const Artifact::Call *inside = nullptr) {
+  for (const Artifact::Call &call : artifact.calls) {
+    const Artifact::Call &outermost = inside ? *inside : call;
+    if (!hasRegions(call.graph)) {
+      if (!kernels::hasOwn(call.graph))
+        backend::raise(noKernel(graph, {call.graph, outermost.node}));
+      continue;
+    }
+    for (const Artifact::Kernel &kernel : artifact.kernels)
+      if (kernel.kind == kRegionKernel)
+        checkCalls(graph,
+                   backend::valueOrRaise(Artifact::deserialize(
+                       artifact.blobs[kernel.blob].bytes)),
+                   &outermost);
+  }
+}
+
 std::string compileFor(const ahead::OpenProgram &program,
                        const std::string &cpu) {
   Artifact artifact = backend::valueOrRaise(ahead::compile(program.graph, cpu));
-  for (const Artifact::Call &call : artifact.calls)
-    if (!kernels::hasOwn(call.graph))
-      backend::raise(noKernel(program.graph, call));
+  checkCalls(program.graph, artifact);
   return artifact.serialize();
 }
 

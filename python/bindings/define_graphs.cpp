@@ -12,6 +12,7 @@
 #include "ltc_backend/graph/open_call.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/ops/region_call.h"
 
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -23,7 +24,7 @@ namespace {
 
 using backend::BuiltGraph, backend::GraphBuilder, backend::HostArgument,
     backend::CompiledCall, backend::HostProgram, backend::HostResult,
-    backend::OpenCall;
+    backend::OpenCall, backend::RegionCall;
 
 /// A tensor or number, or none if it is another object.
 std::optional<c10::IValue> fromPython(PyObject *object) {
@@ -208,6 +209,11 @@ void defineGraphs(py::module_ &m) {
         torch::wrap_pybind_function([](const std::vector<py::tuple> &traces) {
           return std::const_pointer_cast<OpenCall>(openCall(traces));
         }));
+  m.def("record_cond", torch::wrap_pybind_function_no_gil(&RegionCall::cond));
+  m.def("record_while_loop",
+        torch::wrap_pybind_function_no_gil(&RegionCall::whileLoop));
+  m.def("home_of", torch::wrap_pybind_function(
+                       [](int64_t device) { return backend::homeOf(device); }));
   m.def("is_host", torch::wrap_pybind_function(
                        [](int64_t device) { return backend::isHost(device); }));
 }

@@ -15,6 +15,7 @@ from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.utils.checkpoint import CheckpointPolicy
 
 from torch_ltc import host_calls, open_calls, settings, startup
+from torch_ltc.control_flow import REFUSED
 from torch_ltc.fx_calls import OURS, is_drawn, outputs_of, run, warn_at
 from torch_ltc.fx_pieces import Pieces, mark_reads, reads_values
 
@@ -188,7 +189,8 @@ class _Compiled:
             is_cut = mark_reads(self.gm, getattr(error, "ltc_node", None))
             if is_cut:
                 self.pieces = Pieces(self.gm, _compiled, self.kept_from)
-            if not is_cut or _NO_VALUES not in str(error):
+            is_known = any(words in str(error) for words in (_NO_VALUES, REFUSED))
+            if not is_cut or not is_known:
                 what = "an op" if is_cut else "a graph"
                 how = "eagerly" if is_cut else "op by op on the lazy device"
                 why = str(error).splitlines()[0]

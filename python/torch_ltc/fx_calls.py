@@ -12,7 +12,8 @@ import warnings
 
 import torch
 from torch import fx
-from torch._C import DispatchKey
+
+from torch_ltc.control_flow import Body, structured
 
 OURS = ("cpu", "lazy")
 _FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
@@ -135,7 +136,8 @@ class _Calls:
                     arguments, options = _moved(arguments, options, device)
                 value = call(target, arguments, options)
             except RuntimeError as error:
-                error.ltc_node = getattr(error, "ltc_node", node)
+                # Of a body, the call that runs it.
+                error.ltc_node = node
                 raise
             values[node] = value
             if node in kept:
@@ -147,7 +149,7 @@ class _Calls:
     def _attribute(self, node, device):
         value = operator.attrgetter(node.target)(self.gm)
         if isinstance(value, fx.GraphModule):
-            return lambda *operands: run(value, device, operands)[0]
+            return Body(value, device, run)
         return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
@@ -170,31 +172,6 @@ def _moved(arguments, options, device):
         return device if is_device else value
 
     return [*map(move, arguments)], {name: move(v) for name, v in options.items()}
-
-
-def structured(target):
-    """Return what a higher-order op does, in calls of ops and of its functions."""
-    known = _STRUCTURED.get(target)
-    return known or target.py_kernels.get(DispatchKey.CompositeExplicitAutograd, target)
-
-
-def _scan(combine, carried, columns, rest):
-    rows = []
-    for i in range(columns[0].shape[0]):
-        results = combine(*carried, *(column[i] for column in columns), *rest)
-        carried, row = results[: len(carried)], results[len(carried) :]
-        rows.append(row)
-    return (*carried, *map(torch.stack, zip(*rows, strict=True)))
-
-
-def _invoke_subgraph(body, _identifier, *operands):
-    return body(*operands)
-
-
-_STRUCTURED = {
-    torch.ops.higher_order.invoke_subgraph: _invoke_subgraph,
-    torch.ops.higher_order.scan: _scan,
-}
 
 
 def _maker_of(node):

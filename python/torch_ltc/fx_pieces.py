@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A graph of ATen ops in pieces, between which values are read.
 
-`torch.cond`, `while_loop`, `x.item()` and `nonzero` need values before the graph can
-go on, and so does what raises by value, as `linalg.inv` does. What stands between
-them is compiled, and so are branches and bodies. Loops over rows are cut out in the
-same way where one graph of all their turns would be large.
+`x.item()` and `nonzero` need values before the graph can go on, and so does what raises
+by value, as `linalg.inv` does. What stands between them is compiled. Control flow with
+such ops in a branch or a body is cut out in the same way, and its branches and bodies
+are compiled by themselves.
 """
 
 import operator
@@ -13,38 +13,16 @@ import operator
 import torch
 from torch import fx
 
-from torch_ltc.fx_calls import is_view, outputs_of, structured, written_inputs
+from torch_ltc.control_flow import bodies_of, is_unrolled, structured
+from torch_ltc.fx_calls import is_drawn, is_view, outputs_of, written_inputs
 
 _higher_order = torch.ops.higher_order
-
-
-def _cond(condition, then, otherwise, operands):
-    return then(*operands) if condition else otherwise(*operands)
-
-
-# Loops over rows, whose first argument is the body, and the places of their columns.
-_COLUMNS = {_higher_order.scan: 2, _higher_order.map_impl: 1}
-# Calls of a loop that are part of the graph around it. So many are compiled in a
-# second or two, as benchmarks/growth.py has it.
-_MOST_UNROLLED = 1000
-_CONTROL_FLOW = {
-    target: structured(target) for target in (_higher_order.while_loop, *_COLUMNS)
+# Their results have as many rows as a loop had turns.
+_OF_ANY_SIZE = {
+    getattr(_higher_order, name)
+    for name in ("while_loop_stack_output",)
+    if hasattr(_higher_order, name)
 }
-_CONTROL_FLOW[_higher_order.cond] = _cond
-if hasattr(_higher_order, "while_loop_stack_output"):
-    _CONTROL_FLOW[_higher_order.while_loop_stack_output] = structured(
-        _higher_order.while_loop_stack_output
-    )
-
-
-def _is_short_loop(node):
-    """Return whether the loop's turns are to be part of the graph."""
-    body = operator.attrgetter(node.args[0].target)(node.graph.owning_module)
-    column = node.args[_COLUMNS[node.target]][0].meta.get("val")
-    if not isinstance(column, torch.Tensor) or not isinstance(column.shape[0], int):
-        return False
-    calls = sum(inner.op == "call_function" for inner in body.graph.nodes)
-    return column.shape[0] * calls <= _MOST_UNROLLED
 
 
 def reads_values(node):
@@ -56,11 +34,20 @@ def reads_values(node):
         return False
     if "ltc_reads" in node.meta:
         return True
-    if node.target in _CONTROL_FLOW:
-        return node.target not in _COLUMNS or not _is_short_loop(node)
     if node.meta.get("unbacked_bindings"):
         return True
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return node.target in _OF_ANY_SIZE or (
+            not is_unrolled(node) and any(map(_needs_pieces, bodies_of(node)))
+        )
     return torch.Tag.data_dependent_output in getattr(node.target, "tags", ())
+
+
+def _needs_pieces(body):
+    """Return whether a body cannot be a graph in another graph."""
+    return isinstance(body, fx.GraphModule) and any(
+        reads_values(node) or is_drawn(node) for node in body.graph.nodes
+    )
 
 
 def mark_reads(gm, node):
@@ -153,7 +140,9 @@ class Pieces:
             for node in first.all_input_nodes
             if node.op == "get_attr"
         }
-        target = _CONTROL_FLOW.get(first.target, first.target)
+        target = first.target
+        if isinstance(target, torch._ops.HigherOrderOperator):
+            target = structured(target)
 
         def step(values):
             def value(node):

@@ -11,31 +11,11 @@
 #include "drivers/cpu/map_images.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 namespace ltc::aot {
 
 using Source = Bundle::Source;
-
-Scratch::~Scratch() { reset(); }
-
-void Scratch::reset() {
-  std::free(std::exchange(data, nullptr));
-  size = 0;
-}
-
-char *Scratch::atLeast(size_t bytes) {
-  constexpr size_t alignment = 64;
-  if (bytes > size || !data) {
-    reset();
-    size_t rounded =
-        (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-    data = static_cast<char *>(std::aligned_alloc(alignment, rounded));
-    size = data ? rounded : 0;
-  }
-  return data;
-}
 
 Result<std::unique_ptr<Entry>> Entry::load(const Bundle &bundle,
                                            const Bundle::Entry &described,

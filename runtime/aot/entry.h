@@ -6,34 +6,18 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "drivers/cpu/grown_memory.h"
 #include "drivers/cpu/program.h"
 #include "ltc/aot.h"
 #include "ltc/bundle.h"
 
 namespace ltc::aot {
 
-/// Memory at a multiple of 64, which grows.
-class Scratch {
-public:
-  Scratch() = default;
-  ~Scratch();
-  Scratch(const Scratch &) = delete;
-  Scratch &operator=(const Scratch &) = delete;
-  /// At least so many bytes, whose content is lost; null: there are not.
-  char *atLeast(size_t bytes);
-  /// Gives them up.
-  void reset();
-
-private:
-  char *data = nullptr;
-  size_t size = 0;
-};
-
 /// What the entries of a model share. A run has it for itself.
 struct Shared {
   const Bundle &bundle;
   std::vector<void *> weights; ///< where each lies; state is the model's own
-  Scratch arena;
+  cpu::GrownMemory arena;
   uint64_t seed = 0; ///< of the next random op
 };
 

@@ -61,7 +61,7 @@ private:
   std::vector<const void *> values;  ///< by write: the new one
   std::vector<ltc_operand> operands;
   std::vector<OperandMemory> memory;
-  std::deque<Scratch> temporaries;
+  std::deque<cpu::GrownMemory> temporaries;
 };
 
 Result<EntryRun::Tensor> EntryRun::tensorOf(const Bundle::Value &value) const {

@@ -124,8 +124,8 @@ Status Model::placeWeights(std::string_view bytes) {
       shared->weights.push_back(const_cast<char *>(data));
       continue;
     }
-    char *own =
-        state.emplace_back(new Scratch)->atLeast(size_t(weight.place.bytes));
+    char *own = state.emplace_back(new cpu::GrownMemory)
+                    ->atLeast(size_t(weight.place.bytes));
     if (!own)
       return failed(ErrorCode::OutOfMemory, "no memory for state");
     std::memcpy(own, data, size_t(weight.place.bytes));

@@ -40,7 +40,7 @@ private:
   Bundle bundle;
   size_t chosen = 0;
   std::vector<std::unique_ptr<Entry>> all;
-  std::vector<std::unique_ptr<Scratch>> state;
+  std::vector<std::unique_ptr<cpu::GrownMemory>> state;
   std::mutex mutex; ///< held by a run
   std::unique_ptr<Shared> shared;
 };

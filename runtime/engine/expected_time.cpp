@@ -7,6 +7,7 @@
 #include "engine/expected_time.h"
 
 #include "ltc/op_facts.h"
+#include "ltc/region_ops.h"
 
 #include <algorithm>
 #include <array>
@@ -66,7 +67,32 @@ double rowsOf(const Call &call) {
   return elements;
 }
 
+std::vector<ValueType> typesOf(const Graph &graph) {
+  std::vector<ValueType> types = graph.inputs;
+  for (const Node &node : graph.nodes)
+    for (const TensorType &type : node.results)
+      types.push_back({type, false});
+  return types;
+}
+
+double expectedTimeOf(const Call &call);
+
+/// Of a call that runs graphs, as often as loops often do.
+double expectedTimeOfRegions(const Node &node) {
+  constexpr double turns = 16;
+  double time = 0;
+  for (std::string_view text : regionsOf(node))
+    if (Result<Graph> region = Graph::parse(text)) {
+      std::vector<ValueType> types = typesOf(*region);
+      for (const Node &inner : region->nodes)
+        time += expectedTimeOf({inner, types});
+    }
+  return time * (node.op == kWhileLoop ? turns : 1);
+}
+
 double expectedTimeOf(const Call &call) {
+  if (hasRegions(call.node))
+    return expectedTimeOfRegions(call.node);
   // In nanoseconds, of 1M elements: `cumsum` takes 0.9 for each, `gather` 0.9,
   // `fft` 1.1, `scatter_add` 1.4, adaptive pooling 0.7 to 1.5, `topk` 2.6;
   // `kthvalue` 11, `median` 14, `multinomial` 22, `logcumsumexp` 27, `sort` 49.
@@ -81,14 +107,6 @@ double expectedTimeOf(const Call &call) {
   if (facts.has(OpFact::Products))
     return std::sqrt(a * b * c) * product;
   return a * (facts.has(OpFact::Orders) ? ordered : element);
-}
-
-std::vector<ValueType> typesOf(const Graph &graph) {
-  std::vector<ValueType> types = graph.inputs;
-  for (const Node &node : graph.nodes)
-    for (const TensorType &type : node.results)
-      types.push_back({type, false});
-  return types;
 }
 
 } // namespace

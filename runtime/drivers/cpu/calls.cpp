@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "calls.h"
 
+#include "ltc/region_ops.h"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -26,19 +28,22 @@ Result<BoundCall> bindOne(const Graph &call, std::span<const int64_t> symbols,
   Result<Graph> fixed = call.instantiate(symbols);
   if (!fixed)
     return fixed.takeError();
-  std::string text = fixed->str(SourceLines::Omit);
-  char message[1024] = "";
-  ltc_kernel *kernel = services.kernel_resolve({text.data(), text.size()},
-                                               message, sizeof(message));
-  if (!kernel)
-    return Error{ErrorCode::Unsupported,
-                 Stage::Execute,
-                 "no kernel for " +
-                     (call.nodes.empty() ? "nothing" : call.nodes[0].op) +
-                     ": " + message,
-                 "",
-                 {},
-                 ""};
+  ltc_kernel *kernel = nullptr;
+  if (!hasRegions(call)) {
+    std::string text = fixed->str(SourceLines::Omit);
+    char message[1024] = "";
+    kernel = services.kernel_resolve({text.data(), text.size()}, message,
+                                     sizeof(message));
+    if (!kernel)
+      return Error{ErrorCode::Unsupported,
+                   Stage::Execute,
+                   "no kernel for " +
+                       (call.nodes.empty() ? "nothing" : call.nodes[0].op) +
+                       ": " + message,
+                   "",
+                   {},
+                   ""};
+  }
   BoundCall bound{{kernel, services.kernel_free}, {}, call.inputs.size()};
   for (const ValueType &type : call.inputs)
     bound.views.push_back(viewOf(type));

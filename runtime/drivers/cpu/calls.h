@@ -14,8 +14,8 @@
 
 namespace ltc::cpu {
 
-/// A library call: the kernel and its views, of which each call fills in the
-/// memory, sizes and strides.
+/// A library call: the kernel, null of control flow, and its views, of which
+/// each call fills in the memory, sizes and strides.
 struct BoundCall {
   std::unique_ptr<ltc_kernel, void (*)(ltc_kernel *)> kernel;
   std::vector<ltc_view> views;

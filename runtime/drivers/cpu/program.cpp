@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "program.h"
 
+#include "control_flow.h"
+#include "ltc/region_ops.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -72,6 +75,28 @@ Status checkTarget(std::string_view text, const Target &host) {
   return {};
 }
 
+Program::Program(Calls calls, Steps steps)
+    : calls(std::move(calls)), steps(std::move(steps)) {}
+
+Program::~Program() = default;
+
+static Result<std::vector<std::unique_ptr<ControlFlow>>>
+flowsOf(const Artifact &artifact, std::string_view blobKind, MakeCode makeCode,
+        const ltc_host &services) {
+  std::vector<std::unique_ptr<ControlFlow>> flows;
+  for (const Artifact::Call &call : artifact.calls) {
+    flows.emplace_back();
+    if (!hasRegions(call.graph))
+      continue;
+    auto flow =
+        ControlFlow::make(call.graph, artifact, blobKind, makeCode, services);
+    if (!flow)
+      return flow.takeError();
+    flows.back() = std::move(*flow);
+  }
+  return flows;
+}
+
 Result<std::unique_ptr<Program>> Program::make(Artifact artifact,
                                                std::string_view blobKind,
                                                MakeCode makeCode,
@@ -81,26 +106,39 @@ Result<std::unique_ptr<Program>> Program::make(Artifact artifact,
     return calls.takeError();
   std::vector<std::string_view> objects, names;
   for (const Artifact::Blob &blob : artifact.blobs) {
+    if (blob.kind == kRegionBlob)
+      continue;
     if (blob.kind != blobKind)
       return failed(ErrorCode::Unsupported,
                     "a CPU runs no code of kind " + blob.kind);
     objects.push_back(blob.bytes);
   }
+  // Regions stand behind the kernels that are launched.
   for (const Artifact::Kernel &kernel : artifact.kernels)
-    names.push_back(kernel.name);
+    if (kernel.kind != kRegionKernel)
+      names.push_back(kernel.name);
   auto code = makeCode(objects, names, findSymbol);
   if (!code)
     return code.takeError();
+  auto flows = flowsOf(artifact, blobKind, makeCode, services);
+  if (!flows)
+    return flows.takeError();
   Result<Steps> steps = Steps::take(artifact);
   if (!steps)
     return steps.takeError();
   std::unique_ptr<Program> program(
       new Program(std::move(*calls), std::move(*steps)));
   program->code = std::move(*code);
+  program->flows = std::move(*flows);
   if (!program->hasWordsOfCalls())
     return failed(ErrorCode::InvalidArgument,
                   "a library call of the program has other operands than it "
                   "is given");
+  for (size_t i = 0; i < program->steps.size(); ++i)
+    if (const ltc_step &step = program->steps[i];
+        step.kind == LTC_LAUNCH && step.target >= names.size())
+      return failed(ErrorCode::InvalidArgument,
+                    "the program launches what is no kernel");
   return program;
 }
 
@@ -123,6 +161,15 @@ Status Program::choose(std::span<const int64_t> values) {
   return calls.choose(values);
 }
 
+void Program::call(Run &run, uint32_t number, int64_t *words) {
+  ControlFlow *flow = flows[number].get();
+  if (!flow) [[likely]]
+    return run.call(number, words);
+  if (Status status = flow->run(words); !status)
+    run.fail(ltc_error_code(int(status.error().code) + 1),
+             status.error().message, steps.sites() + number);
+}
+
 void Program::doStep(Run &run, size_t number) {
   const ltc_step &step = steps[number];
   int64_t *arguments = steps.arguments(number).data();
@@ -132,7 +179,7 @@ void Program::doStep(Run &run, size_t number) {
         steps.iterations(number), step.grain,
         reinterpret_cast<KernelCode>(code->symbols[step.target]), arguments);
   case LTC_CALL:
-    return run.call(step.target, arguments);
+    return call(run, step.target, arguments);
   case LTC_COPY:
     std::memmove(reinterpret_cast<void *>(arguments[0]),
                  reinterpret_cast<const void *>(arguments[1]),

@@ -20,6 +20,8 @@ using MakeCode = Result<std::unique_ptr<LinkedCode>> (*)(
     std::span<const std::string_view>, std::span<const std::string_view>,
     FindSymbol);
 
+class ControlFlow;
+
 /// Code in memory with its library kernels. run() from one thread at a time.
 class Program {
 public:
@@ -28,6 +30,7 @@ public:
                                                std::string_view blobKind,
                                                MakeCode makeCode,
                                                const ltc_host &services);
+  ~Program();
 
   /// Gets ready for these values of the artifact's symbols: what follows goes
   /// by the last ones that there were no objections to.
@@ -48,16 +51,18 @@ public:
   Steps steps;
 
 private:
-  Program(Calls calls, Steps steps)
-      : calls(std::move(calls)), steps(std::move(steps)) {}
+  Program(Calls calls, Steps steps);
 
   using KernelCode = void (*)(int64_t begin, int64_t end, void *words);
 
   /// Whether each library call is given as many words as its operands take.
   bool hasWordsOfCalls();
   void doStep(Run &run, size_t number);
+  void call(Run &run, uint32_t number, int64_t *words);
 
   std::unique_ptr<LinkedCode> code;
+  /// By call; null for one of the library.
+  std::vector<std::unique_ptr<ControlFlow>> flows;
 };
 
 } // namespace ltc::cpu

@@ -1,0 +1,183 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Higher-order ops: control flow as part of a graph, or call by call.
+
+Where a graph is built, `cond` and `while_loop` are one call each, whose branches and
+bodies are graphs of their own (`ltc_backend/record/ops/region_call.h`). `scan` and
+`map` are loops through their rows, or have a copy of the body for each of a few.
+"""
+
+import operator
+
+import torch
+from torch._C import DispatchKey
+
+from torch_ltc import startup
+
+_higher_order = torch.ops.higher_order
+# Loops through rows, whose first argument is the body, and the places of their columns.
+_COLUMNS = {_higher_order.scan: 2, _higher_order.map_impl: 1}
+# Calls of a loop that are part of the graph around it. So many are compiled in a
+# second or two, as benchmarks/growth.py has it.
+_MOST_UNROLLED = 1000
+# How a graph refuses what it holds no control flow for (region_call.cpp).
+REFUSED = "control flow is no part of a graph"
+
+
+class Body:
+    """A function of a higher-order op: calls to be made on one lazy device."""
+
+    def __init__(self, gm, device, run):
+        self.gm = gm
+        self.device = device
+        self.run = run
+
+    def __call__(self, *operands):
+        """Make the calls."""
+        return self.on(self.device, operands)
+
+    def on(self, device, operands):
+        """Make the calls on another device."""
+        return self.run(self.gm, device, operands)[0]
+
+
+def structured(target):
+    """Return what a higher-order op does, in calls of ops and of its functions."""
+    return _STRUCTURED.get(target) or _call_by_call(target)
+
+
+def _call_by_call(target):
+    return target.py_kernels.get(DispatchKey.CompositeExplicitAutograd, target)
+
+
+def bodies_of(node):
+    """Return the graphs that a call of a higher-order op runs."""
+    return [
+        operator.attrgetter(operand.target)(node.graph.owning_module)
+        for operand in node.all_input_nodes
+        if operand.op == "get_attr"
+    ]
+
+
+def is_unrolled(node):
+    """Return whether the call is a loop with a copy of the body for each row."""
+    if node.target not in _COLUMNS:
+        return False
+    column = node.args[_COLUMNS[node.target]][0].meta.get("val")
+    is_known = isinstance(column, torch.Tensor) and isinstance(column.shape[0], int)
+    return is_known and _is_short(column.shape[0], bodies_of(node)[0])
+
+
+def _is_short(turns, gm):
+    calls = sum(node.op == "call_function" for node in gm.graph.nodes)
+    return turns * calls <= _MOST_UNROLLED
+
+
+def _is_built(body):
+    """Return whether the calls are part of a graph that is being built."""
+    if not isinstance(body, Body):
+        return False
+    index = body.device.index
+    return startup.start().home_of(index) != index
+
+
+def _tensors(operands):
+    return [operand for operand in operands if isinstance(operand, torch.Tensor)]
+
+
+def _trace(function, device, operands):
+    """Return the graph of a function of a device and operands, and its results."""
+    c = startup.start()
+    builder = c.GraphBuilder(c.home_of(device.index))
+    stand_ins = [
+        builder.input(torch.empty_like(operand, device="meta"))
+        if isinstance(operand, torch.Tensor)
+        else operand
+        for operand in operands
+    ]
+    results = function(builder.device, stand_ins)
+    if isinstance(results, torch.Tensor):
+        results = [results]
+    return builder.trace([*results]), results
+
+
+def _cond(condition, then, otherwise, operands=()):
+    if not isinstance(condition, torch.Tensor) or not _is_built(then):
+        return then(*operands) if condition else otherwise(*operands)
+    graphs = [_trace(body.on, body.device, operands)[0] for body in (then, otherwise)]
+    return startup.start().record_cond(condition, _tensors(operands), *graphs)
+
+
+def _while_loop(condition, body, carried, additional=(), *more):
+    if not _is_built(body) or len(_tensors(carried)) < len(carried):
+        by_turns = _call_by_call(_higher_order.while_loop)
+        return by_turns(condition, body, tuple(carried), tuple(additional), *more)
+    return _loop(condition.on, body.on, body.device, carried, additional)
+
+
+def _loop(condition, body, device, carried, additional):
+    operands = (*carried, *additional)
+    graphs = [_trace(function, device, operands)[0] for function in (condition, body)]
+    return startup.start().record_while_loop([*carried], _tensors(additional), *graphs)
+
+
+def _map(body, columns, rest):
+    return _scan(body, (), columns, rest)
+
+
+def _scan(body, carried, columns, rest=()):
+    turns = columns[0].shape[0]
+    if _is_built(body) and not _is_short(turns, body.gm):
+        return _scan_by_loop(body, carried, columns, rest)
+    rows = []
+    for i in range(turns):
+        results = body(*carried, *(column[i] for column in columns), *rest)
+        carried, row = results[: len(carried)], results[len(carried) :]
+        rows.append(row)
+    return (*carried, *map(torch.stack, zip(*rows, strict=True)))
+
+
+def _scan_by_loop(body, carried, columns, rest):
+    turns, count, width = columns[0].shape[0], len(carried), len(columns)
+    device = body.device
+    first = (*carried, *(column[0] for column in columns), *rest)
+    _, like = _trace(body.on, device, first)
+    made = [
+        torch.zeros((turns, *row.shape), dtype=row.dtype, device=device)
+        for row in like[count:]
+    ]
+    index = torch.zeros(1, dtype=torch.int64, device=device)
+
+    def goes_on(_, values):
+        return [values[0] < turns]
+
+    def turn(device, values):
+        values = iter(values)
+
+        def take(n):
+            return [next(values) for _ in range(n)]
+
+        (index,), before, made_before = take(1), take(count), take(len(made))
+        rows = [column.index_select(0, index).squeeze(0) for column in take(width)]
+        results = body.on(device, (*before, *rows, *values))
+        made_now = [
+            whole.index_copy(0, index, row.unsqueeze(0))
+            for whole, row in zip(made_before, results[count:], strict=True)
+        ]
+        return [index + 1, *results[:count], *made_now]
+
+    found = _loop(goes_on, turn, device, (index, *carried, *made), (*columns, *rest))
+    return tuple(found[1:])
+
+
+def _invoke_subgraph(body, _identifier, *operands):
+    return body(*operands)
+
+
+_STRUCTURED = {
+    _higher_order.cond: _cond,
+    _higher_order.while_loop: _while_loop,
+    _higher_order.scan: _scan,
+    _higher_order.map_impl: _map,
+    _higher_order.invoke_subgraph: _invoke_subgraph,
+}

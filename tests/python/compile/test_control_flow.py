@@ -1,0 +1,272 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Branches and loops are part of the compiled program."""
+
+import pytest
+import torch
+from torch._higher_order_ops import scan, while_loop
+from torch._higher_order_ops.map import map as map_op
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("error:torch_ltc runs .* of torch.compile"),
+]
+
+
+@pytest.fixture(autouse=True)
+def forget_compiled():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+def compiled(function):
+    return torch.compile(function, backend="ltc", fullgraph=True)
+
+
+def branches(x):
+    y = x.sin() * 2
+    z = torch.cond(y.sum() > 0, lambda y: y.exp() + 0.5, lambda y: y * x, (y,))
+    return z.t() + 1, y
+
+
+def branches_in_a_branch(x):
+    def inner(y):
+        return torch.cond(y.max() > 1, lambda y: y - 0.25, lambda y: y + 1, (y,))
+
+    return torch.cond(x.sum() > 0, inner, lambda y: y.cos(), (x,)) * 2
+
+
+def gives_several(x):
+    y, z = torch.cond(
+        (x.sum() > 0).view(1),
+        lambda x: (x.sum(1), x.to(torch.int64)),
+        lambda x: (x.amax(1), torch.ones_like(x, dtype=torch.int64)),
+        (x,),
+    )
+    return y * 2, z
+
+
+def reads_views(x):
+    def then(a, b):
+        return a @ b
+
+    y = torch.cond(x.sum() > 0, then, lambda a, b: b - a.t(), (x.t()[1:5], x[:, 1:5]))
+    return torch.cat([y, x[:, :4]])
+
+
+def loops(x):
+    count, y = while_loop(
+        lambda i, y: (i < 20) & (y.abs().sum() < 100),
+        lambda i, y: (i + 1, y * 1.5 + 0.1),
+        (torch.tensor(0), x.sin()),
+    )
+    return count, y.sum(0)
+
+
+def loops_with_what_stays(x):
+    weight = x[:, :4].clone()
+    scale = torch.tensor([1.0, -2.0, 0.5, 0.25])
+
+    def body(i, y):
+        return i + 1, (weight @ y).tanh() * scale[:, None] + x.t()[:1].t()
+
+    return while_loop(lambda i, y: i < x.shape[1], body, (torch.tensor(0), x.cos()))[1]
+
+
+def branches_in_a_loop(x):
+    def body(i, y):
+        return i + 1, torch.cond(i % 2 == 0, lambda y: y + 1, lambda y: y * 2, (y,))
+
+    return while_loop(lambda i, y: i < 5, body, (torch.tensor(0), x))
+
+
+def loops_in_a_loop(x):
+    def body(i, y):
+        def inner(j, y):
+            return j + 1, y * 0.5 + j
+
+        return i + 1, while_loop(lambda j, y: j < i, inner, (torch.tensor(1), y))[1]
+
+    return while_loop(lambda i, y: i < 5, body, (torch.tensor(0), x))[1]
+
+
+def loops_not_at_all(x):
+    return while_loop(lambda y: y.sum() > 1e9, lambda y: (y + 1,), (x,))[0]
+
+
+def exchanges_values(x):
+    def body(i, a, b, c):
+        return i + 1, b.clone(), a.clone(), a + b
+
+    carried = (torch.tensor(0), x, x * 2, x * 3)
+    return while_loop(lambda i, a, b, c: i < 3, body, carried)[1:]
+
+
+def gives_one_value_twice(x):
+    def body(i, a, b):
+        total = a + b * 0.5
+        return i + 1, total, total.clone()
+
+    return while_loop(lambda i, a, b: i < 4, body, (torch.tensor(0), x, x * 2))[1:]
+
+
+def fills_a_cache(x):
+    def body(i, cache):
+        row = cache.sum(0, keepdim=True) * 0.5 + i
+        return i + 1, cache.index_copy(0, i.view(1), row)
+
+    start = torch.cat([x, torch.zeros(4, 6)])
+    return while_loop(lambda i, cache: i < 8, body, (torch.tensor(4), start))
+
+
+def scans_rows(x):
+    total, rows = scan(lambda c, row: (c + row.sin(), c * row), x[0].cos(), x * 2)
+    return total + rows.sum(0), rows
+
+
+def maps_rows(x):
+    return map_op(lambda row: row.sin() + 1, x * 2).sum(1)
+
+
+FUNCTIONS = (
+    branches,
+    branches_in_a_branch,
+    gives_several,
+    reads_views,
+    loops,
+    loops_with_what_stays,
+    branches_in_a_loop,
+    loops_in_a_loop,
+    loops_not_at_all,
+    exchanges_values,
+    gives_one_value_twice,
+    fills_a_cache,
+    scans_rows,
+    maps_rows,
+)
+
+
+@pytest.mark.parametrize("device", ["cpu", "lazy"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_it_is_one_program(function, device, counts):
+    if device == "lazy" and function in (loops, loops_with_what_stays, fills_a_cache):
+        pytest.skip("makes CPU tensors")
+    call = compiled(function)
+    arguments = [
+        torch.linspace(-1, 1.5, 24).view(4, 6) * by for by in (1.0, -1.0, 0.5, 3.0)
+    ]
+    with torch.no_grad():
+        call(arguments[0].to(device))
+        for x in arguments:
+            ours = x.to(device).clone()
+            expected = function(x)
+            counts.restart()
+            found = call(ours)
+            assert counts["execute.launches"] == 1
+            assert counts["codegen.graphs"] == 0
+            assert counts.fallbacks() == []
+            torch.testing.assert_close(found, expected, check_device=False)
+            torch.testing.assert_close(ours.cpu(), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64, torch.int32])
+def test_dtypes(dtype):
+    def function(x):
+        return while_loop(
+            lambda x, n: n > 0, lambda x, n: (x + x, n - 1), (x, torch.tensor(3))
+        )[0]
+
+    x = torch.arange(12).view(3, 4).to(dtype)
+    assert torch.equal(compiled(function)(x), x * 8)
+
+
+@pytest.mark.parametrize("function", [scans_rows, maps_rows])
+def test_a_long_loop_through_rows_has_one_body(function, counts):
+    x = torch.randn(1200, 3)
+    call = compiled(function)
+    expected = function(x)
+    counts.restart()
+    torch.testing.assert_close(call(x), expected)
+    assert counts["codegen.graphs"] == 1
+    assert counts["execute.launches"] == 1
+
+
+@pytest.mark.parametrize("by", [1.0, -1.0])
+def test_gradients_through_a_branch(by, counts):
+    def function(x, y):
+        z = (x * y).sin()
+        return torch.cond(z.sum() > 0, lambda z: z.exp(), lambda z: z**2, (z,)) * y
+
+    call = compiled(function)
+    ours, eagers = (
+        [(torch.ones(4, 6) * by).requires_grad_(), torch.ones(6).requires_grad_()]
+        for _ in range(2)
+    )
+    expected = function(*eagers)
+    expected.sum().backward()
+    counts.restart()
+    found = call(*ours)
+    found.sum().backward()
+    assert counts["execute.launches"] == 2
+    torch.testing.assert_close(found, expected)
+    for mine, other in zip(ours, eagers, strict=True):
+        torch.testing.assert_close(mine.grad, other.grad)
+
+
+def test_gradients_through_a_long_loop():
+    x = torch.randn(600, 3, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    compiled(scans_rows)(x)[0].sum().backward()
+    scans_rows(y)[0].sum().backward()
+    torch.testing.assert_close(x.grad, y.grad)
+
+
+def test_a_loop_that_does_not_turn_returns_memory_of_its_own():
+    x = torch.ones(3)
+    result = compiled(loops_not_at_all)(x)
+    result.add_(1)
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_an_error_in_a_body_names_the_loop():
+    def function(x, i):
+        def body(n, y):
+            return n + 1, y + x.index_select(0, i + n)
+
+        return while_loop(lambda n, y: n < 9, body, (torch.tensor(0), x[:1].clone()))[1]
+
+    call = compiled(function)
+    x, i = torch.arange(10.0), torch.tensor([1])
+    torch.testing.assert_close(call(x, i), function(x, i))
+    with pytest.raises(IndexError, match=r"index_select: .*out of") as raised:
+        call(x, torch.tensor([4]))
+    line = function.__code__.co_firstlineno + 4
+    assert "ltc::while_loop" in str(raised.value)
+    assert f"test_control_flow.py:{line} in function" in str(raised.value)
+    torch.testing.assert_close(call(x, i), function(x, i))
+
+
+def test_a_branch_that_draws_is_run_by_itself():
+    def function(x):
+        y = x.sin()
+        return torch.cond(
+            y.sum() > 0, lambda y: y + torch.rand_like(y), torch.cos, (y,)
+        )
+
+    call = compiled(function)
+    x = torch.ones(1000)
+    first, second = call(x) - x.sin(), call(x) - x.sin()
+    assert first.min() >= 0 and first.max() < 1 and not torch.equal(first, second)
+    torch.testing.assert_close(call(-x), function(-x))
+
+
+def test_each_set_of_sizes_has_its_program():
+    def function(x):
+        return while_loop(
+            lambda i, y: i < 4, lambda i, y: (i + 1, y + y.mean()), (torch.tensor(0), x)
+        )[1]
+
+    call = torch.compile(function, backend="ltc", fullgraph=True, dynamic=True)
+    for size in (3, 7, 3, 12):
+        x = torch.randn(size, 5)
+        torch.testing.assert_close(call(x), function(x))

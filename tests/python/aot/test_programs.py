@@ -13,6 +13,7 @@ import pytest
 import torch
 import torch_ltc
 from aot.export import main, models
+from aot_writer import Writer, arguments
 from torch.export import Dim, export
 
 pytestmark = pytest.mark.skipif(
@@ -139,3 +140,17 @@ def test_ltc_run_refuses_what_numpy_cannot_hold(tmp_path):
     code, told = ltc_run("m.ltcpkg", "x.npy", cwd=tmp_path)
     assert code == 1 and "out.npy: numpy has no type for bf16" in told
     assert not (tmp_path / "out.npy").exists()
+
+
+def test_a_loop_runs_without_torch(tmp_path):
+    module = Writer()
+    program = export(module, arguments(3, 5, 8))
+    torch_ltc.aot.compile(program, tmp_path / "m.ltcpkg", targets="baseline")
+    given = arguments(9, 2)
+    for name, value in zip(("text", "given", "end"), given, strict=True):
+        np.save(tmp_path / f"{name}.npy", value.numpy())
+    code, told = ltc_run("m.ltcpkg", "text.npy", "given.npy", "end.npy", cwd=tmp_path)
+    assert code == 0, told
+    count, text = module(*given)
+    assert np.load(tmp_path / "out0.npy") == count
+    np.testing.assert_array_equal(np.load(tmp_path / "out1.npy"), text)

@@ -1,0 +1,91 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Branches and loops inside bundles."""
+
+import pytest
+import torch
+import torch_ltc
+from aot_writer import Writer, arguments
+from torch import nn
+from torch._higher_order_ops import while_loop
+from torch.export import Dim, export
+from torch_ltc import aot
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*is deprecated:FutureWarning"),
+]
+close = torch.testing.assert_close
+
+
+class Branches(nn.Module):
+    """Has a branch in a loop, and weights that only they read."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x, turns):
+        def body(i, y):
+            even = i % 2 == 0
+            return i + 1, torch.cond(
+                even, lambda y: self.linear(y).tanh(), lambda y: y * 0.5, (y,)
+            )
+
+        start = torch.tensor(0), x.sin()
+        return while_loop(lambda i, y: i < turns, body, start)
+
+
+def test_a_branch_in_a_loop(make):
+    module = Branches()
+    loaded = make(module, (torch.ones(3, 4), torch.tensor(5)))
+    with torch.no_grad():
+        for turns in (5, 0, 9):
+            x = torch.randn(3, 4)
+            close(loaded(x, torch.tensor(turns)), module(x, torch.tensor(turns)))
+
+
+def test_a_text_is_written_inside(make):
+    module = Writer()
+    loaded = make(module, arguments(3, 5, 8))
+    with torch.no_grad():
+        for given in ((3, 5, 8), (1,), (7, 7, 7, 7, 2)):
+            close(loaded(*arguments(*given)), module(*arguments(*given)))
+        close(loaded(*arguments(3, end=1)), module(*arguments(3, end=1)))
+
+
+def test_an_error_in_a_loop_loses_nothing(make):
+    module = Writer()
+    loaded = make(module, arguments(3, 5, 8))
+    with pytest.raises(torch_ltc.Error, match=r"while_loop: aten::embedding: .*99"):
+        loaded(*arguments(99))
+    with torch.no_grad():
+        close(loaded(*arguments(4)), module(*arguments(4)))
+
+
+class Draws(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, torch.rand_like, torch.cos, (x,))
+
+
+def test_what_draws_in_a_branch_is_refused(tmp_path):
+    with pytest.raises(torch_ltc.Error, match="it draws random numbers"):
+        aot.compile(export(Draws(), (torch.ones(3),)), tmp_path / "x")
+
+
+class Needs(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: x.sort()[0], torch.cos, (x,))
+
+
+def test_a_call_without_a_kernel_in_a_branch_is_refused(tmp_path):
+    with pytest.raises(torch_ltc.errors.UnsupportedOpError, match="aten::sort"):
+        aot.compile(export(Needs(), (torch.ones(3),)), tmp_path / "x")
+
+
+def test_open_sizes_in_a_loop_are_refused(tmp_path):
+    shapes = ({0: Dim("rows")}, None)
+    arguments = torch.ones(3, 4), torch.tensor(5)
+    program = export(Branches(), arguments, dynamic_shapes=shapes)
+    with pytest.raises(torch_ltc.Error, match="other calls for other sizes"):
+        aot.compile(program, tmp_path / "x")

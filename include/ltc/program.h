@@ -78,7 +78,8 @@ typedef struct ltc_blob {
    GPU an iteration is a block of `threads`, and the words are its parameter. */
 typedef struct ltc_kernel_code {
   ltc_text name;
-  ltc_text kind; /* pointwise, row_reduce, column_reduce, serial, part */
+  /* pointwise, row_reduce, column_reduce, serial, part, region */
+  ltc_text kind;
   uint32_t blob;
   uint32_t threads; /* that share an iteration: 1 on a CPU */
 } ltc_kernel_code;

@@ -32,6 +32,7 @@ Options readOptions() {
   number("memory", read.memory);
   number("delay_us", read.delay_us);
   number("graphs", read.graphs);
+  number("init", read.init);
   number("lose_at", read.lose_at);
   return read;
 }

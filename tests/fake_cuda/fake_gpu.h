@@ -28,6 +28,7 @@ struct Options {
   int64_t memory = int64_t(2) << 30; ///< bytes of each GPU
   int delay_us = 0;                  ///< before each piece of work
   int graphs = 1;                    ///< 0: it has none
+  int init = 0;                      ///< what cuInit returns
   int lose_at = 0; ///< the launch of that number ends the context
 };
 const Options &options();

@@ -160,6 +160,8 @@ CUresult cuDriverGetVersion(int *version) {
 }
 
 CUresult cuInit(unsigned) {
+  if (options().init)
+    return CUresult(options().init);
   if (!options().devices)
     return CUDA_ERROR_NO_DEVICE;
   isStarted = true;

@@ -9,15 +9,18 @@
 # PART, all of them if none is named:
 #   about      the card, the driver, PyTorch
 #   driver     ltc-conformance: the contract, values of kernels, training; no Python
-#   sanitizer  programs and values again, under compute-sanitizer
 #   python     kernels, training and errors by scripts, with the wheel of FOLDER
+#   speed      times beside eager CUDA, and what was launched as graphs
+#   sanitizer  programs and values again, under compute-sanitizer
 #
+# What tells most comes first, and each part has a limit: all of them together
+# take less than 8 minutes.
 # Each part ends with one line: passed, failed or skipped, and its seconds. Reports
 # go to $OUT, or to FOLDER. PYTHON names another interpreter than python3.
 set -uo pipefail
 stage=$(realpath "${1:?usage: tests/gpu/run.sh FOLDER [PART ...]}")
 shift
-parts=${*:-about driver sanitizer python}
+parts=${*:-about driver python speed sanitizer}
 root=$(realpath "$(dirname "$0")/../..")
 out=${OUT:-$stage}
 python=${PYTHON:-python3}
@@ -36,7 +39,7 @@ print("Python", sys.version.split()[0], "PyTorch", torch.__version__)' ||
 }
 
 driver() {
-  timeout 180 "${conformance[@]}" --json "$out/conformance.json" \
+  timeout 80 "${conformance[@]}" --json "$out/conformance.json" \
       --junit "$out/conformance.xml" > "$out/conformance.log"
   local status=$?
   grep -E '^\[  (PASSED|FAILED|SKIPPED) ' "$out/conformance.log"
@@ -45,28 +48,40 @@ driver() {
 
 sanitizer() {
   command -v compute-sanitizer > /dev/null || return $skipped
-  timeout 300 compute-sanitizer --error-exitcode 9 "${conformance[@]}" \
+  timeout 90 compute-sanitizer --error-exitcode 9 "${conformance[@]}" \
       --suite program,faults,values > "$out/sanitizer.log"
   local status=$?
   tail -n 2 "$out/sanitizer.log"
   return $status
 }
 
-python() {
+# Puts the wheel into $work/site, once.
+install() {
   local wheels=("$stage"/torch_ltc-*.whl)
   [ -e "${wheels[0]}" ] || return $skipped
-  "$python" -m pip install -q --no-index --no-deps --target "$work/site" \
-      "${wheels[0]}" "$stage"/pytest/*.whl || return
+  [ -d "$work/site" ] ||
+    "$python" -m pip install -q --no-index --no-deps --target "$work/site" \
+        "${wheels[0]}" "$stage"/pytest/*.whl
+}
+
+python() {
+  install || return
   cd "$root/tests/python" || return
-  LTC_TEST_GPU=cuda PYTHONPATH="$work/site" timeout 420 \
+  LTC_TEST_GPU=cuda PYTHONPATH="$work/site" timeout 150 \
       "$python" -m pytest -q -p no:cacheprovider --junit-xml="$out/python.xml" \
       tools/test_gpu_kernels.py tools/test_emulator.py -k "ptx or cuda"
+}
+
+speed() {
+  install || return
+  LTC_DEVICE=cuda PYTHONPATH="$work/site" timeout 130 \
+      "$python" "$root/tests/gpu/speed.py" "$out/speed.json" --seconds 100
 }
 
 result=0
 for part in $parts; do
   case $part in
-    about | driver | sanitizer | python) ;;
+    about | driver | python | speed | sanitizer) ;;
     *) echo "run.sh: there is no part $part"; exit 2 ;;
   esac
   SECONDS=0

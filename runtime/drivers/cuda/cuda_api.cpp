@@ -62,6 +62,14 @@ Outcome loadAndInit() {
   if (Outcome outcome = load())
     return outcome;
   CUresult result = loaded.cuInit(0);
+  if (result == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ||
+      result == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)
+    return Fault{LTC_DEVICE_FAILED,
+                 "there are two versions of CUDA here: libcuda.so.1 is for " +
+                     dotted(version) +
+                     ", and the driver in the kernel is another that it cannot "
+                     "use; restart after an update of the driver, or take the "
+                     "folder of cuda-compat from LD_LIBRARY_PATH"};
   if (result != CUDA_ERROR_NO_DEVICE)
     return outcomeOf(result, "start the NVIDIA driver");
   const char *visible = std::getenv("CUDA_VISIBLE_DEVICES");

@@ -47,6 +47,7 @@ def test_of_several_drivers_it_is_left_out_with_a_warning(run_python):
     ("gpus", "words"),
     [
         ("version=11040", "the NVIDIA driver is too old: it serves CUDA 11.4, and"),
+        ("init=803", "there are two versions of CUDA here: libcuda.so.1 is for 12.4,"),
         pytest.param(
             "devices=0",
             "the NVIDIA driver finds no GPU, and CUDA_VISIBLE_DEVICES is ''",
@@ -258,3 +259,56 @@ def test_steps_that_repeat_themselves_are_one_cuda_graph(run_python, fake_cuda, 
     else:
         assert "one by one: the driver has no graphs, or refused this one" in told
         assert not launched and refused > 0
+
+
+BAD_BATCH = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Embedding(5, 8), nn.Flatten(), nn.Linear(24, 1)).to("lazy")
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+
+
+def step(words):
+    words = torch.tensor(words).to("lazy")
+    loss = model(words).square().mean()  # LINE
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def state():
+    moments = (v for s in optimizer.state.values() for v in s.values())
+    return [v.detach().cpu() for v in [*model.parameters(), *moments]]
+
+
+good = [[0, 1, 2], [3, 4, 0]]
+for _ in range(4):
+    step(good)
+before = state()
+try:
+    step([[0, 1, 2], [3, 5, 0]]).item()
+except IndexError as error:
+    print(error)
+print(all(torch.equal(was, now) for was, now in zip(before, state(), strict=True)))
+print(step(good).item() < before[0].abs().sum().item())
+"""
+
+
+@pytest.mark.parametrize("device", ["cuda", "emulator"])
+def test_a_bad_index_leaves_a_model_as_it_was(run_python, fake_cuda, device):
+    """The report names op, shapes and line; the next step goes on."""
+    emulator = {"LTC_DEVICE": "emulator", "LTC_DEVICE_OPTIONS": "target=nvptx"}
+    environment = fake_cuda if device == "cuda" else emulator
+    done = run_python(BAD_BATCH, **environment)
+    *lines, same, goes_on = done.stdout.splitlines()
+    text = "\n".join(lines)
+    assert "5 is out of bounds for a dimension of size 5" in text
+    assert "aten::embedding" in text and "f32[5, 8]" in text
+    line = 1 + BAD_BATCH.splitlines().index(
+        next(row for row in BAD_BATCH.splitlines() if row.endswith("# LINE"))
+    )
+    assert f"program.py:{line}" in text
+    assert (same, goes_on) == ("True", "True")

@@ -197,11 +197,12 @@ class Data:
             "transfers": [_plain(row) for row in self.transfers],
             "not_numbers": [_plain(row) for row in self.not_numbers],
             "memory": [_plain(row) for row in self.memory],
-            "step_graphs": [_plain(row, text=str(row)) for row in self.step_graphs],
         }
 
     def rows(self, name):
         """Return the rows of that name as dicts without others inside."""
+        if name == "step_graphs":
+            return [dict(_flat(_plain(row))) for row in self.step_graphs]
         found = self.as_dict()
         kernels = (row for graph in found["graphs"] for row in graph["kernels"])
         rows = kernels if name == "kernels" else found[name]

@@ -41,7 +41,8 @@ public:
   /// The numbers for a resolved target, before recipes change them.
   virtual Tuning tuning(const Target &target) const = 0;
 
-  /// Of what the addresses of buffers are multiples, if kernels may count on it.
+  /// Of what the addresses of buffers are multiples, if kernels may count on
+  /// it.
   virtual int64_t bufferAlignment() const { return 1; }
 
   /// Makes a kernel on tensors one parallel loop (scf.forall) over tiles.

@@ -8,6 +8,8 @@
 
 #include "cycles.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -44,6 +46,34 @@ struct Session {
 Session &session() {
   static auto *session = new Session;
   return *session;
+}
+
+/// Devices that are open. Their lock is taken before any of theirs.
+struct Sources {
+  std::mutex mutex;
+  std::vector<TraceSource *> all;
+  bool areOn = false;
+};
+
+Sources &sources() {
+  static auto *sources = new Sources;
+  return *sources;
+}
+
+void startTraces() {
+  Sources &known = sources();
+  std::lock_guard lock(known.mutex);
+  known.areOn = true;
+  for (TraceSource *source : known.all)
+    source->startTrace();
+}
+
+void stopTraces(std::vector<DeviceSpan> &spans) {
+  Sources &known = sources();
+  std::lock_guard lock(known.mutex);
+  known.areOn = false;
+  for (TraceSource *source : known.all)
+    std::ranges::move(source->stopTrace(), std::back_inserter(spans));
 }
 
 /// What a thread has done since its last step.
@@ -153,8 +183,23 @@ bool begin() {
     all.number.fetch_add(1, std::memory_order_release);
     spans::watchers |= spans::kProfile;
   }
+  startTraces();
   tally(); // the first thread's step begins here
   return true;
+}
+
+void addTraceSource(TraceSource &source) {
+  Sources &known = sources();
+  std::lock_guard lock(known.mutex);
+  known.all.push_back(&source);
+  if (known.areOn)
+    source.startTrace();
+}
+
+void removeTraceSource(TraceSource &source) {
+  Sources &known = sources();
+  std::lock_guard lock(known.mutex);
+  std::erase(known.all, &source);
 }
 
 size_t openRuns() {
@@ -168,6 +213,8 @@ Profile end() {
   addStep(mine, time, /*isWhole=*/false, Cause::Other, 0);
   spans::watchers &= uint8_t(~spans::kProfile);
   Session &all = session();
+  std::vector<DeviceSpan> spans;
+  stopTraces(spans);
   std::unique_lock lock(all.mutex);
   // A thread that comes late begins a tally that nobody reads.
   all.number.fetch_add(1, std::memory_order_release);
@@ -175,6 +222,7 @@ Profile end() {
   Profile rows = std::move(all.rows);
   lock.unlock();
   rows.kernels = takeGraphs();
+  rows.deviceSpans = std::move(spans);
   return rows;
 }
 

@@ -1,4 +1,4 @@
-/*===- compiler.c - What the board computes, in float32 -*- C -*-===*\
+/*===- compiler.c - What the board computes, in float32 -----------*- C -*-===*\
 |*
 |* Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,26 +9,24 @@
 #include <ltc/linalg_text.h>
 #include <ltc/real_ops.h>
 
-#define OTHERS(OP)                                                             \
-  OP(arith, constant, o->number)                                               \
-  OP(builtin, module, 0) OP(func, func, 0) OP(func, return, 0)                 \
-      OP(linalg, yield, 0) OP(tensor, empty, 0) OP(tensor, collapse_shape, 0)  \
-          OP(tensor, expand_shape, 0) OP(linalg, fill, 0)                      \
-              OP(linalg, transpose, 0) OP(linalg, generic, 0)                  \
-                  OP(linalg, matmul, 0)
+/* clang-format off */
+#define OTHERS(OP) \
+  OP(arith, constant, o->number) OP(builtin, module, 0) OP(func, func, 0) \
+  OP(func, return, 0) OP(linalg, yield, 0) OP(tensor, empty, 0) \
+  OP(tensor, collapse_shape, 0) OP(tensor, expand_shape, 0) \
+  OP(linalg, fill, 0) OP(linalg, transpose, 0) OP(linalg, generic, 0) \
+  OP(linalg, matmul, 0)
 #define ALL(OP) LTC_REAL_OPS(OP) OTHERS(OP)
 #define NAME(dialect, op, gives) #dialect "." #op,
 #define NUMBER(dialect, op, gives) dialect##_##op,
-#define CASE(dialect, op, gives)                                               \
-  case dialect##_##op:                                                         \
-    return gives;
+#define CASE(dialect, op, gives) case dialect##_##op: return gives;
+/* clang-format on */
 static const char *const names[] = {ALL(NAME)};
 enum { ALL(NUMBER) COUNT };
 
 typedef struct op {
-  int what; /* by its name */
-  int64_t predicate;
-  double number; /* of a constant */
+  int what;      /* by its name */
+  double number; /* of a constant; or a predicate */
 } op;
 
 struct code {
@@ -43,12 +41,13 @@ typedef struct value {
 
 /* Whether the board can do this op. */
 static int understand(const ltc_mlir *m, const ltc_mlir_op *form, op *o) {
-  ltc_chars predicate = ltc_mlir_attribute(form, "predicate");
+  ltc_chars number = ltc_mlir_attribute(form, "value");
   ltc_linalg_loops nest;
   while (o->what < COUNT && !ltc_chars_are(form->name, names[o->what]))
     ++o->what;
-  o->number = ltc_read_real(ltc_mlir_attribute(form, "value"));
-  o->predicate = predicate.begin ? atoi(predicate.begin) : 0;
+  if (!number.begin)
+    number = ltc_mlir_attribute(form, "predicate");
+  o->number = ltc_read_real(number);
   if (o->what == arith_constant && m->types[form->first_result].is_tensor)
     return 0;
   return o->what < linalg_fill ||
@@ -68,9 +67,7 @@ code *code_read(const char *text, size_t size) {
   made->ops = calloc(m->op_count + 1, sizeof(op));
   for (uint32_t i = 0; i < m->op_count; ++i)
     is_right &= understand(m, &m->ops[i], &made->ops[i]);
-  for (uint32_t i = 0; i < m->value_count; ++i)
-    is_right &=
-        !m->types[i].is_tensor || ltc_chars_are(m->types[i].element, "f32");
+  is_right &= ltc_mlir_all_are(m, "f32");
   if (is_right && m->op_count > 2 && m->ops[1].end == m->op_count)
     return made; /* @main is the one function */
   code_free(made);
@@ -84,7 +81,7 @@ static double number_of(const code *made, const value *values, uint32_t index) {
   double x = form->operands > 0 ? values[given[0]].number : 0;
   double y = form->operands > 1 ? values[given[1]].number : 0;
   double z = form->operands > 2 ? values[given[2]].number : 0;
-  int64_t predicate = o->predicate;
+  int64_t predicate = o->what == arith_cmpf ? (int64_t)o->number : 0;
   switch (o->what) { ALL(CASE) }
   return 0;
 }
@@ -134,14 +131,11 @@ static void run_op(const code *made, value *values, uint32_t index) {
   for (uint32_t i = 0; i < form->results; ++i) {
     uint32_t from = loops ? form->operands - form->results + i : 0;
     value *to = &values[form->first_result + i];
-    size_t bytes =
-        (size_t)ltc_mlir_elements(m, form->first_result + i) * sizeof(float);
+    size_t bytes = 4 * (size_t)ltc_mlir_elements(m, form->first_result + i);
     if (!m->types[form->first_result + i].is_tensor)
       to->number = number_of(made, values, index);
-    else if (form->operands) /* an operand that it writes to, or reshapes */
-      to->data = memcpy(malloc(bytes + 1), data[from], bytes);
-    else
-      to->data = malloc(bytes + 1);
+    else if ((to->data = malloc(bytes + 1)) && form->operands)
+      memcpy(to->data, data[from], bytes); /* it writes there, or reshapes */
     data[from] = to->data;
   }
   if (made->ops[index].what == linalg_matmul)
@@ -155,7 +149,7 @@ void code_run(const code *made, const int64_t *words) {
   const ltc_mlir_op *main = &m->ops[1], *last = &m->ops[main->end - 1];
   value *values = calloc(m->value_count + 1, sizeof(value));
   for (uint32_t i = 0; i < main->arguments; ++i) {
-    values[i].data = m->types[i].is_tensor ? (float *)(uintptr_t)*words : NULL;
+    values[i].data = m->types[i].is_tensor ? (float *)*words : NULL;
     values[i].number = (double)*words;
     if (ltc_chars_are(m->types[i].element, "f64"))
       memcpy(&values[i].number, words, sizeof(*words));
@@ -165,8 +159,8 @@ void code_run(const code *made, const int64_t *words) {
     run_op(made, values, i);
   for (uint32_t i = 0; i < last->operands; ++i) {
     uint32_t number = m->operands[last->first_operand + i];
-    memcpy((void *)(uintptr_t)*words, values[number].data,
-           (size_t)ltc_mlir_elements(m, number) * sizeof(float));
+    memcpy((void *)*words, values[number].data,
+           4 * (size_t)ltc_mlir_elements(m, number));
     words += 1 + 2 * m->types[number].rank;
   }
   for (uint32_t i = main->arguments; i < m->value_count; ++i)

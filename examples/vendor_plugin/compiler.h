@@ -1,4 +1,4 @@
-/*===- compiler.h - The board's compiler -*- C -*-===*\
+/*===- compiler.h - The board's compiler --------------------------*- C -*-===*\
 |*
 |* Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,6 +12,5 @@
 typedef struct code code;
 code *code_read(const char *text, size_t size);
 void code_free(code *made);
-void code_run(const code *made, const int64_t *words); /* of a library call */
-/* Whether the board wants a call, a graph of one node, in its parts. */
-int32_t call_taken(ltc_device *device, ltc_bytes call);
+void code_run(const code *made, const int64_t *words);  /* of a library call */
+int32_t call_taken(ltc_device *device, ltc_bytes call); /* of plugin.h */

@@ -1,5 +1,4 @@
-/*===- device.c - A board: its memory, its queues and its programs -*- C
--*-===*\
+/*===- device.c - A board: memory, queues and programs ------------*- C -*-===*\
 |*
 |* Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,6 +6,7 @@
 \*===----------------------------------------------------------------------===*/
 #include "compiler.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ltc/plugin_defaults.h>
 #include <poll.h>
@@ -16,6 +16,7 @@
 
 struct ltc_device {
   ltc_account account;
+  ltc_trace trace;
 };
 
 struct ltc_buffer {
@@ -34,7 +35,6 @@ struct ltc_fence {
   ltc_error outcome;
 };
 
-/* What is queued. */
 typedef struct command {
   enum { COPY, RUN, RECORD, RESUME } kind;
   void *to; /* COPY; of zeros from NULL */
@@ -47,6 +47,7 @@ typedef struct command {
 } command;
 
 struct ltc_queue {
+  ltc_device *device;
   pthread_t thread; /* the board's processor */
   int ring[2];      /* a pipe stands in for the board's ring of commands */
 };
@@ -60,23 +61,22 @@ static ltc_error *device_open(uint32_t ordinal, const ltc_property *options,
                               size_t option_count, ltc_device **device) {
   if (ordinal != 0)
     return ltc_fail(LTC_INVALID_ARGUMENT, "there is no board %u", ordinal);
-  ltc_device *made = calloc(1, sizeof(*made));
-  ltc_error *error = ltc_account_open(&made->account, options, option_count);
-  if (error)
-    free(made);
-  else
-    *device = made;
+  ltc_device made = {0};
+  ltc_error *error = ltc_account_open(&made.account, options, option_count);
+  if (!error)
+    *device = memcpy(malloc(sizeof(made)), &made, sizeof(made));
   return error;
 }
 
-static void device_close(ltc_device *device) { free(device); }
+static void device_close(ltc_device *device) {
+  free(device->trace.spans);
+  free(device);
+}
 
 static const ltc_property *properties(ltc_device *device, size_t *count) {
-  static const ltc_property all[] = {
-      {"target", "linalg:board:v2:"}, /* and the compiler's version */
-      {"description", "an example of a vendor's board"}};
-  *count = sizeof(all) / sizeof(all[0]);
-  return all;
+  static const ltc_property target = {"target", "linalg:board:v2:"};
+  *count = 1;
+  return &target;
 }
 
 static void memory(ltc_device *device, ltc_memory *out, int32_t reset_peak) {
@@ -110,8 +110,8 @@ static ltc_error *part_compile(ltc_device *device, ltc_bytes part,
   if (!read)
     return ltc_fail(LTC_UNSUPPORTED, "the board cannot do all of this part");
   code_free(read);
-  made->data = memcpy(malloc(part.size), part.data, part.size);
-  made->size = part.size;
+  *made =
+      (ltc_bytes){memcpy(malloc(part.size), part.data, part.size), part.size};
   return NULL;
 }
 
@@ -133,9 +133,7 @@ static ltc_error *program_load(ltc_device *device, ltc_bytes bytes,
   ltc_program *made = calloc(1, sizeof(*made));
   ltc_program_view *view = &made->view;
   ltc_error *error = ltc_program_keep(view, &made->bytes, bytes);
-  if (!error &&
-      (view->info->target.size < 7 ||
-       memcmp(ltc_text_begin(view, view->info->target), "linalg:", 7)))
+  if (!error && !ltc_target_is(view, "linalg"))
     error = ltc_fail(LTC_UNSUPPORTED, "the board runs what it has compiled");
   made->parts = calloc(view->kernel_count + 1, sizeof(code *));
   for (uint32_t i = 0; !error && i < view->kernel_count; ++i) {
@@ -174,11 +172,15 @@ static void *process(void *given) {
   ltc_queue *queue = given;
   ltc_outcome outcome = {0};
   command what;
-  while (read(queue->ring[0], &what, sizeof(what)) == sizeof(what)) {
+  while (TEMP_FAILURE_RETRY(read(queue->ring[0], &what, sizeof(what))) > 0) {
+    int64_t start = ltc_clock();
     if (what.kind == RUN && outcome.skips)
       ltc_outcome_add(&outcome, ltc_fail(LTC_SKIPPED, "one before it failed"));
     else
       ltc_outcome_add(&outcome, perform(&what));
+    if (what.kind == RUN || what.kind == COPY)
+      ltc_trace_add(&queue->device->trace, what.kind == RUN ? "run" : "copy", 0,
+                    start, ltc_clock());
     free(what.words);
     if (what.kind == RESUME)
       outcome.skips = 0;
@@ -192,13 +194,11 @@ static void *process(void *given) {
 
 /* Done at once where there is no queue. */
 static ltc_error *submit(ltc_queue *queue, command what) {
-  ltc_error *error = NULL;
-  if (!queue) {
-    error = perform(&what);
+  ltc_error *error = queue ? NULL : perform(&what);
+  if (!queue)
     free(what.words);
-  } else if (write(queue->ring[1], &what, sizeof(what)) != sizeof(what)) {
+  else if (TEMP_FAILURE_RETRY(write(queue->ring[1], &what, sizeof(what))) < 0)
     error = ltc_fail(LTC_DEVICE_FAILED, "the board's ring is broken");
-  }
   return error;
 }
 
@@ -227,15 +227,14 @@ static ltc_place place_of(const ltc_buffer *buffer) {
 static ltc_error *program_run(ltc_device *device, ltc_queue *queue,
                               ltc_program *program, const ltc_launch *launch) {
   command run = {.kind = RUN, .program = program, .step = launch->first_step};
-  const char *wrong = ltc_launch_check(&program->view, launch, place_of);
-  if (wrong)
-    return ltc_fail(LTC_INVALID_ARGUMENT, "%s", wrong);
-  run.words = ltc_launch_keep_words(&program->view, launch, place_of, &run.end);
-  return submit(queue, run);
+  ltc_error *wrong =
+      ltc_launch_keep(&program->view, launch, place_of, &run.words, &run.end);
+  return wrong ? wrong : submit(queue, run);
 }
 
 static ltc_error *queue_create(ltc_device *device, ltc_queue **queue) {
   ltc_queue *made = calloc(1, sizeof(*made));
+  made->device = device;
   if (pipe2(made->ring, O_CLOEXEC) ||
       pthread_create(&made->thread, NULL, process, made)) {
     free(made);
@@ -267,13 +266,23 @@ static ltc_error *fence_wait(ltc_device *device, ltc_fence *fence,
                              int64_t nanoseconds, int32_t *reached) {
   struct pollfd event = {fence->event, POLLIN, 0};
   struct timespec most = {nanoseconds / 1000000000, nanoseconds % 1000000000};
-  *reached = ppoll(&event, 1, nanoseconds < 0 ? NULL : &most, NULL) == 1;
+  *reached = TEMP_FAILURE_RETRY(
+      ppoll(&event, 1, nanoseconds < 0 ? NULL : &most, NULL));
   return *reached ? ltc_error_again(&fence->outcome) : NULL;
 }
 
 static void fence_free(ltc_device *device, ltc_fence *fence) {
   close(fence->event);
   free(fence);
+}
+
+static ltc_error *trace_start(ltc_device *device) {
+  return ltc_trace_begin(&device->trace);
+}
+
+static const ltc_span *trace_stop(ltc_device *device, size_t *count,
+                                  int64_t *now) {
+  return ltc_trace_end(&device->trace, count, now);
 }
 
 /* clang-format off */
@@ -286,6 +295,7 @@ const ltc_plugin *ltc_plugin_query(uint32_t abi_major, const ltc_host *host) {
       .queue_create = queue_create, .queue_free = queue_free,
       .queue_resume = queue_resume, .fence_record = fence_record,
       .fence_wait = fence_wait, .fence_free = fence_free,
-      .part_compile = part_compile, .part_free = part_free};
+      .part_compile = part_compile, .part_free = part_free,
+      .trace_start = trace_start, .trace_stop = trace_stop};
   return abi_major == LTC_ABI_MAJOR ? &table : NULL;
 }

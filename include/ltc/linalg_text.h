@@ -45,6 +45,16 @@ static inline int64_t ltc_mlir_elements(const ltc_mlir *module,
   return count;
 }
 
+/* Whether every tensor of the module has such elements, as "f32". */
+static inline int ltc_mlir_all_are(const ltc_mlir *module,
+                                   const char *element) {
+  for (uint32_t i = 0; i < module->value_count; ++i)
+    if (module->types[i].is_tensor &&
+        !ltc_chars_are(module->types[i].element, element))
+      return 0;
+  return 1;
+}
+
 /* For the function below: dimension d of operand i goes with this loop. */
 static inline int ltc_linalg_move(ltc_linalg_loops *nest,
                                   const ltc_mlir *module, uint32_t value,

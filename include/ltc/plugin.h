@@ -100,6 +100,15 @@ typedef struct ltc_statistic {
   int64_t value;
 } ltc_statistic;
 
+/* Since 1.3. Something that the device did. */
+typedef struct ltc_span {
+  const char *name; /* NUL-terminated, any text */
+  /* Which of its parts did it, as a queue or an engine for copies: a row of a
+     timeline, on which spans come one after another, or lie in one another. */
+  uint32_t lane;
+  int64_t start, end; /* nanoseconds by the device's clock */
+} ltc_span;
+
 /* One operand of a library kernel: a tensor's memory, sizes and strides (`rank`
    of each), or a scalar's 64 bits in `bits`: a double, or an integer or bool
    with its sign extended. dtype: the numbers of ltc::DType (types.h). */
@@ -344,6 +353,16 @@ typedef struct ltc_plugin {
      are open. NULL: the driver takes no argument. */
   ltc_error *(*devices_named)(const char *argument, uint32_t *first,
                               uint32_t *count);
+
+  /* Since 1.3: what the device does, for profiles. Both are there, or neither.
+     From trace_start on it keeps spans; it may leave out what is too much. The
+     host starts once before it stops, and knows of no other clock of the
+     device's. */
+  ltc_error *(*trace_start)(ltc_device *device);
+  /* Those that have ended, by any order, which live until the next trace_start.
+   *now is the time by the device's clock. */
+  const ltc_span *(*trace_stop)(ltc_device *device, size_t *count,
+                                int64_t *now);
 } ltc_plugin;
 
 /* A table may end behind any member from program_run on. */

@@ -21,6 +21,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -146,6 +147,71 @@ static inline void ltc_account_read(ltc_account *account, ltc_memory *out,
       __atomic_load_n(&account->max_allocated, __ATOMIC_RELAXED);
 }
 
+/* Spans for a profile, of one device. Any thread; begins as zeros. */
+typedef struct ltc_trace {
+  ltc_span *spans; /* room for LTC_TRACE_MOST, or NULL */
+  size_t count;
+  int is_on, lock;
+} ltc_trace;
+
+enum { LTC_TRACE_MOST = 1 << 16 };
+
+static inline int64_t ltc_clock(void) {
+  struct timespec now;
+#ifdef CLOCK_MONOTONIC
+  clock_gettime(CLOCK_MONOTONIC, &now);
+#else /* of a compiler for C11 alone */
+  timespec_get(&now, TIME_UTC);
+#endif
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline void ltc_trace_lock(ltc_trace *trace) {
+  while (__atomic_exchange_n(&trace->lock, 1, __ATOMIC_ACQUIRE))
+    ;
+}
+static inline void ltc_trace_unlock(ltc_trace *trace) {
+  __atomic_store_n(&trace->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* `name` is in static storage; `start` and `end` are of ltc_clock(). */
+static inline void ltc_trace_add(ltc_trace *trace, const char *name,
+                                 uint32_t lane, int64_t start, int64_t end) {
+  if (!__atomic_load_n(&trace->is_on, __ATOMIC_RELAXED))
+    return;
+  ltc_trace_lock(trace);
+  if (trace->is_on && trace->count < LTC_TRACE_MOST) {
+    ltc_span *span = &trace->spans[trace->count++];
+    span->name = name;
+    span->lane = lane;
+    span->start = start;
+    span->end = end;
+  }
+  ltc_trace_unlock(trace);
+}
+
+/* The entries trace_start and trace_stop. */
+static inline ltc_error *ltc_trace_begin(ltc_trace *trace) {
+  if (!trace->spans)
+    trace->spans = (ltc_span *)malloc(LTC_TRACE_MOST * sizeof(ltc_span));
+  if (!trace->spans)
+    return ltc_fail(LTC_OUT_OF_MEMORY, "there is no memory for spans");
+  ltc_trace_lock(trace);
+  trace->count = 0;
+  __atomic_store_n(&trace->is_on, 1, __ATOMIC_RELAXED);
+  ltc_trace_unlock(trace);
+  return NULL;
+}
+static inline const ltc_span *ltc_trace_end(ltc_trace *trace, size_t *count,
+                                            int64_t *now) {
+  ltc_trace_lock(trace);
+  __atomic_store_n(&trace->is_on, 0, __ATOMIC_RELAXED);
+  *count = trace->count;
+  ltc_trace_unlock(trace);
+  *now = ltc_clock();
+  return trace->spans;
+}
+
 /* Of a transfer to or from [offset, offset + bytes) of a buffer of `size`. */
 static inline ltc_error *ltc_check_range(size_t size, size_t offset,
                                          size_t bytes) {
@@ -154,6 +220,16 @@ static inline ltc_error *ltc_check_range(size_t size, size_t offset,
   return ltc_fail(LTC_INVALID_ARGUMENT,
                   "bytes %zu to %zu + %zu are outside of a buffer of %zu",
                   offset, offset, bytes, size);
+}
+
+/* Whether a program's target is of this kind. */
+static inline int ltc_target_is(const ltc_program_view *program,
+                                const char *kind) {
+  ltc_text target = program->info->target;
+  const char *text = ltc_text_begin(program, target);
+  size_t size = strlen(kind);
+  return target.size > size && memcmp(text, kind, size) == 0 &&
+         text[size] == ':';
 }
 
 /* A copy of a program's bytes, which program_load borrows, and its tables in
@@ -257,27 +333,30 @@ static inline void ltc_launch_words(const ltc_program_view *program,
   }
 }
 
-/* The same of all steps that the launch is to do, up to *end, each from its
-   first_word on. To be given to free(); a launch that is queued keeps it, as
-   operands and symbols are borrowed. NULL without memory. */
-static inline int64_t *
-ltc_launch_keep_words(const ltc_program_view *program, const ltc_launch *launch,
-                      ltc_place (*place_of)(const ltc_buffer *),
-                      uint32_t *end) {
+/* Checks a launch, and keeps what it borrows: the words of the steps that it is
+   to do, up to *end, each from its first_word on. *words is to be given to
+   free() when they are done. */
+static inline ltc_error *
+ltc_launch_keep(const ltc_program_view *program, const ltc_launch *launch,
+                ltc_place (*place_of)(const ltc_buffer *), int64_t **words,
+                uint32_t *end) {
+  const char *wrong = ltc_launch_check(program, launch, place_of);
   size_t count = (size_t)program->word_count + launch->symbol_count + 1;
-  int64_t *words = (int64_t *)calloc(count, sizeof(*words));
-  int64_t *symbols = words + program->word_count;
+  if (wrong)
+    return ltc_fail(LTC_INVALID_ARGUMENT, "%s", wrong);
+  *words = (int64_t *)calloc(count, sizeof(**words));
+  if (!*words)
+    return ltc_fail(LTC_OUT_OF_MEMORY, "there is no memory for a launch");
   *end = launch->end_step < program->step_count ? launch->end_step
                                                 : program->step_count;
-  if (!words)
-    return NULL;
+  int64_t *symbols = *words + program->word_count;
   if (launch->symbol_count)
     memcpy(symbols, launch->symbols, launch->symbol_count * sizeof(*symbols));
   for (uint32_t s = launch->first_step; s < *end; ++s)
     ltc_launch_words(program, launch, &program->steps[s],
                      (int64_t)(intptr_t)symbols, place_of,
-                     words + program->steps[s].first_word);
-  return words;
+                     *words + program->steps[s].first_word);
+  return NULL;
 }
 
 #ifdef __cplusplus

@@ -119,6 +119,13 @@ struct Recorded {
   std::string op;
   SourceId place;
 };
+/// What a device did, by its own clock, which is brought to the profile's.
+struct DeviceSpan {
+  std::string device; ///< the driver's name and the device's number there
+  uint32_t lane;      ///< a row of the device's
+  std::string name;
+  int64_t start, end;
+};
 /// For a timeline.
 struct Event {
   std::string name;
@@ -134,6 +141,7 @@ struct Profile {
   std::vector<Transfer> transfers;
   std::vector<NotANumber> notNumbers;
   std::vector<Recorded> recorded;
+  std::vector<DeviceSpan> deviceSpans;
   GraphRows kernels;
   size_t dropped = 0; ///< rows beyond the most that are kept
 };
@@ -199,6 +207,17 @@ LTC_API void addTransfer(int64_t start, bool isUpload, const void *data,
                          size_t bytes, SourceId place);
 /// The thread has made an op a node.
 LTC_API void addRecorded(std::string_view op, SourceId place);
+
+/// A device that tells what it does. Its functions are called by one thread at
+/// a time, from add() to remove(), start() before stop().
+class TraceSource {
+public:
+  virtual ~TraceSource() = default;
+  virtual void startTrace() = 0;
+  virtual std::vector<DeviceSpan> stopTrace() = 0;
+};
+LTC_API void addTraceSource(TraceSource &source);
+LTC_API void removeTraceSource(TraceSource &source);
 
 /// A stage, or a span of the program's, that took so many nanoseconds and ends
 /// now.

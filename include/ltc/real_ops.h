@@ -84,8 +84,8 @@ static inline int ltc_compare_reals(int64_t predicate, double x, double y) {
   return (true_of & relation) != 0;
 }
 
-/* A real as an attribute has it: "1.0 : f32", or its bits, "0xFF800000 : f32".
-   NaN of what cannot be read. */
+/* A number as an attribute has it: "1.0 : f32", "4 : i64", "true", or the bits
+   of a real, "0xFF800000 : f32". NaN of what cannot be read. */
 static inline double ltc_read_real(ltc_chars text) {
   char number[32] = "", *end;
   size_t size = 0;
@@ -94,6 +94,8 @@ static inline double ltc_read_real(ltc_chars text) {
       return NAN;
     else
       number[size] = text.begin[size];
+  if (strcmp(number, "true") == 0 || strcmp(number, "false") == 0)
+    return number[0] == 't';
   if (number[0] != '0' || number[1] != 'x') {
     double real = strtod(number, &end);
     return size && !*end ? real : NAN;

@@ -150,6 +150,18 @@ JsonBuilder json(const Run &run) {
       .add("arena", run.arena);
 }
 
+JsonBuilder deviceSpanRows(const std::vector<profile::DeviceSpan> &spans) {
+  JsonBuilder list = JsonBuilder::list();
+  for (const profile::DeviceSpan &span : spans)
+    list.add(JsonBuilder::object()
+                 .add("device", span.device)
+                 .add("lane", span.lane)
+                 .add("name", span.name)
+                 .add("start", span.start)
+                 .add("end", span.end));
+  return list;
+}
+
 JsonBuilder command() {
   JsonBuilder list = JsonBuilder::list();
   std::ifstream arguments("/proc/self/cmdline");
@@ -197,6 +209,7 @@ std::string profileJson(const Profile &profile) {
       .add("transfers", transferRows(profile.transfers))
       .add("not_numbers", notNumberRows(profile.notNumbers))
       .add("memory", memoryRows(profile.runs))
+      .add("device_spans", deviceSpanRows(profile.deviceSpans))
       .str();
 }
 

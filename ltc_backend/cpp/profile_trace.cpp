@@ -7,6 +7,7 @@
 #include "ltc_backend/cpp/json.h"
 #include "ltc_backend/cpp/profile_files.h"
 
+#include <map>
 #include <set>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@ namespace {
 using profile::Profile;
 
 /// Rows of the timeline beside those of threads.
-constexpr uint32_t kSteps = 0, kDevice = 1'000'000;
+constexpr uint32_t kSteps = 0, kDevice = 1'000'000, kDrivers = 2'000'000;
 
 double micros(int64_t time) { return double(time) / 1e3; }
 
@@ -32,6 +33,7 @@ public:
     for (size_t i = 0; i < profile.runs.size(); ++i)
       if (profile.runs[i].ended)
         add(profile.runs[i], i + 1);
+    addDeviceSpans(profile);
   }
 
   std::string str() const {
@@ -111,6 +113,18 @@ private:
     };
     list.add(arrow("s", run.thread, run.submitted));
     list.add(arrow("f", kDevice, run.begun).add("bp", "e"));
+  }
+
+  void addDeviceSpans(const Profile &profile) {
+    std::map<std::string, uint32_t> rows;
+    for (const profile::DeviceSpan &each : profile.deviceSpans) {
+      std::string name = each.device + " lane " + std::to_string(each.lane);
+      auto [known, isNew] =
+          rows.try_emplace(name, kDrivers + uint32_t(rows.size()));
+      if (isNew)
+        addName("thread_name", known->second, name);
+      list.add(span(each.name, "device", known->second, each.start, each.end));
+    }
   }
 
   JsonBuilder list = JsonBuilder::list();

@@ -68,6 +68,11 @@ py::tuple row(const profile::Recorded &op) {
   return py::make_tuple(op.start, op.end, op.thread, op.op, place(op.place));
 }
 
+py::tuple row(const profile::DeviceSpan &span) {
+  return py::make_tuple(span.device, span.lane, span.name, span.start,
+                        span.end);
+}
+
 py::tuple row(const profile::KernelSpan &span) {
   // A run's number counts from 1 in its session.
   return py::make_tuple(uint32_t(span.run) - 1, span.step, span.start,
@@ -124,11 +129,12 @@ py::tuple row(const profile::GraphProfile &graph) {
 
 py::tuple end() {
   profile::Profile profile = profile::end();
-  return py::make_tuple(
-      profile.duration, profile.dropped, rows(profile.steps),
-      rows(profile.syncs), rows(profile.runs), rows(profile.events),
-      rows(profile.transfers), rows(profile.notNumbers), rows(profile.recorded),
-      rows(profile.kernels.graphs), rows(profile.kernels.spans));
+  return py::make_tuple(profile.duration, profile.dropped, rows(profile.steps),
+                        rows(profile.syncs), rows(profile.runs),
+                        rows(profile.events), rows(profile.transfers),
+                        rows(profile.notNumbers), rows(profile.recorded),
+                        rows(profile.kernels.graphs),
+                        rows(profile.kernels.spans), rows(profile.deviceSpans));
 }
 
 py::list partNames() {

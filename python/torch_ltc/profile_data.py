@@ -140,6 +140,7 @@ class Data:
     recorded: list[profile_kernels.Recorded] = field(default_factory=list)
     spans: list[profile_kernels.KernelSpan] = field(default_factory=list)
     step_graphs: list[StepGraphs] = field(default_factory=list)
+    device_spans: list[profile_kernels.DeviceSpan] = field(default_factory=list)
 
     @property
     def kernels(self):
@@ -197,6 +198,7 @@ class Data:
             "transfers": [_plain(row) for row in self.transfers],
             "not_numbers": [_plain(row) for row in self.not_numbers],
             "memory": [_plain(row) for row in self.memory],
+            "device_spans": [_plain(row) for row in self.device_spans],
         }
 
     def rows(self, name):
@@ -251,7 +253,7 @@ def _graph(graph):
 def read(parts, rows, compiles, owners=()):
     """Make a `Data` of what ``_C.profile_end()`` returns, and `Owners`."""
     duration, dropped, steps, syncs, runs, events, *rest = rows
-    transfers, not_numbers, recorded, details, spans = rest
+    transfers, not_numbers, recorded, details, spans, device_spans = rest
     runs = [Run(*row) for row in runs]
     data = Data(
         duration,
@@ -269,6 +271,7 @@ def read(parts, rows, compiles, owners=()):
         profile_kernels.memory(runs, list(owners)),
         [profile_kernels.Recorded(*row[:4], Place(*row[4])) for row in recorded],
         [profile_kernels.KernelSpan(*row) for row in spans],
+        [profile_kernels.DeviceSpan(*row) for row in device_spans],
     )
     _count_runs(data)
     return data

@@ -133,6 +133,22 @@ class KernelSpan:
 
 
 @dataclass
+class DeviceSpan:
+    """Something that a device did, as its driver tells."""
+
+    device: str  # "emulator:0"
+    lane: int  # a row of that device's
+    name: str
+    start: int
+    end: int
+
+    @property
+    def row(self):
+        """Name its row of a timeline."""
+        return f"{self.device} lane {self.lane}"
+
+
+@dataclass
 class Owners:
     """Bytes of what optimizers know of, when one stepped."""
 

@@ -41,6 +41,8 @@ def _add_device(rows, data):
         kernel = details[data.runs[span.run].key].kernels[span.step]
         name = f"{kernel.label} at {kernel.place}"
         rows.add("device: kernels", span.start, span.end, name)
+    for span in data.device_spans:
+        rows.add(f"device: {span.row}", span.start, span.end, span.name)
 
 
 class _Rows:
@@ -66,4 +68,5 @@ class _Rows:
 def _order(title):
     owner, _, kind = title.partition(": ")
     kinds = ["steps", "syncs", "stages", "ops", "waiting", "graphs", "kernels"]
-    return owner in ("queue", "device"), owner == "device", owner, kinds.index(kind)
+    place = kinds.index(kind) if kind in kinds else len(kinds)
+    return owner in ("queue", "device"), owner == "device", owner, place, kind

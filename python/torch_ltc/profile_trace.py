@@ -3,7 +3,8 @@
 """A profile in the Trace Event Format, which Perfetto and chrome://tracing open.
 
 A row for each thread has its steps, and in them syncs, parts and recorded ops; rows
-of the device have runs of graphs, and in them kernels. Arrows go from each launch to
+of the device have runs of graphs, and in them kernels; further ones what its driver
+says that it did. Arrows go from each launch to
 its run, and from each recorded op to the kernel that computed it.
 """
 
@@ -12,6 +13,7 @@ import os
 from collections import defaultdict
 
 _DEVICE = 1_000_000  # rows of the device, beside those of threads
+_DRIVERS = 2_000_000  # and those that drivers tell of
 
 
 def events(data):
@@ -68,6 +70,10 @@ class _Trace:
         named = _thread_names(self.data)
         for lane in range(max(self._lanes, default=0) + 1):
             named[_DEVICE + lane] = f"device ({lane + 1})" if lane else "device"
+        lanes = sorted({(span.device, span.lane) for span in self.data.device_spans})
+        self._drivers = {lane: _DRIVERS + at for at, lane in enumerate(lanes)}
+        for span in self.data.device_spans:
+            named[self._drivers[span.device, span.lane]] = span.row
         for place, (thread, name) in enumerate(sorted(named.items())):
             self._add("thread_name", "M", thread, args={"name": name})
             self._add("thread_sort_index", "M", thread, args={"sort_index": place})
@@ -109,6 +115,10 @@ class _Trace:
                 bytes=kernel.bytes,
                 lines=[str(place) for place in kernel.places],
             )
+
+        for span in self.data.device_spans:
+            row = self._drivers[span.device, span.lane]
+            self._span(span.name, "device", row, span)
 
     def _kernels(self):
         """Yield the steps of runs that ended: their spans, kernels and lanes."""

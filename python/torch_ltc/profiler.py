@@ -41,6 +41,7 @@ _PARTS = (
     "transfers",
     "memory",
     "step_graphs",
+    "device_spans",
 )
 # What was queued may still run when a profile ends.
 _LONGEST_WAIT_S = 60
@@ -50,8 +51,9 @@ class profile(contextlib.ContextDecorator):
     """Profile a block or a function; write files at its end if there is a directory.
 
     Afterwards it has ``steps``, ``syncs``, ``ledger``, ``runs``, ``graphs``,
-    ``kernels``, ``transfers``, ``memory`` and ``step_graphs``, lists of dataclasses
-    (`torch_ltc.profile_data`, `torch_ltc.profile_kernels`), and ``str()`` is a summary.
+    ``kernels``, ``transfers``, ``memory``, ``step_graphs`` and ``device_spans``, lists
+    of dataclasses (`torch_ltc.profile_data`, `torch_ltc.profile_kernels`), and
+    ``str()`` is a summary.
     ``rows(name)`` has one of these as flat dicts. One profile is on at a time: a second
     one inside it warns, and stays empty. With `stages` the page has each graph that is
     compiled meanwhile at every stage; that needs a directory. `callback` is called with

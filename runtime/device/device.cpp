@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "device/device.h"
 
+#include "ltc/log.h"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -121,12 +123,16 @@ Device::open(const Driver &driver, uint32_t ordinal, const Options &options) {
     if (ltc_error *error =
             driver.api->queue_create(device->handle, &device->queue))
       return driver.take(error);
+  if (driver.api->trace_start)
+    profile::addTraceSource(*device);
   return device;
 }
 
 Device::~Device() {
   if (!handle || isForked())
     return;
+  if (api.trace_start)
+    profile::removeTraceSource(*this);
   if (queue)
     api.queue_free(handle, queue);
   api.device_close(handle);
@@ -158,6 +164,35 @@ DeviceInfo Device::info() const {
   for (size_t i = 0; i < count; ++i)
     all.statistics.emplace_back(counts[i].name, counts[i].value);
   return all;
+}
+
+void Device::startTrace() {
+  std::lock_guard lock(mutex);
+  if (isForked())
+    return;
+  if (ltc_error *error = api.trace_start(handle))
+    log(LogLevel::Warn, Stage::Execute,
+        "a profile has nothing of what the device did: " +
+            driver.take(error).message);
+  else
+    isTraced = true;
+}
+
+std::vector<profile::DeviceSpan> Device::stopTrace() {
+  std::vector<profile::DeviceSpan> spans;
+  std::lock_guard lock(mutex);
+  if (!std::exchange(isTraced, false) || isForked())
+    return spans;
+  size_t count = 0;
+  int64_t now = 0, before = profile::now();
+  const ltc_span *all = api.trace_stop(handle, &count, &now);
+  // Half of what the call took is before the device looked at its clock.
+  int64_t ahead = now - (before + profile::now()) / 2;
+  std::string name = std::string(api.name) + ":" + std::to_string(ordinal);
+  for (const ltc_span &span : std::span(all, count))
+    spans.push_back({name, span.lane, span.name ? span.name : "",
+                     span.start - ahead, span.end - ahead});
+  return spans;
 }
 
 bool Device::takes(const std::string &call) const {

@@ -9,6 +9,7 @@
 #include "device/plugin_loader.h"
 #include "ltc/compiler.h"
 #include "ltc/devices.h"
+#include "ltc/profile.h"
 
 #include <chrono>
 #include <mutex>
@@ -107,12 +108,13 @@ private:
 
 /// One open device. Shared by all that lives on it, closed by the last. Any
 /// thread: what the ABI wants from one thread at a time takes the lock.
-class Device : public std::enable_shared_from_this<Device> {
+class Device : public std::enable_shared_from_this<Device>,
+               private profile::TraceSource {
 public:
   using Options = std::vector<std::pair<std::string, std::string>>;
   static Result<std::shared_ptr<Device>>
   open(const Driver &driver, uint32_t ordinal, const Options &options = {});
-  ~Device();
+  ~Device() override;
 
   std::string_view driverName() const { return api.name; }
   /// What it says of itself; empty if it does not.
@@ -168,6 +170,8 @@ private:
   friend class Memory;
   friend class Fence;
   friend class HostMemory;
+  void startTrace() override;
+  std::vector<profile::DeviceSpan> stopTrace() override;
   Device(const Driver &driver, uint32_t ordinal)
       : driver(driver), api(*driver.api), ordinal(ordinal) {}
 
@@ -176,6 +180,7 @@ private:
   const uint32_t ordinal;
   ltc_device *handle = nullptr;
   ltc_queue *queue = nullptr; ///< of an asynchronous device
+  bool isTraced = false;      ///< under the mutex
   /// Held in what the ABI wants from one thread at a time.
   mutable std::mutex mutex;
 };

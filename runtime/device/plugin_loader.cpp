@@ -91,6 +91,8 @@ constexpr Member queues[] = {LTC_MEMBER(queue_create), LTC_MEMBER(queue_free),
 constexpr Member hostMemory[] = {LTC_MEMBER(host_alloc), LTC_MEMBER(host_free)};
 
 constexpr Member parts[] = {LTC_MEMBER(part_compile), LTC_MEMBER(part_free)};
+
+constexpr Member traces[] = {LTC_MEMBER(trace_start), LTC_MEMBER(trace_stop)};
 #undef LTC_MEMBER
 
 bool has(const ltc_plugin &table, const Member &member) {
@@ -192,7 +194,7 @@ Status runtime::checkTable(const ltc_plugin &table) {
     if (!has(all, member))
       return tableError(std::string("its table has no ") + member.name);
   for (std::span<const Member> group :
-       {std::span<const Member>(queues), {hostMemory}, {parts}})
+       {std::span<const Member>(queues), {hostMemory}, {parts}, {traces}})
     if (Status status = checkTogether(all, group); !status)
       return status;
   return {};

@@ -30,8 +30,34 @@ bool Fence::wait(std::chrono::nanoseconds time) {
   return reached;
 }
 
-Queue::Queue(std::chrono::microseconds delay)
-    : delay(delay), worker([this] { loop(); }) {}
+int64_t Trace::now() {
+  return std::chrono::steady_clock::now().time_since_epoch() /
+         std::chrono::nanoseconds(1);
+}
+
+void Trace::start() {
+  std::lock_guard lock(mutex);
+  spans.clear();
+  isOn = true;
+}
+
+const std::vector<ltc_span> &Trace::stop() {
+  std::lock_guard lock(mutex);
+  isOn = false;
+  return spans;
+}
+
+void Trace::add(const char *name, uint32_t lane, int64_t start) {
+  if (!isOn.load(std::memory_order_relaxed))
+    return;
+  constexpr size_t most = 1'000'000;
+  std::lock_guard lock(mutex);
+  if (isOn && spans.size() < most)
+    spans.push_back({name, lane, start, now()});
+}
+
+Queue::Queue(std::chrono::microseconds delay, Trace &trace, uint32_t lane)
+    : delay(delay), trace(trace), lane(lane), worker([this] { loop(); }) {}
 
 Queue::~Queue() {
   {
@@ -42,13 +68,16 @@ Queue::~Queue() {
   worker.join();
 }
 
-void Queue::push(std::function<Outcome()> work, bool mayBeSkipped) {
-  enqueue([this, work = std::move(work), mayBeSkipped] {
+void Queue::push(const char *name, std::function<Outcome()> work,
+                 bool mayBeSkipped) {
+  enqueue([this, name, work = std::move(work), mayBeSkipped] {
+    int64_t start = Trace::now();
     if (delay.count() > 0)
       std::this_thread::sleep_for(delay);
     Outcome outcome = isFailed && mayBeSkipped
                           ? Outcome({LTC_SKIPPED, "a launch before it failed"})
                           : work();
+    trace.add(name, lane, start);
     isFailed |= outcome.has_value();
     if (!sinceFence)
       sinceFence = std::move(outcome);

@@ -8,6 +8,7 @@
 
 #include "ltc/plugin.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -17,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace ltc::drivers {
 
@@ -45,15 +47,31 @@ private:
   std::chrono::steady_clock::time_point when;
 };
 
+/// What a device has done while it is traced. Any thread.
+class Trace {
+public:
+  void start();
+  /// Good until the next start().
+  const std::vector<ltc_span> &stop();
+  void add(const char *name, uint32_t lane, int64_t start);
+  static int64_t now();
+
+private:
+  std::atomic<bool> isOn = false;
+  std::mutex mutex;
+  std::vector<ltc_span> spans;
+};
+
 /// Does what is queued, in order. Behind a failure it skips what may be
 /// skipped, until it resumes.
 class Queue {
 public:
-  /// Each piece of work begins so much later.
-  explicit Queue(std::chrono::microseconds delay);
+  /// Each piece of work begins so much later. Spans are of that lane.
+  Queue(std::chrono::microseconds delay, Trace &trace, uint32_t lane);
   ~Queue(); ///< when all is done
 
-  void push(std::function<Outcome()> work, bool mayBeSkipped);
+  /// `name` is what the trace shows, in static storage.
+  void push(const char *name, std::function<Outcome()> work, bool mayBeSkipped);
   void resume();
   std::shared_ptr<Fence> record();
 
@@ -62,6 +80,8 @@ private:
   void loop();
 
   const std::chrono::microseconds delay;
+  Trace &trace;
+  const uint32_t lane;
   std::mutex mutex;
   std::condition_variable arrived;
   std::deque<std::function<void()>> commands;

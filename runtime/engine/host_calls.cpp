@@ -164,7 +164,9 @@ Result<HostCalls::Call> HostCalls::read(uint32_t number) {
   Result<Kernel *> kernel = kernelOf(graph);
   if (!kernel)
     return kernel.takeError();
-  Call call = {number, step.target, *kernel, graph.inputs.size(), {}, {}};
+  // Of its op, as aten::convolution.
+  Counter &its = counter("execute.host_calls." + graph.nodes[0].op);
+  Call call = {number, step.target, *kernel, graph.inputs.size(), {}, {}, &its};
   for (const ValueType &type : graph.inputs)
     call.views.emplace_back().type = type;
   for (const GraphOutput &output : graph.outputs)
@@ -333,6 +335,7 @@ std::optional<Fault> HostCalls::runCall(Call &call, const ltc_launch &whole,
                         "the host has no memory for copies of " +
                             std::to_string(call.bytes) + " bytes")};
   hostCalls.add();
+  call.counter->add();
   std::vector<char *> data;
   if (auto fault = fetch(call, whole, memory, data))
     return fault;

@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 #include "ltc/kernels.h"
+#include "ltc/metrics.h"
 
 #include <map>
 
@@ -52,6 +53,7 @@ private:
     size_t operands;
     std::vector<View> views;
     std::vector<Block> blocks;
+    Counter *counter;
     size_t bytes = 0; ///< of the staging memory
   };
 

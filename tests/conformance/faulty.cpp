@@ -9,7 +9,7 @@
 // suite that is meant to find it must (tests/python/test_conformance.py).
 //
 //===----------------------------------------------------------------------===//
-#include "ltc/plugin.h"
+#include "faulty.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,9 +20,11 @@
 #include <utility>
 #include <vector>
 
-namespace {
+ltc_plugin faulty::real = {}, faulty::table = {};
 
-ltc_plugin real = {}, table = {};
+using namespace faulty;
+
+namespace {
 
 /// Frees an error that the faulty driver does not tell.
 ltc_error *swallow(ltc_error *error) {
@@ -146,6 +148,28 @@ void lendUnalignedMemory() {
   };
   table.host_free = [](ltc_device *device, void *data) {
     real.host_free(device, static_cast<char *>(data) - 8);
+  };
+}
+
+/// As if offsets had 32 bits.
+void cutOffsets() {
+  table.buffer_write = [](ltc_device *device, ltc_queue *queue,
+                          ltc_buffer *buffer, size_t offset, ltc_bytes data) {
+    return real.buffer_write(device, queue, buffer, uint32_t(offset), data);
+  };
+  table.buffer_read = [](ltc_device *device, ltc_queue *queue,
+                         ltc_buffer *buffer, size_t offset, void *data,
+                         size_t bytes) {
+    return real.buffer_read(device, queue, buffer, uint32_t(offset), data,
+                            bytes);
+  };
+}
+
+void cutSizes() {
+  table.buffer_write = [](ltc_device *device, ltc_queue *queue,
+                          ltc_buffer *buffer, size_t offset, ltc_bytes data) {
+    return real.buffer_write(device, queue, buffer, offset,
+                             {data.data, uint32_t(data.size)});
   };
 }
 
@@ -393,6 +417,11 @@ constexpr Fault faults[] = {
     {"keep_the_peak", keepThePeak},
     {"copy_without_offsets", copyWithoutOffsets},
     {"lend_unaligned_memory", lendUnalignedMemory},
+    {"cut_offsets", cutOffsets},
+    {"cut_sizes", cutSizes},
+    {"keep_old_spans", keepOldSpans},
+    {"tell_another_clock", tellAnotherClock},
+    {"tell_spans_of_one_lane", tellSpansOfOneLane},
     {"copy_at_once", copyAtOnce},
     {"reach_fences_at_once", reachFencesAtOnce},
     {"skip_nothing", skipNothing},

@@ -41,6 +41,7 @@ TEST_F(Table, HasQueuesWholeOrNotAtAll) {
   EXPECT_EQ(has, api.fence_wait != nullptr);
   EXPECT_EQ(has, api.fence_free != nullptr);
   EXPECT_EQ(api.host_alloc != nullptr, api.host_free != nullptr);
+  EXPECT_EQ(api.trace_start != nullptr, api.trace_stop != nullptr);
 }
 
 TEST_F(Table, CountsDevicesAndOpensNoMore) {

@@ -89,7 +89,7 @@ PLAIN_C = [
     "real_ops.h",
 ]
 # Of the C library, what they may need beside types.
-PLAIN_C_MAY_INCLUDE = {"math.h", "stdarg.h", "stdio.h", "stdlib.h"}
+PLAIN_C_MAY_INCLUDE = {"math.h", "stdarg.h", "stdio.h", "stdlib.h", "time.h"}
 
 
 def test_public_headers_need_only_the_standard_library(root, files):

@@ -156,6 +156,8 @@ TEST(RealOps, ReadsNumbers) {
   };
   EXPECT_EQ(read("1.500000e+00 : f32"), 1.5);
   EXPECT_EQ(read("-3 : i64"), -3);
+  EXPECT_EQ(read("true"), 1);
+  EXPECT_EQ(read("false"), 0);
   EXPECT_EQ(read("0xFF800000 : f32"), -INFINITY);
   EXPECT_EQ(read("0x7FF0000000000000 : f64"), INFINITY);
   EXPECT_TRUE(std::isnan(read("dense<1.0> : tensor<4xf32>")));

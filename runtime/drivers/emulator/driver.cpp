@@ -46,6 +46,8 @@ struct ltc_device {
   std::vector<std::string> taken; ///< names of library calls
   bool takesAll = false;
   std::atomic<int64_t> launches = 0, copies = 0;
+  Trace trace;
+  uint32_t queues = 0; ///< made so far
 };
 
 namespace {
@@ -178,10 +180,10 @@ void bufferFree(ltc_device *device, ltc_buffer *buffer) {
 }
 
 /// Does it now where there is no queue.
-ltc_error *submit(ltc_queue *queue, std::function<Outcome()> work,
-                  bool mayBeSkipped) {
+ltc_error *submit(ltc_queue *queue, const char *name,
+                  std::function<Outcome()> work, bool mayBeSkipped) {
   if (queue) {
-    queue->queue.push(std::move(work), mayBeSkipped);
+    queue->queue.push(name, std::move(work), mayBeSkipped);
     return nullptr;
   }
   Outcome outcome = work();
@@ -204,7 +206,7 @@ ltc_error *bufferWrite(ltc_device *device, ltc_queue *queue, ltc_buffer *buffer,
   if (ltc_error *error = checkRange(device, buffer, offset, data.size))
     return error;
   return submit(
-      queue,
+      queue, "write",
       [=] {
         ++device->copies;
         std::lock_guard lock(device->mutex);
@@ -219,7 +221,7 @@ ltc_error *bufferRead(ltc_device *device, ltc_queue *queue, ltc_buffer *buffer,
   if (ltc_error *error = checkRange(device, buffer, offset, bytes))
     return error;
   return submit(
-      queue,
+      queue, "read",
       [=] {
         ++device->copies;
         std::lock_guard lock(device->mutex);
@@ -236,7 +238,7 @@ ltc_error *bufferCopy(ltc_device *device, ltc_queue *queue, ltc_buffer *to,
     if (ltc_error *error = checkRange(device, buffer, offset, bytes))
       return error;
   return submit(
-      queue,
+      queue, "copy",
       [=] {
         ++device->copies;
         std::vector<char> between(bytes);
@@ -261,7 +263,7 @@ ltc_error *bufferCopyBetween(ltc_device *device, ltc_queue *queue,
   if (ltc_error *error = checkRange(fromDevice, from, fromOffset, bytes))
     return error;
   return submit(
-      queue,
+      queue, "copy from a device",
       [=] {
         ++device->copies;
         std::vector<char> between(bytes);
@@ -315,7 +317,7 @@ ltc_error *programRun(ltc_device *device, ltc_queue *queue,
                       ltc_program *program, const ltc_launch *launch) {
   auto own = std::make_shared<Launch>(*launch);
   return submit(
-      queue,
+      queue, "program",
       [=] {
         ++device->launches;
         std::lock_guard lock(device->mutex);
@@ -337,7 +339,7 @@ int32_t callTaken(ltc_device *device, ltc_bytes call) {
 }
 
 ltc_error *queueCreate(ltc_device *device, ltc_queue **queue) {
-  *queue = new ltc_queue{Queue(device->delay)};
+  *queue = new ltc_queue{Queue(device->delay, device->trace, device->queues++)};
   return nullptr;
 }
 
@@ -350,6 +352,7 @@ ltc_error *queueResume(ltc_device *, ltc_queue *queue) {
 
 ltc_error *queueWait(ltc_device *, ltc_queue *queue, ltc_fence *fence) {
   queue->queue.push(
+      "wait",
       [waited = fence->fence]() -> Outcome {
         waited->wait(std::chrono::nanoseconds(-1));
         return std::nullopt;
@@ -400,6 +403,18 @@ size_t statistics(ltc_device *device, ltc_statistic *out, size_t capacity) {
   return std::size(all);
 }
 
+ltc_error *traceStart(ltc_device *device) {
+  device->trace.start();
+  return nullptr;
+}
+
+const ltc_span *traceStop(ltc_device *device, size_t *count, int64_t *now) {
+  const std::vector<ltc_span> &spans = device->trace.stop();
+  *count = spans.size();
+  *now = Trace::now();
+  return spans.data();
+}
+
 constexpr ltc_plugin plugin = [] {
   ltc_plugin all = {};
   all.struct_size = sizeof(ltc_plugin);
@@ -432,6 +447,8 @@ constexpr ltc_plugin plugin = [] {
   all.host_free = hostFree;
   all.statistics = statistics;
   all.buffer_copy_between = bufferCopyBetween;
+  all.trace_start = traceStart;
+  all.trace_stop = traceStop;
   return all;
 }();
 

@@ -37,6 +37,9 @@ memory emulator keep_the_peak
 memory cpu copy_without_offsets
 memory emulator lend_unaligned_memory
 memory emulator copy_between_without_offsets
+memory null cut_offsets
+memory emulator cut_offsets
+memory cpu cut_sizes
 order emulator copy_at_once
 order emulator reach_fences_at_once
 order emulator skip_nothing
@@ -45,6 +48,9 @@ order emulator tell_no_errors
 order emulator tell_an_error_once
 order emulator forget_fences_when_asked
 order emulator wait_for_no_fence
+order emulator keep_old_spans
+order emulator tell_another_clock
+order board tell_spans_of_one_lane
 program cpu run_all_steps
 program emulator drop_scalars
 program null run_nothing

@@ -4,7 +4,7 @@
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 |*
 \*===----------------------------------------------------------------------===*/
-#include "compiler.h"
+#include "board.h"
 
 #include <ltc/linalg_text.h>
 #include <ltc/real_ops.h>

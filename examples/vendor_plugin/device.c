@@ -4,7 +4,7 @@
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 |*
 \*===----------------------------------------------------------------------===*/
-#include "compiler.h"
+#include "board.h"
 
 #include <errno.h>
 #include <fcntl.h>

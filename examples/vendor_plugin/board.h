@@ -1,4 +1,4 @@
-/*===- compiler.h - The board's compiler --------------------------*- C -*-===*\
+/*===- board.h - The board's compiler -----------------------------*- C -*-===*\
 |*
 |* Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

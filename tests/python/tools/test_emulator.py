@@ -239,3 +239,29 @@ def test_wrong_options_are_told_and_right_ones_go_on(run_python):
         strict=True,
     ):
         assert words in line
+
+
+SPANS = """
+import torch
+import torch_ltc
+
+x = torch.randn(64, 64).to("lazy")
+with torch_ltc.profile() as p:
+    for _ in range(3):
+        y = (x @ x).relu()
+        torch.lazy.mark_step()
+    total = y.sum().item()
+ran = [run for run in p.runs if run.ended]
+spans = [span for span in p.device_spans if span.name == "program"]
+assert {span.device for span in spans} == {"emulator:0"}, spans
+assert len(spans) >= len(ran) > 0, (spans, ran)
+SLACK = 1_000_000  # between two looks at two clocks
+for run in ran:
+    inside = (run.begun - SLACK, run.ended + SLACK)
+    assert any(inside[0] <= s.start <= s.end <= inside[1] for s in spans), (run, spans)
+"""
+
+
+def test_a_profile_has_what_the_device_did(run_python):
+    options = {"LTC_DEVICE": "emulator", "LTC_DEVICE_OPTIONS": "takes=all"}
+    run_python(SPANS, **options)

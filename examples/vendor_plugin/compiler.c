@@ -179,5 +179,6 @@ int32_t call_taken(ltc_device *device, ltc_bytes call) {
   char name[40] = " ";
   for (size_t n = 1; at && n < 38 && at + 7 + n < end && at[7 + n] != '('; ++n)
     name[n] = at[7 + n];
-  return at && strstr(wanted, strcat(name, " "));
+  return at && strstr(wanted, strcat(name, " ")) && /* and in float32 */
+         !memmem(call.data, call.size, "64[", 3);
 }

@@ -103,7 +103,6 @@ static void buffer_free(ltc_device *device, ltc_buffer *buffer) {
   free(buffer);
 }
 
-/* The board's code is the module itself. */
 static ltc_error *part_compile(ltc_device *device, ltc_bytes part,
                                ltc_bytes *made) {
   code *read = code_read(part.data, part.size);

@@ -26,7 +26,7 @@ struct ltc_fence {
   std::shared_ptr<Fence> fence;
 };
 struct ltc_queue {
-  Queue queue{std::chrono::microseconds(0)};
+  Queue queue;
 };
 struct ltc_program {
   Program program;
@@ -42,6 +42,8 @@ struct ltc_device {
   size_t allocated = 0, maxAllocated = 0;
   std::atomic<int64_t> launches = 0, copies = 0;
   Traffic traffic;
+  Trace trace;
+  uint32_t queues = 0; ///< made so far
 };
 
 namespace {
@@ -201,11 +203,11 @@ void memory(ltc_device *device, ltc_memory *out, int32_t resetPeak) {
 }
 
 /// Does it now where there is no queue.
-ltc_error *submit(ltc_queue *queue, std::function<Outcome()> work,
-                  bool mayBeSkipped) {
+ltc_error *submit(ltc_queue *queue, const char *name,
+                  std::function<Outcome()> work, bool mayBeSkipped) {
   if (!queue)
     return own(work());
-  queue->queue.push(std::move(work), mayBeSkipped);
+  queue->queue.push(name, std::move(work), mayBeSkipped);
   return nullptr;
 }
 
@@ -218,7 +220,7 @@ ltc_error *bufferWrite(ltc_device *device, ltc_queue *queue, ltc_buffer *buffer,
   if (!buffer->has(offset, data.size))
     return outside();
   return submit(
-      queue,
+      queue, "write",
       [=] {
         ++device->copies;
         std::lock_guard lock(device->memory);
@@ -232,7 +234,7 @@ ltc_error *bufferRead(ltc_device *device, ltc_queue *queue, ltc_buffer *buffer,
   if (!buffer->has(offset, bytes))
     return outside();
   return submit(
-      queue,
+      queue, "read",
       [=] {
         ++device->copies;
         std::lock_guard lock(device->memory);
@@ -247,7 +249,7 @@ ltc_error *bufferCopy(ltc_device *device, ltc_queue *queue, ltc_buffer *to,
   if (!to->has(toOffset, bytes) || !from->has(fromOffset, bytes))
     return outside();
   return submit(
-      queue,
+      queue, "copy",
       [=] {
         ++device->copies;
         std::lock_guard lock(device->memory);
@@ -272,7 +274,7 @@ ltc_error *programRun(ltc_device *device, ltc_queue *queue,
   if (Outcome outcome = program->program.check(*launch))
     return own(std::move(outcome));
   return submit(
-      queue,
+      queue, "program",
       [device, run = Run(program->program, *launch)] {
         ++device->launches;
         return run(device->place);
@@ -305,8 +307,9 @@ void partFree(ltc_device *, ltc_bytes code) {
   std::free(const_cast<void *>(code.data));
 }
 
-ltc_error *queueCreate(ltc_device *, ltc_queue **queue) {
-  *queue = new ltc_queue;
+ltc_error *queueCreate(ltc_device *device, ltc_queue **queue) {
+  constexpr std::chrono::microseconds noDelay(0);
+  *queue = new ltc_queue{Queue(noDelay, device->trace, device->queues++)};
   return nullptr;
 }
 void queueFree(ltc_device *, ltc_queue *queue) { delete queue; }
@@ -316,6 +319,7 @@ ltc_error *queueResume(ltc_device *, ltc_queue *queue) {
 }
 ltc_error *queueWait(ltc_device *, ltc_queue *queue, ltc_fence *fence) {
   queue->queue.push(
+      "wait",
       [waited = fence->fence]() -> Outcome {
         waited->wait(std::chrono::nanoseconds(-1));
         return std::nullopt;
@@ -343,6 +347,18 @@ size_t statistics(ltc_device *device, ltc_statistic *out, size_t capacity) {
       {"downloaded_bytes", device->traffic.downloaded}};
   std::copy_n(all, std::min(capacity, std::size(all)), out);
   return std::size(all);
+}
+
+ltc_error *traceStart(ltc_device *device) {
+  device->trace.start();
+  return nullptr;
+}
+
+const ltc_span *traceStop(ltc_device *device, size_t *count, int64_t *now) {
+  const std::vector<ltc_span> &spans = device->trace.stop();
+  *count = spans.size();
+  *now = Trace::now();
+  return spans.data();
 }
 
 constexpr ltc_plugin plugin = [] {
@@ -376,6 +392,8 @@ constexpr ltc_plugin plugin = [] {
   all.part_compile = partCompile;
   all.part_free = partFree;
   all.devices_named = devicesNamed;
+  all.trace_start = traceStart;
+  all.trace_stop = traceStop;
   return all;
 }();
 

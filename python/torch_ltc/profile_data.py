@@ -139,8 +139,8 @@ class Data:
     memory: list[profile_kernels.Memory] = field(default_factory=list)
     recorded: list[profile_kernels.Recorded] = field(default_factory=list)
     spans: list[profile_kernels.KernelSpan] = field(default_factory=list)
-    step_graphs: list[StepGraphs] = field(default_factory=list)
     device_spans: list[profile_kernels.DeviceSpan] = field(default_factory=list)
+    step_graphs: list[StepGraphs] = field(default_factory=list)
 
     @property
     def kernels(self):

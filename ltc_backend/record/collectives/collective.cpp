@@ -17,6 +17,7 @@
 
 #include "ltc/metrics.h"
 
+#include <algorithm>
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -212,6 +213,10 @@ static void registerOnMathBits() {
 /// program's tensors. On the host they would be copied before they are filled.
 static void passOnFunctional() {
   auto names = c10::Dispatcher::singleton().getAllOpNames();
+  // Python defines it, maybe later: in torch.distributed's functional module.
+  c10::OperatorName wrap("_c10d_functional::_wrap_tensor_autograd", "");
+  if (std::ranges::find(names, wrap) == names.end())
+    names.push_back(wrap);
   for (const char *space :
        {"_c10d_functional", "_c10d_functional_autograd", "_dtensor"}) {
     auto *library = makeLibrary(space, c10::DispatchKey::Functionalize);

@@ -136,3 +136,45 @@ def test_nan_is_found(device):
     torch.ops.c10d.check_for_nan(x[:1])
     with pytest.raises(RuntimeError, match="NaN found in input tensor"):
         torch.ops.c10d.check_for_nan(x * 2)
+
+
+WRAPPED = """
+import torch
+import torch.distributed as dist
+
+x = torch.ones(4, device="lazy") + 1
+x.cpu()  # the backend is there before PyTorch's functional collectives are
+import torch.distributed._functional_collectives
+
+dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
+wrapped = torch.ops._c10d_functional._wrap_tensor_autograd(x)
+assert (wrapped.device.type, wrapped.tolist()) == ("lazy", [2, 2, 2, 2]), wrapped
+"""
+
+
+def test_one_that_is_defined_later(run_python):
+    run_python(WRAPPED)
+
+
+SUBCLASS = """
+import torch
+from torch.testing._internal.two_tensor import TwoTensor
+
+
+@torch.library.custom_op("mine::two", mutates_args=())
+def two(x: torch.Tensor) -> torch.Tensor:
+    return TwoTensor(x, x)
+
+
+two.register_fake(torch.empty_like)
+try:
+    two(torch.ones(4, device="lazy")).tolist()
+except RuntimeError as error:
+    assert "a tensor subclass that has no memory of its own" in str(error), error
+else:
+    raise AssertionError
+"""
+
+
+def test_an_op_that_gives_a_subclass_is_refused(run_python):
+    run_python(SUBCLASS)

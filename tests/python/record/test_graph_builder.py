@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_refused(inputs):
 def test_a_graph_is_lowered_to_forms_that_there_are(inputs):
     graph = build(lambda x: x + 1, inputs[0])
     assert b"linalg.generic" in graph.lower("linalg")
-    with pytest.raises(ValueError, match="stablehlo or tosa, and not to hlo"):
+    with pytest.raises(ValueError, match="stablehlo-part or tosa, and not to hlo"):
         graph.lower("hlo")
 
 

@@ -252,4 +252,4 @@ def test_the_tool_writes_the_same(tmp_path):
     wrong = subprocess.run(
         [tool, tmp_path / "g.ltc", "--emit=hlo"], capture_output=True, text=True
     )
-    assert wrong.returncode == 1 and "stablehlo or tosa, not 'hlo'" in wrong.stderr
+    assert wrong.returncode == 1 and "stablehlo-part or tosa, not 'hlo'" in wrong.stderr

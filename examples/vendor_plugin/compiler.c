@@ -172,7 +172,7 @@ int32_t call_taken(ltc_device *device, ltc_bytes call) {
   static const char wanted[] =
       " mm addmm relu t_copy view_copy tanh exp neg sqrt sum.dim_IntList "
       "add.Tensor sub.Tensor mul.Tensor div.Tensor ones_like zeros_like "
-      "threshold_backward tanh_backward _log_softmax _fused_sgd _fused_adamw "
+      "threshold_backward tanh_backward _log_softmax _fused_sgd "
       "_log_softmax_backward_data ";
   const char *at = memmem(call.data, call.size, "= aten::", 8);
   const char *end = (const char *)call.data + call.size;

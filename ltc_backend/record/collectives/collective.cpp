@@ -17,10 +17,11 @@
 
 #include "ltc/metrics.h"
 
-#include <algorithm>
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include <algorithm>
 
 namespace ltc::backend {
 using at::Tensor;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Gradients of steps that failed, with other threads that train."""
 
+import gc
 import sys
 import threading
 
@@ -15,6 +16,13 @@ def weight():
     weight = torch.ones(4, 2, device="lazy", requires_grad=True)
     torch.lazy.synchronize()
     return weight
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """Tracebacks hold frames, whose tensors would be in the next test's graph."""
+    yield
+    gc.collect()
 
 
 def fail(weight):

@@ -216,8 +216,8 @@ public:
   virtual void startTrace() = 0;
   virtual std::vector<DeviceSpan> stopTrace() = 0;
 };
-LTC_API void addTraceSource(TraceSource &source);
-LTC_API void removeTraceSource(TraceSource &source);
+void addTraceSource(TraceSource &source);
+void removeTraceSource(TraceSource &source);
 
 /// A stage, or a span of the program's, that took so many nanoseconds and ends
 /// now.

@@ -193,7 +193,9 @@ void AtenKernel::store(const at::Tensor &value, Views results, size_t number) {
               describe(results[number]));
   if (isInPlace(value, results[number]))
     return;
-  TORCH_CHECK(value.const_data_ptr() || value.nbytes() == 0, "result ", number,
+  TORCH_CHECK(!value.unsafeGetTensorImpl()->is_python_dispatch() ||
+                  value.const_data_ptr() || value.nbytes() == 0,
+              "result ", number,
               " is of a tensor subclass that has no memory of its own");
   static Counter &copies = counter("execute.result_copies");
   copies.add();

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """compile_guard and no_compile: what they raise, and that nothing is lost."""
 
+import gc
 import inspect
 import itertools
 import threading
@@ -16,6 +17,8 @@ _fresh = itertools.count(1001)
 
 @pytest.fixture(autouse=True)
 def each_size_is_a_graph():
+    gc.collect()  # what other files left pending is in no graph that is counted
+    torch.lazy.synchronize()
     with torch_ltc.settings.scope(dynamic="off"):
         yield
 

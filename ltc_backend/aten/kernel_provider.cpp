@@ -9,6 +9,7 @@
 #include "ltc_backend/aten/aten_kernel.h"
 #include "ltc_backend/aten/clean_thread_state.h"
 #include "ltc_backend/aten/placement.h"
+#include "ltc_backend/aten/rebinding_kernel.h"
 #include "ltc_backend/raise.h"
 
 #include "ltc/cpu_kernels.h"
@@ -25,6 +26,8 @@ Result<std::unique_ptr<Kernel>> resolveKernel(const Graph &call,
                                               c10::Device device) {
   try {
     CleanThreadState clean;
+    if (!call.nodes.empty() && !call.nodes[0].op.starts_with("aten::"))
+      return RebindingKernel::make(call, device);
     Result<CallPlan> plan = planCall(call, device);
     if (!plan)
       return plan.takeError();

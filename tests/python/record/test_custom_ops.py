@@ -347,3 +347,22 @@ def test_an_op_without_a_kernel_raises(x):
     with pytest.raises((RuntimeError, NotImplementedError), match="unknown"):
         torch.ops.ltc_custom.unknown(x.to("lazy")).cpu()
     assert (x.to("lazy") + 1).cpu().equal(x + 1)
+
+
+def test_an_op_that_is_defined_anew():
+    """The compiled program calls the op of that name, not the one that it met first."""
+    x = torch.arange(3.0, device="lazy")
+    for schema, factor in [
+        ("(Tensor x) -> Tensor", 2),
+        ("(Tensor x) -> Tensor", 3),
+        ("(Tensor x, int by=4, *, Tensor? into=None) -> Tensor", 4),
+        ("(Tensor x) -> Tensor", 5),
+    ]:
+        with torch.library._scoped_library("ltc_anew", "FRAGMENT") as library:
+            library.define("op" + schema)
+            library.impl("op", lambda x, by=factor, into=None: x * by, "CPU")
+            library.impl("op", lambda x, *_, **__: torch.empty_like(x), "Meta")
+            assert torch.ops.ltc_anew.op(x).tolist() == [0, factor, 2 * factor]
+            pending = torch.ops.ltc_anew.op(x) if factor == 5 else None
+    with pytest.raises(RuntimeError, match="ltc_anew::op"):
+        pending.tolist()  # its library has ended

@@ -40,8 +40,7 @@ static bool isShown(const OperatorHandle &op) {
 /// In place of it: a kernel for each op took 1.6 MiB.
 static void goToHandler(const OperatorHandle &op, DispatchKeySet keys,
                         torch::jit::Stack *stack) {
-  if (keys.has(DispatchKey::Lazy) && isShown(op) &&
-      op.schema().name().starts_with("aten::"))
+  if (keys.has(DispatchKey::Lazy) && isShown(op))
     keys = keys.remove(DispatchKey::Functionalize);
   towardsHandler().callBoxed(op, keys, stack);
 }

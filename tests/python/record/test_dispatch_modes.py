@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Modes and subclasses with a __torch_dispatch__ see what they see in eager."""
 
+import contextlib
+
 import pytest
 import torch
 from torch import nn
@@ -233,3 +235,49 @@ def test_gradients_reach_what_was_moved():
     with Counting():
         (x.to("lazy") * 2).sum().backward()
     assert x.grad.tolist() == [2, 2, 2]
+
+
+def doubled(x, into=None):
+    return x * 2
+
+
+def incremented(x):
+    x.add_(1)
+
+
+EXPLICIT = "CompositeExplicitAutograd"
+CUSTOM = {
+    "kernel of the CPU": ("(Tensor x) -> Tensor", "CPU", doubled),
+    "composite": ("(Tensor x) -> Tensor", "CompositeImplicitAutograd", doubled),
+    "explicit": ("(Tensor x) -> Tensor", EXPLICIT, doubled),
+    "kernel of its own": ("(Tensor x) -> Tensor", "Lazy", doubled),
+    "writes": ("(Tensor(a!) x) -> ()", "CPU", incremented),
+    "writes, explicit": ("(Tensor(a!) x) -> ()", EXPLICIT, incremented),
+    "tensor or none": ("(Tensor x, Tensor? into=None) -> Tensor", "CPU", doubled),
+}
+
+
+@pytest.mark.parametrize("kind", CUSTOM)
+@pytest.mark.parametrize("modes", [1, 2])
+def test_custom_ops_under_a_mode(kind, modes):
+    schema, key, kernel = CUSTOM[kind]
+    with torch.library._scoped_library("ltc_mode", "FRAGMENT") as library:
+        library.define("op" + schema)
+        library.impl("op", kernel, key)
+        if key == "CPU":
+            meta = doubled if schema.endswith("Tensor") else incremented
+            library.impl("op", meta, "Meta")
+        if key == "Lazy":
+            library.impl("op", kernel, "CPU")
+
+        def run(device):
+            base = torch.arange(6.0, device=device)
+            x = base[1:4]
+            with contextlib.ExitStack() as stack:
+                for _ in range(modes):
+                    stack.enter_context(Counting())
+                made = torch.ops.ltc_mode.op(x)
+                x.mul_(3)
+            return base.cpu(), None if made is None else made.cpu()
+
+        torch.testing.assert_close(run("lazy"), run("cpu"))

@@ -222,6 +222,8 @@ void assignFromEnvironment(Settings &all, std::string_view variable,
   std::string name(variable.substr(prefix.size()));
   for (char &c : name)
     c = char(std::tolower(static_cast<unsigned char>(c)));
+  if (name.starts_with("test_")) // of the test suites
+    return;
   warn(std::string(variable) + " is no setting and is ignored; did you mean " +
        environmentName(nearestName(name)) + "?");
 }

@@ -18,6 +18,7 @@ os.environ.setdefault("LTC_TIERS", "off")
 
 import torch
 import torch_ltc
+from fork_server import ForkServer
 
 if not hasattr(torch, "lazy"):
     pytest.exit("device='lazy' is off; the line above says why", returncode=3)
@@ -35,9 +36,21 @@ def the_compiler_fails_at_nothing():
     assert torch_ltc.metrics.snapshot().get("codegen.fallback", 0) == before
 
 
+@pytest.fixture(scope="session")
+def fork_server():
+    server = ForkServer()
+    yield server
+    server.close()
+
+
+def checked(done, returncode):
+    assert done.returncode == returncode, done.stdout + done.stderr
+    return done
+
+
 @pytest.fixture
-def run_python(tmp_path):
-    """Run a program in a fresh interpreter: run_python(code, NAME=value, ...)."""
+def start_python(tmp_path):
+    """Run a program in a fresh interpreter: start_python(code, NAME=value, ...)."""
 
     def run(code, *, timeout=120, returncode=0, **environment):
         script = tmp_path / "program.py"
@@ -50,8 +63,25 @@ def run_python(tmp_path):
             timeout=timeout,
             check=False,
         )
-        assert done.returncode == returncode, done.stdout + done.stderr
-        return done
+        return checked(done, returncode)
+
+    return run
+
+
+@pytest.fixture
+def run_python(tmp_path, fork_server, start_python):
+    """Do the same in a child of a process that has imported torch, if that will do."""
+
+    def run(code, *, timeout=120, returncode=0, **environment):
+        everything = os.environ | environment
+        if not fork_server.serves(everything):
+            return start_python(
+                code, timeout=timeout, returncode=returncode, **environment
+            )
+        script = tmp_path / "program.py"
+        script.write_text(code)
+        done = fork_server.run(script, everything, tmp_path, timeout)
+        return checked(done, returncode)
 
     return run
 

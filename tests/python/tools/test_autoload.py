@@ -30,8 +30,8 @@ def loaded():
 """
 
 
-def test_import_torch_is_enough(run_python):
-    done = run_python("""
+def test_import_torch_is_enough(start_python):
+    done = start_python("""
 import torch
 print((torch.arange(4., device="lazy") * 2).sum().item())
 """)
@@ -39,8 +39,8 @@ print((torch.arange(4., device="lazy") * 2).sum().item())
     assert done.stderr == ""
 
 
-def test_the_first_tensor_that_moves_keeps_its_strides(run_python):
-    done = run_python("""
+def test_the_first_tensor_that_moves_keeps_its_strides(start_python):
+    done = start_python("""
 import torch
 x = torch.arange(6.).reshape(2, 3).requires_grad_()
 y = x.t().to("lazy", torch.float64)
@@ -55,8 +55,8 @@ print(x.grad.tolist())
     assert done.stderr == ""
 
 
-def test_import_torch_loads_a_small_library_alone(run_python):
-    done = run_python(
+def test_import_torch_loads_a_small_library_alone(start_python):
+    done = start_python(
         LOADED
         + """
 import torch
@@ -68,8 +68,8 @@ print(loaded(), torch.lazy.is_initialized())
     assert library.stat().st_size < 2**20
 
 
-def test_compiler_is_loaded_at_the_first_compile(run_python):
-    done = run_python(
+def test_compiler_is_loaded_at_the_first_compile(start_python):
+    done = start_python(
         LOADED
         + """
 import torch
@@ -82,8 +82,8 @@ print("libltc_compiler.so" in loaded())
     assert done.stdout == "False True\nTrue\n"
 
 
-def test_switched_off_leaves_pytorch_untouched(run_python):
-    done = run_python(
+def test_switched_off_leaves_pytorch_untouched(start_python):
+    done = start_python(
         LOADED
         + """
 import torch
@@ -98,8 +98,8 @@ print((torch.ones(2, device="lazy") + 1).tolist())
     assert done.stdout == "False [] []\n[2.0, 2.0]\n"
 
 
-def test_importing_the_package_works_without_autoload(run_python):
-    done = run_python(
+def test_importing_the_package_works_without_autoload(start_python):
+    done = start_python(
         """
 import torch_ltc, torch
 print((torch.ones(2, device="lazy") + 1).tolist(), torch_ltc.Error.__mro__[1])
@@ -109,8 +109,8 @@ print((torch.ones(2, device="lazy") + 1).tolist(), torch_ltc.Error.__mro__[1])
     assert done.stdout == "[2.0, 2.0] <class 'RuntimeError'>\n"
 
 
-def test_importing_the_package_first_works(run_python):
-    done = run_python("""
+def test_importing_the_package_first_works(start_python):
+    done = start_python("""
 import torch_ltc, torch
 print((torch.ones(2, device="lazy") + 1).tolist())
 """)
@@ -129,8 +129,8 @@ import torch
 """
 
 
-def test_a_pytorch_that_is_not_served_gives_one_line(run_python):
-    done = run_python(
+def test_a_pytorch_that_is_not_served_gives_one_line(start_python):
+    done = start_python(
         LOADED
         + SAYS_IT_IS.format("2.99.1+cpu")
         + 'print(hasattr(torch, "lazy"), loaded(), torch.ones(2).tolist())'
@@ -143,8 +143,8 @@ def test_a_pytorch_that_is_not_served_gives_one_line(run_python):
     assert "pip install --no-build-isolation ." in line
 
 
-def test_a_patch_release_is_served(run_python):
-    done = run_python(
+def test_a_patch_release_is_served(start_python):
+    done = start_python(
         LOADED
         + SAYS_IT_IS.format(f"{VERSION}.9")
         + 'print(torch.__version__, (torch.ones(2, device="lazy") + 1).tolist())'
@@ -179,10 +179,10 @@ def copied_package(tmp_path):
     "missing",
     ["torch2*/_C.*.so", "torch2*/libltc_backend.so", "torch2*/libltc_not_dense.so"],
 )
-def test_a_missing_library_gives_one_line(run_python, copied_package, missing):
+def test_a_missing_library_gives_one_line(start_python, copied_package, missing):
     (path,) = (copied_package / "torch_ltc/lib").glob(missing)
     path.unlink()
-    done = run_python(
+    done = start_python(
         LOADED
         + """
 import torch
@@ -195,8 +195,8 @@ print(hasattr(torch, "lazy"), loaded(), torch.ones(2).tolist())
     assert path.name.split(".")[0] in line and "make build" in line
 
 
-def test_the_torchscript_backend_is_a_warned_no_op(run_python):
-    done = run_python("""
+def test_the_torchscript_backend_is_a_warned_no_op(start_python):
+    done = start_python("""
 import torch
 import torch._lazy, torch._lazy.ts_backend
 torch._lazy.ts_backend.init()
@@ -209,8 +209,8 @@ print(x.tolist(), torch.lazy.metrics()["execute.launches"] > 0)
     assert "torch_ltc" in done.stderr
 
 
-def test_mark_step_may_come_before_the_first_tensor(run_python):
-    done = run_python("""
+def test_mark_step_may_come_before_the_first_tensor(start_python):
+    done = start_python("""
 import torch, torch._lazy
 torch._lazy.mark_step()
 torch._lazy.wait_device_ops()
@@ -219,8 +219,8 @@ print(torch.ones(1, device="lazy").item())
     assert done.stdout == "1.0\n"
 
 
-def test_import_torch_leaves_the_environment_alone(run_python):
-    done = run_python("""
+def test_import_torch_leaves_the_environment_alone(start_python):
+    done = start_python("""
 import os
 before = dict(os.environ)
 import torch
@@ -231,18 +231,18 @@ print({name for name in os.environ if "LTC" in name or "FUNCTIONAL" in name}
 
 
 @pytest.mark.parametrize("first", ["arange(40)", "randn(3)"])
-def test_the_first_op_makes_the_graph_that_the_second_finds(run_python, first):
+def test_the_first_op_makes_the_graph_that_the_second_finds(start_python, first):
     program = f"""
 import torch
 for _ in range(2):
     torch.{first[:-1]}, device="lazy").cpu()
 assert torch.lazy.metrics()["codegen.graphs"] == 1
 """
-    run_python(program)
+    start_python(program)
 
 
-def test_first_ops_load_no_compiler_of_pytorchs(run_python):
-    done = run_python("""
+def test_first_ops_load_no_compiler_of_pytorchs(start_python):
+    done = start_python("""
 import sys, torch
 from torch import nn
 x = torch.randn(3, 4, device="lazy")

@@ -13,20 +13,20 @@ torch.lazy.mark_step()
 """
 
 
-def test_exit_with_queued_work_returns_0(run_python):
-    done = run_python(WORK)
+def test_exit_with_queued_work_returns_0(start_python):
+    done = start_python(WORK)
     assert done.stderr == ""
 
 
-def test_exit_with_recorded_work_returns_0(run_python):
-    done = run_python(
+def test_exit_with_recorded_work_returns_0(start_python):
+    done = start_python(
         WORK + "y = x * 2\nz = torch.nn.Linear(3, 3).to('lazy')(y[:, :3])\n"
     )
     assert done.stderr == ""
 
 
-def test_exit_handlers_may_still_compute(run_python):
-    done = run_python(
+def test_exit_handlers_may_still_compute(start_python):
+    done = start_python(
         WORK
         + """
 import atexit
@@ -36,12 +36,12 @@ atexit.register(lambda: print((x.sum() / 1024).round().item()))
     assert done.stdout == "1.0\n"
 
 
-def test_exit_code_is_the_programs_own(run_python):
-    run_python(WORK + "raise SystemExit(7)\n", returncode=7)
+def test_exit_code_is_the_programs_own(start_python):
+    start_python(WORK + "raise SystemExit(7)\n", returncode=7)
 
 
-def test_an_error_that_nobody_saw_is_told_at_exit(run_python):
-    done = run_python("""
+def test_an_error_that_nobody_saw_is_told_at_exit(start_python):
+    done = start_python("""
 import torch
 table = torch.rand(4, 2, device="lazy")
 rows = torch.nn.functional.embedding(torch.tensor([9], device="lazy"), table)
@@ -50,8 +50,8 @@ torch.lazy.mark_step()
     assert "embedding" in done.stderr and "program.py:4" in done.stderr
 
 
-def test_ctrl_c_while_waiting(run_python):
-    done = run_python("""
+def test_ctrl_c_while_waiting(start_python):
+    done = start_python("""
 import os, signal, threading, time, torch
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's & ignores it
 x = torch.full((1536, 1536), 1 / 1536, device="lazy")
@@ -71,8 +71,8 @@ print((torch.ones(2, device="lazy") + 1).tolist())
     assert done.stdout.startswith("interrupted"), done.stdout
 
 
-def test_a_forked_child_can_use_the_cpu_and_exit(run_python):
-    done = run_python(
+def test_a_forked_child_can_use_the_cpu_and_exit(start_python):
+    done = start_python(
         WORK
         + """
 import os
@@ -94,8 +94,8 @@ print(os.waitstatus_to_exitcode(status), (x.sum() / 1024).round().item())
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_child_may_be_the_first_to_use_the_device(run_python, method):
-    done = run_python(f"""
+def test_a_child_may_be_the_first_to_use_the_device(start_python, method):
+    done = start_python(f"""
 import multiprocessing, torch
 
 def work():

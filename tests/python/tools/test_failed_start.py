@@ -65,12 +65,12 @@ def package(tmp_path):
 
 
 @pytest.fixture
-def says(run_python, package):
+def says(start_python, package):
     """Run all uses; return the one error that each of them raised."""
 
     def says(before="", kinds=("RuntimeError",), **environment):
         path = f"{package.parent}:{os.environ.get('PYTHONPATH', '')}"
-        done = run_python(before + USES, PYTHONPATH=path, **environment)
+        done = start_python(before + USES, PYTHONPATH=path, **environment)
         *lines, last = done.stdout.splitlines()
         assert last == "and the CPU: [1.0, 1.0]"
         assert not [line for line in lines if "->" in line], done.stdout
@@ -188,8 +188,8 @@ torch._register_device_module = lambda *arguments: 1 / 0
     assert told == text + "\n"
 
 
-def test_another_lazy_backend(run_python):
-    done = run_python(
+def test_another_lazy_backend(start_python):
+    done = start_python(
         """
 import torch
 import torch._lazy.ts_backend
@@ -212,11 +212,11 @@ print(hasattr(torch, "lazy"), torch.ones(2).to("lazy").cpu().tolist())
     assert last == "False [1.0, 1.0]"  # which is left alone
 
 
-def test_pytorchs_own_backend_works_where_ours_is_off(run_python, package):
+def test_pytorchs_own_backend_works_where_ours_is_off(start_python, package):
     (library,) = package.glob(f"{TORCH}/libltc_backend.so")
     library.unlink()
     path = f"{package.parent}:{os.environ.get('PYTHONPATH', '')}"
-    done = run_python(
+    done = start_python(
         """
 import torch
 import torch._lazy.ts_backend
@@ -228,8 +228,8 @@ print((torch.randn(3, device="lazy") * 0 + 2).tolist(), torch.ones(2).to("lazy")
     assert done.stdout == "[2.0, 2.0, 2.0] tensor([1., 1.])\n"
 
 
-def test_an_interrupted_start_begins_again(run_python):
-    done = run_python("""
+def test_an_interrupted_start_begins_again(start_python):
+    done = start_python("""
 import torch
 import torch_ltc
 from torch_ltc import patches
@@ -276,8 +276,8 @@ for use in uses * 2:
         ({"LTC_CPU_TARGET": "pentium4711"}, "names no CPU", "as x86-64-v3 does"),
     ],
 )
-def test_a_driver_that_cannot_be_had(run_python, environment, found, remedy):
-    done = run_python(DRIVERS, **environment)
+def test_a_driver_that_cannot_be_had(start_python, environment, found, remedy):
+    done = start_python(DRIVERS, **environment)
     lines = done.stdout.splitlines()
     errors = [line for line in lines if " | " in line]
     assert lines[:4] == lines[4:] and len(errors) >= 4, done.stdout

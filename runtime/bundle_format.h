@@ -70,7 +70,10 @@ template <typename Stream> void visit(Stream &stream, Bundle::Value &value) {
   stream.text(value.name);
   visit(stream, value.dtype);
   stream.list(value.dims, [&](Bundle::Dim &dim) { visit(stream, dim); });
-  stream.flag(value.isWritten);
+  uint32_t role = value.role;
+  stream.word(role);
+  stream.require(role <= Bundle::Value::Integer);
+  value.role = Bundle::Value::Role(role);
 }
 
 template <typename Stream> void visit(Stream &stream, Bundle::Source &source) {

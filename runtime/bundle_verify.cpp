@@ -45,7 +45,9 @@ public:
       return "a program lies outside of it";
     if (!std::ranges::all_of(entry.inputs,
                              [&](auto &v) { return isGood(v); }) ||
-        !std::ranges::all_of(entry.outputs, [&](auto &v) { return isGood(v); }))
+        !std::ranges::all_of(entry.outputs, [&](auto &v) {
+          return isGood(v) && v.role == Bundle::Value::Plain;
+        }))
       return "a size names a symbol that is not there";
     for (const Bundle::Symbol &symbol : entry.symbols)
       if (symbol.input >= entry.inputs.size() || symbol.factor < 1 ||
@@ -68,6 +70,9 @@ private:
     return formula.symbolCount() <= entry.symbols.size();
   }
   bool isGood(const Bundle::Value &value) const {
+    if (value.role == Bundle::Value::Integer &&
+        (value.dtype != DType::I64 || value.dims.size() != 1))
+      return false;
     return value.dims.size() <= kMaxRank &&
            std::ranges::all_of(value.dims, [&](const Bundle::Dim &dim) {
              return isGood(dim.size);
@@ -76,7 +81,8 @@ private:
   bool isInput(const Source &source) const {
     switch (source.kind) {
     case Source::Input:
-      return source.index < entry.inputs.size();
+      return source.index < entry.inputs.size() &&
+             entry.inputs[source.index].role != Bundle::Value::Integer;
     case Source::Weight:
       return source.index < bundle.weights.size();
     case Source::Result:
@@ -96,7 +102,7 @@ private:
   }
   bool mayBeWritten(const Source &to) const {
     return to.kind < Source::Result && isInput(to) &&
-           (to.kind == Source::Input ? entry.inputs[to.index].isWritten
+           (to.kind == Source::Input ? entry.inputs[to.index].role == Bundle::Value::Written
                                      : bundle.weights[to.index].isState);
   }
 

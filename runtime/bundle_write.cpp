@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "bundle_format.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -125,6 +126,17 @@ Status writeFile(const Layout &layout, const std::string &path,
   return file.finish(header);
 }
 
+/// Format 1 has no integers.
+uint32_t oldestReaderOf(const Bundle &bundle) {
+  auto isInteger = [](const Bundle::Value &value) {
+    return value.role == Bundle::Value::Integer;
+  };
+  auto hasOne = [&](const Bundle::Entry &entry) {
+    return std::ranges::any_of(entry.inputs, isInteger);
+  };
+  return std::ranges::any_of(bundle.entries, hasOne) ? 2 : 1;
+}
+
 std::string metaOf(Bundle &bundle) {
   ByteWriter writer;
   visit(writer, bundle);
@@ -135,7 +147,7 @@ std::string metaOf(Bundle &bundle) {
 
 Status writeBundle(Bundle &bundle, const BundleContent &content,
                    const std::string &path, const std::string &besidePath) {
-  Header header = {{}, Bundle::version, Bundle::oldestVersion, 0, 0, {}, {}};
+  Header header = {{}, Bundle::version, oldestReaderOf(bundle), 0, 0, {}, {}};
   std::memcpy(header.magic.data(), kMagic, sizeof(kMagic));
   Layout main, beside;
   const bool isInside = besidePath.empty();

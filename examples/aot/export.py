@@ -1,17 +1,17 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Write the bundles that run.c runs: a CNN, and a GPT that writes token by token.
+"""Write the bundles that run.c runs: a CNN, and a GPT that writes a text.
 
 python examples/aot/export.py FOLDER
 """
 
-import math
 import sys
 
 import torch
 import torch.nn.functional as F
 import torch_ltc
 from torch import nn
+from torch._higher_order_ops import while_loop
 
 LENGTH, VOCABULARY, WIDTH, HEADS, LAYERS = 64, 96, 64, 4, 2
 
@@ -37,7 +37,7 @@ class CNN(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention of one new token to all before it, whose keys the module keeps."""
+    """Attention of one new token to all before it, whose keys and values are kept."""
 
     def __init__(self):
         super().__init__()
@@ -46,28 +46,23 @@ class Block(nn.Module):
         self.out = nn.Linear(WIDTH, WIDTH)
         self.grow = nn.Linear(WIDTH, 4 * WIDTH)
         self.shrink = nn.Linear(4 * WIDTH, WIDTH)
-        for name in ("keys", "values"):
-            cache = torch.zeros(HEADS, LENGTH, WIDTH // HEADS)
-            self.register_buffer(name, cache)
 
-    def forward(self, x, place):
+    def forward(self, x, place, keys, values):
         query, key, value = (
             part.view(HEADS, 1, -1)
             for part in self.projection(self.norms[0](x)).chunk(3, -1)
         )
-        places = torch.arange(LENGTH)
-        is_new = (places == place)[None, :, None]
-        self.keys.copy_(torch.where(is_new, key, self.keys))
-        self.values.copy_(torch.where(is_new, value, self.values))
-        scores = query @ self.keys.transpose(1, 2) / math.sqrt(WIDTH // HEADS)
-        scores = scores.masked_fill(places > place, -torch.inf)
-        read = (scores.softmax(-1) @ self.values).view(1, WIDTH)
-        x = x + self.out(read)
-        return x + self.shrink(F.gelu(self.grow(self.norms[1](x))))
+        keys = keys.index_copy(1, place, key)
+        values = values.index_copy(1, place, value)
+        seen = (torch.arange(LENGTH) <= place)[None, None]
+        read = F.scaled_dot_product_attention(query, keys, values, seen)
+        x = x + self.out(read.view(1, WIDTH))
+        x = x + self.shrink(F.gelu(self.grow(self.norms[1](x))))
+        return x, keys, values
 
 
 class GPT(nn.Module):
-    """Takes a token and its place in the text, and returns the next token."""
+    """Continues a text: its first token is given, and so many are written."""
 
     def __init__(self):
         super().__init__()
@@ -77,11 +72,22 @@ class GPT(nn.Module):
         self.norm = nn.LayerNorm(WIDTH)
         self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
 
-    def forward(self, token, place):
-        x = self.tokens(token) + self.places(place)
-        for block in self.blocks:
-            x = block(x, place)
-        return self.head(self.norm(x)).argmax(-1)
+    def forward(self, text, count):
+        def turn(place, text, *memory):
+            x = self.tokens(text[place]) + self.places(place)
+            kept = []
+            for block, keys, values in zip(
+                self.blocks, memory[::2], memory[1::2], strict=True
+            ):
+                x, *new = block(x, place, keys, values)
+                kept += new
+            token = self.head(self.norm(x)).argmax(-1)
+            place = place + 1
+            return place, text.index_copy(0, place, token), *kept
+
+        memory = torch.zeros(2 * LAYERS, HEADS, LENGTH, WIDTH // HEADS)
+        start = torch.zeros(1, dtype=torch.int64), text.clone(), *memory.unbind()
+        return while_loop(lambda place, *_: place[0] < count, turn, start)[1]
 
 
 def models():
@@ -97,8 +103,10 @@ def main(folder, **options):
         cnn, (torch.rand(8, 1, 28, 28),), dynamic_shapes=(batch,)
     )
     torch_ltc.aot.compile(images, f"{folder}/cnn.ltcpkg", **options)
-    step = torch.export.export(gpt, (torch.tensor([1]), torch.tensor([0])))
-    torch_ltc.aot.compile({"step": step}, f"{folder}/gpt.ltcpkg", **options)
+    text = torch.zeros(LENGTH, dtype=torch.int64)
+    count = torch.export.Dim.DYNAMIC(min=0)
+    text = torch.export.export(gpt, (text, 20), dynamic_shapes=(None, count))
+    torch_ltc.aot.compile({"write": text}, f"{folder}/gpt.ltcpkg", **options)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIXELS = 28 * 28, CLASSES = 10 };
+enum { PIXELS = 28 * 28, CLASSES = 10, LENGTH = 64 };
 
 static int run(const ltc_aot_entry *entry, const ltc_aot_tensor *in,
                const ltc_aot_tensor *out) {
@@ -45,20 +45,16 @@ static int classify(const ltc_aot_entry *entry, int64_t images) {
   return ok;
 }
 
-/* The model keeps the keys and values of the tokens before. */
+/* The loop is inside: text[0] is given, and so many tokens follow it. */
 static int generate(const ltc_aot_entry *entry, int64_t tokens) {
-  int64_t token = 1;
-  for (int64_t place = 0; place < tokens; ++place) {
-    int64_t next;
-    ltc_aot_tensor in[] = {{&token, sizeof(token), NULL},
-                           {&place, sizeof(place), NULL}};
-    ltc_aot_tensor out = {&next, sizeof(next), NULL};
-    if (!run(entry, in, &out))
-      return 0;
-    printf("%lld ", (long long)next);
-    token = next;
-  }
-  printf("\n");
+  int64_t given[LENGTH] = {1}, text[LENGTH];
+  ltc_aot_tensor in[] = {{given, sizeof(given), NULL},
+                         {&tokens, sizeof(tokens), NULL}};
+  ltc_aot_tensor out = {text, sizeof(text), NULL};
+  if (!run(entry, in, &out))
+    return 0;
+  for (int64_t place = 1; place <= tokens; ++place)
+    printf("%lld%c", (long long)text[place], place < tokens ? ' ' : '\n');
   return 1;
 }
 
@@ -70,7 +66,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   const ltc_aot_entry *entry = ltc_aot_entry_at(model, 0);
-  int isText = strcmp(ltc_aot_entry_name(entry), "step") == 0;
+  int isText = strcmp(ltc_aot_entry_name(entry), "write") == 0;
   int ok = isText ? generate(entry, count) : classify(entry, count);
   ltc_aot_close(model);
   return ok ? 0 : 1;

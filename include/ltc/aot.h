@@ -50,7 +50,7 @@ extern "C" {
 
 /* Of this header; ltc_aot_version() says the library's. A library runs what was
    compiled against an older header of the same hundreds. */
-#define LTC_AOT_VERSION 101
+#define LTC_AOT_VERSION 102
 
 /* Element types, in the numbers of ltc_dtype (plugin.h). */
 enum {
@@ -96,8 +96,10 @@ typedef struct ltc_aot_dim {
 typedef struct ltc_aot_value {
   const char *name;
   uint32_t dtype, rank;
-  const ltc_aot_dim *dims;
-  int32_t is_written; /* an input that a run also writes to */
+  const ltc_aot_dim *dims; /* of an integer, what it may be */
+  int32_t is_written;      /* an input that a run also writes to */
+  int32_t is_integer;      /* an input of rank 0 that sizes may depend on; since
+                              version 102 */
 } ltc_aot_value;
 
 /* Memory of an input or output: row-major without gaps, at a multiple of its
@@ -162,7 +164,7 @@ LTC_AOT_API const ltc_aot_value *ltc_aot_output(const ltc_aot_entry *entry,
                                                 uint32_t number);
 
 /* The sizes of an output, `rank` of them, for inputs of these sizes; only those
-   of `inputs` are read. */
+   of `inputs` are read, and integers. */
 LTC_AOT_API int ltc_aot_output_sizes(const ltc_aot_entry *entry,
                                      const ltc_aot_tensor *inputs,
                                      uint32_t output, int64_t *sizes);

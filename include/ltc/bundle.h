@@ -29,7 +29,7 @@ inline constexpr size_t kBundleHeaderBytes = 64;
 /// A bundle without the bytes of its programs and weights. Plain data.
 struct Bundle {
   /// The format that is written, and the oldest that is read.
-  static constexpr uint32_t version = 1, oldestVersion = 1;
+  static constexpr uint32_t version = 2, oldestVersion = 1;
 
   /// A run of the file's bytes.
   struct Place {
@@ -45,7 +45,12 @@ struct Bundle {
     std::string name;
     DType dtype = DType::F32;
     std::vector<Dim> dims;
-    bool isWritten = false; ///< an input whose new value the entry writes to it
+    enum Role : uint32_t {
+      Plain,
+      Written, ///< an input whose new value the entry writes to it
+      Integer  ///< an input that is one: I64, and `dims` is what it may be
+    } role = Plain;
+    size_t rank() const { return role == Integer ? 0 : dims.size(); }
   };
   /// Where a program's input comes from, or what an output or a new value is.
   struct Source {
@@ -66,7 +71,8 @@ struct Bundle {
   struct Write {
     Source to, value;
   };
-  /// A symbol is (size of an input's dimension - offset) / factor.
+  /// A symbol is (size of an input's dimension - offset) / factor, or that of
+  /// an integer.
   struct Symbol {
     uint32_t input = 0, dim = 0;
     int64_t factor = 1, offset = 0;

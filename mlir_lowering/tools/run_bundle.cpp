@@ -28,16 +28,18 @@ Model open(const std::string &path) {
   return {ltc_aot_open(path.c_str()), ltc_aot_close};
 }
 
+std::string limitsOf(const ltc_aot_dim &dim) {
+  std::string text = std::to_string(dim.least);
+  if (dim.least != dim.most)
+    text += ".." + (dim.most == INT64_MAX ? "" : std::to_string(dim.most));
+  return text;
+}
+
 std::string sizesOf(const ltc_aot_value &value) {
   std::string text = std::string(name(DType(value.dtype))) + "[";
-  for (uint32_t d = 0; d < value.rank; ++d) {
-    auto [least, most] = value.dims[d];
-    text += d ? ", " : "";
-    text += std::to_string(least);
-    if (least != most)
-      text += ".." + (most == INT64_MAX ? "" : std::to_string(most));
-  }
-  return text + "]";
+  for (uint32_t d = 0; d < value.rank; ++d)
+    text += (d ? ", " : "") + limitsOf(value.dims[d]);
+  return text + "]" + (value.is_integer ? ", " + limitsOf(*value.dims) : "");
 }
 
 std::string outputPath(const std::string &out, uint32_t number,

@@ -131,7 +131,7 @@ DType dtypeFrom(const at::Tensor &like) {
   return backend::toDType(like.scalar_type()).value();
 }
 
-/// (name, an empty tensor of its dtype, [(formula, least, most)], is written).
+/// (name, an empty tensor of its dtype, [(formula, least, most)], its role).
 Bundle::Value valueFrom(const py::handle &object) {
   auto row = object.cast<py::tuple>();
   Bundle::Value value;
@@ -142,7 +142,7 @@ Bundle::Value valueFrom(const py::handle &object) {
         dim.cast<std::tuple<py::object, int64_t, int64_t>>();
     value.dims.push_back({formulaFrom(size), least, most});
   }
-  value.isWritten = row[3].cast<bool>();
+  value.role = Bundle::Value::Role(row[3].cast<uint32_t>());
   return value;
 }
 

@@ -49,8 +49,9 @@ void Entry::describe() {
                               : ltc_aot_dim{dim.least, dim.most});
       }
       all.push_back({value.name.c_str(), uint32_t(value.dtype),
-                     uint32_t(value.dims.size()), between.data(),
-                     value.isWritten});
+                     uint32_t(value.rank()), between.data(),
+                     value.role == Bundle::Value::Written,
+                     value.role == Bundle::Value::Integer});
     }
   };
   dims.reserve(described.inputs.size() + described.outputs.size());
@@ -109,7 +110,8 @@ const char *Entry::checkResults(const Bundle &bundle) const {
       continue;
     const Source &to = described.sources[*artifact.donated[r]];
     if (to.kind >= Source::Result ||
-        !(to.kind == Source::Input ? described.inputs[to.index].isWritten
+        !(to.kind == Source::Input ? described.inputs[to.index].role ==
+                                       Bundle::Value::Written
                                    : bundle.weights[to.index].isState))
       return "writes to what must stay";
   }
@@ -130,25 +132,36 @@ const char *Entry::checkResults(const Bundle &bundle) const {
 }
 
 static std::string dimOf(const Bundle::Value &value, size_t dim) {
+  if (value.role == Bundle::Value::Integer)
+    return "input " + value.name;
   return "dimension " + std::to_string(dim) + " of input " + value.name;
 }
 
+Result<int64_t> Entry::sizeOf(const ltc_aot_tensor *given, size_t input,
+                              size_t dim) const {
+  const Bundle::Value &value = described.inputs[input];
+  if (value.role == Bundle::Value::Integer) {
+    if (!given[input].data || given[input].bytes < sizeof(int64_t))
+      return invalid("input " + value.name + " has no memory");
+    int64_t integer;
+    std::memcpy(&integer, given[input].data, sizeof(integer));
+    return integer;
+  }
+  if (given[input].sizes)
+    return given[input].sizes[dim];
+  if (value.dims[dim].size.isConstant())
+    return value.dims[dim].size.constant();
+  return invalid("entry " + described.name + " needs the sizes of input " +
+                 value.name);
+}
+
 Result<std::vector<int64_t>> Entry::solve(const ltc_aot_tensor *given) const {
-  auto sizeOf = [&](size_t input, size_t dim) -> std::optional<int64_t> {
-    const Bundle::Dim &described = this->described.inputs[input].dims[dim];
-    if (given[input].sizes)
-      return given[input].sizes[dim];
-    return described.size.isConstant()
-               ? std::optional(described.size.constant())
-               : std::nullopt;
-  };
   std::vector<int64_t> symbols;
   for (const Bundle::Symbol &symbol : described.symbols) {
-    std::optional<int64_t> size = sizeOf(symbol.input, symbol.dim);
-    int64_t rest = 0;
+    Result<int64_t> size = sizeOf(given, symbol.input, symbol.dim);
     if (!size)
-      return invalid("entry " + described.name + " needs the sizes of input " +
-                     described.inputs[symbol.input].name);
+      return size.takeError();
+    int64_t rest = 0;
     if (*size < 0 || __builtin_sub_overflow(*size, symbol.offset, &rest) ||
         rest < 0 || rest % symbol.factor != 0)
       return invalid(dimOf(described.inputs[symbol.input], symbol.dim) +
@@ -160,10 +173,9 @@ Result<std::vector<int64_t>> Entry::solve(const ltc_aot_tensor *given) const {
     for (size_t d = 0; d < described.inputs[i].dims.size(); ++d) {
       const Bundle::Dim &dim = described.inputs[i].dims[d];
       std::optional<int64_t> wanted = dim.size.evaluate(symbols);
-      std::optional<int64_t> size = sizeOf(i, d);
+      Result<int64_t> size = sizeOf(given, i, d);
       if (!size)
-        return invalid("entry " + described.name +
-                       " needs the sizes of input " + described.inputs[i].name);
+        return size.takeError();
       if (!wanted || *size != *wanted)
         return invalid(dimOf(described.inputs[i], d) + " is " +
                        std::to_string(*size) + ", and entry " + described.name +

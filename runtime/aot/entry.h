@@ -48,6 +48,9 @@ private:
   const char *checkSources(const Bundle &bundle) const;
   /// The same of what becomes of its results.
   const char *checkResults(const Bundle &bundle) const;
+  /// A size of an input, or the integer that it is.
+  Result<int64_t> sizeOf(const ltc_aot_tensor *inputs, size_t input,
+                         size_t dim) const;
   /// The symbols' values, if all sizes are such as the entry takes.
   Result<std::vector<int64_t>> solve(const ltc_aot_tensor *inputs) const;
 

@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstring>
 #include <deque>
+#include <span>
 
 namespace ltc::aot {
 
@@ -67,7 +68,7 @@ private:
 Result<EntryRun::Tensor> EntryRun::tensorOf(const Bundle::Value &value) const {
   Tensor tensor;
   tensor.bytes = byteSize(value.dtype);
-  for (const Bundle::Dim &dim : value.dims) {
+  for (const Bundle::Dim &dim : std::span(value.dims).first(value.rank())) {
     std::optional<int64_t> size = dim.size.evaluate(symbols);
     if (!size || *size < 0 ||
         __builtin_mul_overflow(tensor.bytes, size_t(*size), &tensor.bytes))

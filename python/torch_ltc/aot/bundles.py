@@ -15,7 +15,7 @@ from torch_ltc import settings, startup
 from torch_ltc.aot import model
 from torch_ltc.aot.library import error, has_target
 from torch_ltc.aot.opened import Opened
-from torch_ltc.aot.tracing import Program, Weights, examples_of
+from torch_ltc.aot.tracing import Program, Weights, copied, examples_of
 
 _LEVELS = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "baseline": "x86-64-v2"}
 _BUNDLE = "bundle"  # while it is made
@@ -91,14 +91,8 @@ def _write_tried(described, programs, folder, weights):
         return  # made for other machines
     loaded = model.load(path)
     for name, exported in programs.items():
-        args, kwargs = pytree.tree_map(_copy, examples_of(exported))
+        args, kwargs = pytree.tree_map(copied, examples_of(exported))
         loaded.entries[name](*args, **kwargs)
-
-
-def _copy(value):
-    if not isinstance(value, torch.Tensor):
-        return value
-    return value.detach().clone(memory_format=torch.contiguous_format)
 
 
 def _entry(name, program, weights, levels):

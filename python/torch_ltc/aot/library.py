@@ -56,6 +56,7 @@ class Value(ctypes.Structure):
         ("rank", ctypes.c_uint32),
         ("dims", ctypes.POINTER(Dim)),
         ("is_written", ctypes.c_int32),
+        ("is_integer", ctypes.c_int32),
     )
 
 

@@ -144,6 +144,13 @@ class Entry:
 
     def _taken(self, value, tensor):
         name = value.name.decode()
+        if value.is_integer:
+            if type(tensor) is not int:
+                raise aot.error(
+                    "invalid argument",
+                    f"input {name} of entry {self.name} is an integer",
+                )
+            return torch.tensor(tensor)
         dtype = aot.DTYPES[value.dtype]
         good = isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu"
         if not good or tensor.dtype != dtype or tensor.dim() != value.rank:
@@ -173,7 +180,10 @@ class Entry:
 
 def _number(result, given):
     kind, *what = result
-    return given[what[0]].shape[what[1]] if kind == "size" else what[0]
+    if kind == "value":
+        return what[0]
+    tensor, dim = given[what[0]], what[1]
+    return tensor.shape[dim] if tensor.dim() else tensor.item()
 
 
 def _is_same(given, constant):

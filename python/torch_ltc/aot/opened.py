@@ -9,8 +9,9 @@ import torch
 from torch_ltc import startup
 from torch_ltc.aot import sizes
 from torch_ltc.aot.library import NO_LIMIT, error
-from torch_ltc.aot.tracing import Trace
+from torch_ltc.aot.tracing import Trace, shape_of
 
+_PLAIN, _WRITTEN, _INTEGER = range(3)  # Bundle::Value::Role
 _LINEAR = re.compile(r"(?:(\d+)\*)?s(\d+)([+-]\d+)?")
 
 
@@ -24,7 +25,7 @@ class Opened:
         hints = sizes.hints_of(values, program.examples())
         trials = self.sizes.trials(hints)
         self.shapes = [
-            [tuple(sizes.at(d, trial) for d in v.shape) for v in values]
+            [tuple(sizes.at(d, trial) for d in shape_of(v)) for v in values]
             for trial in trials
         ]
         near = [Trace(program, shapes, weights) for shapes in self.shapes[: sizes.NEAR]]
@@ -112,15 +113,20 @@ class Opened:
         return found + [trace.outputs[i] for i in self.numbers]
 
     def inputs(self):
-        """Return (name, dtype's example, dimensions, is it written) of each input."""
+        """Return (name, dtype's example, dimensions, role) of each input."""
         rest = iter(self.formulas)
         rows = []
         for number, argument in enumerate(self.source.inputs):
             dims = [
-                (next(rest), *self.sizes.limits(size)) for size in argument.value.shape
+                (next(rest), *self.sizes.limits(size))
+                for size in shape_of(argument.value)
             ]
-            like = torch.empty(0, dtype=argument.value.dtype)
-            rows.append((argument.name, like, dims, ("input", number) in self.written))
+            if argument.is_integer:
+                like, role = torch.empty(0, dtype=torch.int64), _INTEGER
+            else:
+                like = torch.empty(0, dtype=argument.value.dtype)
+                role = _WRITTEN if ("input", number) in self.written else _PLAIN
+            rows.append((argument.name, like, dims, role))
         return rows
 
     def outputs(self):
@@ -136,7 +142,7 @@ class Opened:
                 name,
                 torch.empty(0, dtype=dtype),
                 [(next(rest), 0, NO_LIMIT) for _ in shape],
-                False,
+                _PLAIN,
             )
             for name, dtype, shape in zip(
                 names, self.first.dtypes, self.first.shapes, strict=True

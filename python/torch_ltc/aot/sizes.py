@@ -10,6 +10,7 @@ import torch
 from torch.utils._sympy.value_ranges import bound_sympy
 
 from torch_ltc.aot.library import NO_LIMIT, error
+from torch_ltc.aot.tracing import shape_of
 
 # So many trials are close to the example. Formulas are found from those, and have
 # to agree with the least sizes and, symbol by symbol, with the most.
@@ -25,10 +26,10 @@ class Sizes:
 
     def __init__(self, program, values):
         self.ranges = program.range_constraints
-        self.shapes = [value.shape for value in values]
+        self.shapes = [value.shape for value in values if _is_tensor(value)]
         found = {}
         for value in values:
-            for size in value.shape:
+            for size in shape_of(value):
                 if isinstance(size, torch.SymInt):
                     for symbol in size.node.expr.free_symbols:
                         found[symbol] = None
@@ -77,7 +78,11 @@ class Sizes:
 
     def _is_small(self, trial):
         sizes = [math.prod(at(d, trial) for d in shape) for shape in self.shapes]
-        return max(sizes) <= _ELEMENTS
+        return max(sizes, default=0) <= _ELEMENTS
+
+
+def _is_tensor(value):
+    return isinstance(value, torch.Tensor)
 
 
 def at(size, values):
@@ -92,7 +97,7 @@ def hints_of(values, examples):
     rows = [
         (size.node.expr, known)
         for value, example in zip(values, examples, strict=True)
-        for size, known in zip(value.shape, example.shape, strict=True)
+        for size, known in zip(shape_of(value), shape_of(example), strict=True)
         if isinstance(size, torch.SymInt)
     ]
     found = {}

@@ -22,7 +22,7 @@ _MUTATIONS = {
 
 
 class Argument:
-    """A placeholder of the program: a weight, an input, or what is no tensor."""
+    """A placeholder of the program: a weight, an input, or a constant."""
 
     def __init__(self, node, spec, program):
         self.name = node.name
@@ -38,11 +38,22 @@ class Argument:
             self.is_constant = True
         else:
             self.value = node.meta["val"]
-            if not isinstance(self.value, torch.Tensor):
+            if not isinstance(self.value, torch.Tensor | torch.SymInt):
                 raise error(
                     "unsupported",
-                    f"input {node.name} is an integer that varies; pass a tensor",
+                    f"input {node.name} is a {type(self.value).__name__} that varies; "
+                    "pass a tensor",
                 )
+
+    @property
+    def is_integer(self):
+        """Return whether it is an input that is no tensor."""
+        return isinstance(self.value, torch.SymInt)
+
+
+def shape_of(value):
+    """Return the sizes of an input. An integer counts as a size."""
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)
 
 
 class Program:
@@ -65,14 +76,21 @@ class Program:
         ]
 
     def examples(self):
-        """Return copies of the example inputs that are tensors, in order."""
+        """Return copies of the example inputs that are no constants, in order."""
         leaves = torch.utils._pytree.tree_leaves(examples_of(self.exported))
         user = [a for a in self.arguments if a.weight is None]
         return [
-            leaf.detach().clone(memory_format=torch.contiguous_format)
+            copied(leaf)
             for leaf, argument in zip(leaves, user, strict=True)
             if argument.value is not None
         ]
+
+
+def copied(value):
+    """Return a tensor as inputs have to be; and all else as it is."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.detach().clone(memory_format=torch.contiguous_format)
 
 
 def examples_of(exported):
@@ -110,6 +128,9 @@ class Trace:
             elif argument.value is not None:
                 place = ("input", program.inputs.index(argument))
                 shape = shapes[place[1]]
+                if argument.is_integer:
+                    stand_ins.extend(shape)
+                    continue
                 like = torch.empty(shape, dtype=argument.value.dtype, device="meta")
             else:
                 stand_ins.append(argument.constant)

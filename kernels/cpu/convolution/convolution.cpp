@@ -40,11 +40,22 @@ public:
   Result<bool> runPlainly(Views operands, Views results) override {
     TensorView from = input.in(operands), by = weight.in(operands),
                added = bias.in(operands);
-    return unfoldedConvolution(from, by, added, geometry, results[0]) ||
+    return patchesPlainly(from, by, added, results[0]) ||
+           unfoldedConvolution(from, by, added, geometry, results[0]) ||
            plainConvolution(from, by, added, geometry, results[0]);
   }
 
 private:
+  /// Where it is not the fastest kernel that there might be, either.
+  bool patchesPlainly(const TensorView &from, const TensorView &by,
+                      const TensorView &added, const TensorView &to) const {
+    auto window = geometry.window(by);
+    return window && geometry.isPlain() &&
+           areDense(std::array{from, by, added, to}) &&
+           patchesCan(by.shape(), to.shape(), *window) &&
+           patchConvolution(from, by, added, *window, to);
+  }
+
   bool byPatches(const TensorView &from, const TensorView &by,
                  const TensorView &added, const Window &window,
                  const TensorView &to) const {

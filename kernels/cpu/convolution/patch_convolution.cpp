@@ -226,13 +226,17 @@ private:
 
 } // namespace
 
+bool patchesCan(Sizes weight, Sizes output, const Window &window) {
+  return hasVectors() && elementsOf(output) > 0 && weight[0] <= kMostKernels &&
+         std::ranges::max(window.size) <= Patches::kMostLines;
+}
+
 bool patchesPay(Sizes input, Sizes weight, Sizes output, const Window &window) {
   // Of fewer kernels the patches are what takes the time; of more places
   // oneDNN's order of the weight has paid for itself.
   constexpr int64_t kFewest = 32, kFewestOfPoints = 8, kMostPlaces = 1024;
   int64_t kernels = weight[0], count = elementsOf(output);
-  if (!hasVectors() || count == 0 || kernels > kMostKernels ||
-      std::ranges::max(window.size) > Patches::kMostLines)
+  if (!patchesCan(weight, output, window))
     return false;
   if (isMapped(input) || isMapped(output))
     return true;

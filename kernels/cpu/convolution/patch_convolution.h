@@ -21,7 +21,10 @@
 
 namespace ltc::kernels {
 
-/// Whether patchConvolution() is faster than oneDNN's on this processor, for a
+/// Whether patchConvolution() is for such tensors, on this processor.
+bool patchesCan(Sizes weight, Sizes output, const Window &window);
+
+/// Whether it is, and is faster than oneDNN's on this processor, for a
 /// weight (K, C, rows, columns) or (K, C, columns).
 bool patchesPay(Sizes input, Sizes weight, Sizes output, const Window &window);
 

@@ -102,8 +102,9 @@ private:
   }
   bool mayBeWritten(const Source &to) const {
     return to.kind < Source::Result && isInput(to) &&
-           (to.kind == Source::Input ? entry.inputs[to.index].role == Bundle::Value::Written
-                                     : bundle.weights[to.index].isState);
+           (to.kind == Source::Input
+                ? entry.inputs[to.index].role == Bundle::Value::Written
+                : bundle.weights[to.index].isState);
   }
 
   const Bundle &bundle;

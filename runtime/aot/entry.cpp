@@ -110,9 +110,9 @@ const char *Entry::checkResults(const Bundle &bundle) const {
       continue;
     const Source &to = described.sources[*artifact.donated[r]];
     if (to.kind >= Source::Result ||
-        !(to.kind == Source::Input ? described.inputs[to.index].role ==
-                                       Bundle::Value::Written
-                                   : bundle.weights[to.index].isState))
+        !(to.kind == Source::Input
+              ? described.inputs[to.index].role == Bundle::Value::Written
+              : bundle.weights[to.index].isState))
       return "writes to what must stay";
   }
   for (size_t o = 0; o < described.results.size(); ++o) {

@@ -25,6 +25,7 @@ const Row *findRow(std::string_view op) {
       {"aten::cat", bindConcatenation},
       {"aten::cumsum", bindRunningSums},
       {"aten::index_copy", bindIndexCopy},
+      {"aten::index_put", bindIndexPut},
       {"aten::uniform", bindUniform},
       {"aten::rand", bindUniform},
       {"aten::rand_like", bindUniform},

@@ -53,6 +53,7 @@ std::unique_ptr<OwnKernel> bindAttentionBackward(const Graph &call);
 std::unique_ptr<OwnKernel> bindConcatenation(const Graph &call);
 std::unique_ptr<OwnKernel> bindRunningSums(const Graph &call);
 std::unique_ptr<OwnKernel> bindIndexCopy(const Graph &call);
+std::unique_ptr<OwnKernel> bindIndexPut(const Graph &call);
 std::unique_ptr<OwnKernel> bindLayer(const Graph &call);
 std::unique_ptr<OwnKernel> bindUniform(const Graph &call);
 std::unique_ptr<OwnKernel> bindNormal(const Graph &call);

@@ -261,3 +261,23 @@ def test_loading_needs_no_compiler(tmp_path, run_python):
     path = tmp_path / "double.ltcpkg"
     aot.compile(export(Doubles(), (torch.ones(2),)), path, targets=["baseline"])
     run_python(LOADS_LITTLE.format(path=str(path)))
+
+
+class Puts(nn.Module):
+    def forward(self, x, i, v):
+        y = x.clone()
+        y[:, i] = v
+        y[i[:2], :, i[:2]] += v.sum()
+        y.index_put_((i[:, None], i - 1), v[0, 0, 0], accumulate=True)
+        return y, torch.arange(4).index_put((i,), torch.tensor(7))
+
+
+def test_elements_are_written_by_index(make):
+    module = Puts()
+    given = torch.randn(3, 4, 5), torch.tensor([0, 2, 2]), torch.randn(3, 3, 5)
+    loaded = make(module, given)
+    close(loaded(*given), module(*given))
+    i = torch.tensor([-1, 1, 0])
+    close(loaded(given[0], i, given[2]), module(given[0], i, given[2]))
+    with pytest.raises(torch_ltc.errors.IndexOutOfRangeError, match="index 4 is out"):
+        loaded(given[0], torch.tensor([0, 1, 4]), given[2])

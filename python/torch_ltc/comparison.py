@@ -58,7 +58,8 @@ def compare(found, wanted, tolerance=None):
     # What is not finite on one side only is worse than any distance.
     rank = distance.to(torch.float64).masked_fill(~distance.isfinite(), torch.inf)
     worst = int(rank.masked_fill(~wrong, -1.0).argmax())
-    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(worst), a.shape))
+    place = torch.tensor(worst, device="cpu")
+    index = tuple(int(i) for i in torch.unravel_index(place, a.shape))
     x, y = found[index], wanted[index]
     absolute = float(distance[index])
     return Difference(

@@ -324,8 +324,8 @@ def _drew_otherwise(before, draws):
     now, others_now = _random_states()
     if others != others_now:
         return True
-    generator = torch.Generator()
+    generator = torch.Generator("cpu")
     generator.set_state(state)
     if draws:
-        torch.empty(draws, dtype=torch.int64).random_(generator=generator)
+        torch.empty(draws, dtype=torch.int64, device="cpu").random_(generator=generator)
     return not torch.equal(generator.get_state(), now)

@@ -65,7 +65,6 @@ class Arguments:
             self.obstacle = (
                 "is given a tensor that gradients flow to; call backward() inside"
             )
-        like = torch.empty(0).new_empty(0)
         if value.device.type == "lazy" and value.layout is torch.strided:
             given = self._c.with_own_memory(value) if not value.requires_grad else value
             if given is not value:

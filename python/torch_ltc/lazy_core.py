@@ -151,7 +151,7 @@ def _bits(value):
     if isinstance(value, torch.Tensor):
         return value.detach().cpu().contiguous()
     dtype = torch.float64 if isinstance(value, float) else torch.int64
-    return torch.tensor(value, dtype=dtype).view(torch.int64)
+    return torch.tensor(value, dtype=dtype, device="cpu").view(torch.int64)
 
 
 def set_force_fallback(stock):

@@ -77,7 +77,8 @@ def _tolerance(wanted, depth):
 def _spread(wanted, others):
     """Return how far rounding errors take each element; inf where it is exact."""
     exact = not (wanted.is_floating_point() or wanted.is_complex())
-    spread = torch.zeros(wanted.shape, dtype=torch.int64 if exact else torch.float64)
+    dtype = torch.int64 if exact else torch.float64
+    spread = torch.zeros(wanted.shape, dtype=dtype, device="cpu")
     for other in others:
         if exact:  # any other value may be as right
             spread[other != wanted] = torch.iinfo(torch.int64).max

@@ -86,7 +86,7 @@ def _keep(found):
 
 
 def _measure():
-    with torch.no_grad():
+    with torch.no_grad(), torch.device("cpu"):
         side, large, small = 1024, 1 << 24, 1 << 14
         a, b, c = (torch.ones(side, side) for _ in range(3))
         product = _shortest(lambda: torch.mm(a, b, out=c))

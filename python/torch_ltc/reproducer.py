@@ -152,15 +152,15 @@ def _run(c, directory):
 
 def _draw(graph):
     """Return inputs of the graph's types."""
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator("cpu").manual_seed(0)
     inputs = []
     for text, is_scalar, _, dims in graph.inputs():
         if is_scalar:
-            bits = torch.ones((), dtype=torch.float64).view(torch.int64)
+            bits = torch.ones((), dtype=torch.float64, device="cpu").view(torch.int64)
             inputs.append(bits if text.endswith("f64") else torch.ones_like(bits))
             continue
         dtype = _DTYPES[text.split("[")[0]]
-        drawn = torch.rand(dims, generator=generator, dtype=torch.float64)
+        drawn = torch.rand(dims, generator=generator, dtype=torch.float64, device="cpu")
         inputs.append(drawn.to(dtype))
     return inputs
 

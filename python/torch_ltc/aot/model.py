@@ -103,8 +103,8 @@ class Entry:
             self._check(
                 library.ltc_aot_output_sizes(self._handle, inputs, number, sizes)
             )
-            dtype = aot.DTYPES[value.dtype]
-            results.append(torch.empty(list(sizes)[: value.rank], dtype=dtype))
+            shape, dtype = list(sizes)[: value.rank], aot.DTYPES[value.dtype]
+            results.append(torch.empty(shape, dtype=dtype, device="cpu"))
         outputs = (aot.Tensor * max(len(results), 1))(*map(_memory, results))
         self._check(library.ltc_aot_run(self._handle, inputs, outputs))
         return self._structured(results, given)
@@ -150,7 +150,7 @@ class Entry:
                     "invalid argument",
                     f"input {name} of entry {self.name} is an integer",
                 )
-            return torch.tensor(tensor)
+            return torch.tensor(tensor, device="cpu")
         dtype = aot.DTYPES[value.dtype]
         good = isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu"
         if not good or tensor.dtype != dtype or tensor.dim() != value.rank:

@@ -122,9 +122,9 @@ class Opened:
                 for size in shape_of(argument.value)
             ]
             if argument.is_integer:
-                like, role = torch.empty(0, dtype=torch.int64), _INTEGER
+                like, role = _like(torch.int64), _INTEGER
             else:
-                like = torch.empty(0, dtype=argument.value.dtype)
+                like = _like(argument.value.dtype)
                 role = _WRITTEN if ("input", number) in self.written else _PLAIN
             rows.append((argument.name, like, dims, role))
         return rows
@@ -140,7 +140,7 @@ class Opened:
         return [
             (
                 name,
-                torch.empty(0, dtype=dtype),
+                _like(dtype),
                 [(next(rest), 0, NO_LIMIT) for _ in shape],
                 _PLAIN,
             )
@@ -196,6 +196,10 @@ class Opened:
             "unsupported",
             f"a result is {formula} of the sizes, and no tensor; return a tensor",
         )
+
+
+def _like(dtype):
+    return torch.empty(0, dtype=dtype, device="cpu")
 
 
 def _differ(numbers):

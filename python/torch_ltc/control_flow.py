@@ -11,6 +11,7 @@ import operator
 
 import torch
 from torch._C import DispatchKey
+from torch._higher_order_ops.base_hop import BaseHOP
 
 from torch_ltc import startup
 
@@ -43,7 +44,9 @@ class Body:
 
 def structured(target):
     """Return what a higher-order op does, in calls of ops and of its functions."""
-    return _STRUCTURED.get(target) or _call_by_call(target)
+    if target in _STRUCTURED:
+        return _STRUCTURED[target]
+    return _body if isinstance(target, BaseHOP) else _call_by_call(target)
 
 
 def _call_by_call(target):
@@ -168,6 +171,11 @@ def _scan_by_loop(body, carried, columns, rest):
 
     found = _loop(goes_on, turn, device, (index, *carried, *made), (*columns, *rest))
     return tuple(found[1:])
+
+
+def _body(body, *operands, **_):
+    """Make the calls of what only marks them, such as ``invoke_quant``."""
+    return body(*operands)
 
 
 def _invoke_subgraph(body, _identifier, *operands):

@@ -144,7 +144,9 @@ class _Calls:
                 kept[node] = value
             for operand in dead:
                 del values[operand]
-        return fx.map_arg(self.outputs, fetch), kept
+        outputs = fx.map_arg(self.outputs, fetch)
+        # vmap() tells FX's lists from others.
+        return [*outputs] if isinstance(outputs, list) else outputs, kept
 
     def _attribute(self, node, device):
         value = operator.attrgetter(node.target)(self.gm)

@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from torch._higher_order_ops import scan, while_loop
+from torch._higher_order_ops import InvokeQuant, scan, while_loop
 from torch._higher_order_ops.map import map as map_op
 
 pytestmark = [
@@ -271,3 +271,13 @@ def test_each_set_of_sizes_has_its_program():
     for size in (3, 7, 3, 12):
         x = torch.randn(size, 5)
         torch.testing.assert_close(call(x), function(x))
+
+
+def test_what_only_marks_calls_is_the_calls():
+    quantized = InvokeQuant()
+
+    def function(x, y):
+        return quantized(lambda x, y: (x @ y).relu(), x, y, scheme="nf4")
+
+    x, y = torch.randn(3, 4), torch.randn(4, 2)
+    torch.testing.assert_close(compiled(function)(x, y), (x @ y).relu())

@@ -132,3 +132,26 @@ def test_a_copy_for_each_row_is_refused_before_there_are_many(tmp_path):
     program = export(Unrolls(), (torch.ones(4, 2),), dynamic_shapes=({0: Dim("n")},))
     with pytest.raises(torch_ltc.Error, match="other calls for other sizes"):
         aot.compile(program, tmp_path / "x", targets="baseline")
+
+
+class Repeats(nn.Module):
+    def forward(self, x, n, scale):
+        return x[:n].repeat(n, 1) * scale, n, torch.arange(n)
+
+
+def test_integers_are_inputs(make):
+    module = Repeats()
+    shapes = (None, Dim.DYNAMIC(min=2, max=6), Dim.DYNAMIC(min=0))
+    loaded = make(module, (torch.randn(8, 3), 4, 3), dynamic_shapes=shapes)
+    x = torch.randn(8, 3)
+    for n, scale in ((4, 3), (2, 0), (6, 10**12)):
+        found, wanted = loaded(x, n, scale), module(x, n, scale)
+        close(found[0], wanted[0])
+        assert found[1] == n
+        assert torch.equal(found[2], wanted[2])
+    with pytest.raises(torch_ltc.Error, match=r"input n is 7, .* takes 2 to 6"):
+        loaded(x, 7, 1)
+    with pytest.raises(torch_ltc.Error, match="input scale is -1"):
+        loaded(x, 4, -1)
+    with pytest.raises(torch_ltc.Error, match=r"input n .* is an integer"):
+        loaded(x, torch.tensor(4), 1)

@@ -45,11 +45,18 @@ static inline int64_t ltc_mlir_elements(const ltc_mlir *module,
   return count;
 }
 
-/* Whether every tensor of the module has such elements, as "f32". */
+/* Whether a value is one real number, for which no memory need be made: no
+   tensor, or an f64 without dimensions, as steps of optimizers have. */
+static inline int ltc_mlir_is_number(const ltc_mlir_type *type) {
+  return !type->is_tensor ||
+         (type->rank == 0 && ltc_chars_are(type->element, "f64"));
+}
+
+/* Whether all other values of the module have such elements, as "f32". */
 static inline int ltc_mlir_all_are(const ltc_mlir *module,
                                    const char *element) {
   for (uint32_t i = 0; i < module->value_count; ++i)
-    if (module->types[i].is_tensor &&
+    if (!ltc_mlir_is_number(&module->types[i]) &&
         !ltc_chars_are(module->types[i].element, element))
       return 0;
   return 1;

@@ -89,6 +89,17 @@ import torch_ltc
 
 torch.manual_seed(0)
 a, b, c, row = torch.randn(5, 7), torch.randn(7, 3), torch.randn(5, 3), torch.randn(3)
+def adamw(*parameters):
+    # After two steps, of several numbers of dimensions.
+    parameters = [p.detach().clone().requires_grad_() for p in parameters]
+    parameters.append(parameters[0].detach()[:, None].clone().requires_grad_())
+    step = torch.optim.AdamW(parameters, 0.1)
+    for _ in range(2):
+        sum((p * p).sum() for p in parameters).backward()
+        step.step()
+    return torch.cat([p.detach().flatten() for p in parameters])
+
+
 OPS = {
     "mm": lambda a, b, c, row: a @ b,
     "transposed": lambda a, b, c, row: b.t() @ a.t(),
@@ -105,6 +116,7 @@ OPS = {
     "float64 is the host's": lambda a, b, c, row: a.double() @ b.double(),
     "empty": lambda a, b, c, row: a[:0] @ b,
     "host": lambda a, b, c, row: torch.cumsum(a, 1).softmax(0),
+    "adamw": lambda a, b, c, row: adamw(b, c, row),
 }
 for name, op in OPS.items():
     mine = op(*(x.to("lazy") for x in (a, b, c, row))).cpu()

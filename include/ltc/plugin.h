@@ -293,7 +293,7 @@ typedef struct ltc_plugin {
                            int64_t nanoseconds, int32_t *reached);
   void (*fence_free)(ltc_device *device, ltc_fence *fence);
   /* What is queued from now on waits for a fence of another queue. NULL: the
-     host waits for it. */
+     host waits for it. Hosts up to 1.3 make one queue and do not call it. */
   ltc_error *(*queue_wait)(ltc_device *device, ltc_queue *queue,
                            ltc_fence *fence);
   /* Seconds from one reached fence to another, of one queue, by the device's
@@ -302,7 +302,7 @@ typedef struct ltc_plugin {
                               ltc_fence *end, double *seconds);
 
   /* Between two buffers of the device, or within one if the ranges do not
-     overlap, like buffer_write. NULL: the host reads and writes. */
+     overlap, like buffer_write. Hosts up to 1.3 do not call it. */
   ltc_error *(*buffer_copy)(ltc_device *device, ltc_queue *queue,
                             ltc_buffer *to, size_t to_offset, ltc_buffer *from,
                             size_t from_offset, size_t bytes);
@@ -330,8 +330,10 @@ typedef struct ltc_plugin {
        stablehlo  StableHLO as text (docs/egress.md), without calls that check
      What part_compile gives is a blob of the program, of the kind "device",
      with a kernel of the kind "part", whose words are those of a library call
-     (program.h). All calls that are left are the host's. LTC_UNSUPPORTED: also
-     those of the part that it refuses alone. Another error ends the compile. */
+     (program.h). Kernel k has error site k: a device that fails there has
+     written nothing of the part. All calls that are left are the host's.
+     LTC_UNSUPPORTED: also those of the part that it refuses alone. Another error
+     ends the compile. */
   ltc_error *(*part_compile)(ltc_device *device, ltc_bytes part,
                              ltc_bytes *code);
   /* The memory of what part_compile gave. */

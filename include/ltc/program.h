@@ -97,7 +97,8 @@ typedef struct ltc_library_call {
 /* What a check in a kernel means. Kernels report its number to
      void ltc_index_error(int64_t site, int64_t index, int64_t size)
      void ltc_value_error(int64_t site)
-   and go on: results are garbage then. */
+   and go on: results are garbage then. Where kernels are parts, each has the
+   site of its own number. */
 typedef struct ltc_error_site {
   ltc_text op;
   ltc_text words; /* with {index} and {size} in their places; may be empty */

@@ -10,8 +10,9 @@
 
 namespace ltc::runtime {
 
-/// The op of a node that stands for a part.
-inline constexpr std::string_view kPartOp = "ltc::part";
+/// The op of a node that stands for a part: not of the namespace ltc, whose
+/// calls never fail.
+inline constexpr std::string_view kPartOp = "torch_ltc::part";
 
 /// A graph without symbols, cut in two: parts, each a graph of its own, and the
 /// rest, in which each part is one node whose argument `number` says which.

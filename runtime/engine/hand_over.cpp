@@ -135,10 +135,13 @@ private:
   /// has all numbers of nodes name those of the whole graph.
   void takeIn(Artifact &artifact) {
     artifact.graphText = graph.str(SourceLines::Omit);
+    // Without kernels of ours there are no checks: sites are those of parts.
+    artifact.errorSites.clear();
     for (size_t i = 0; i < code.size(); ++i) {
       artifact.blobs.push_back({"device", std::move(code[i])});
       artifact.kernels.push_back(
           {"part" + std::to_string(i), "part", uint32_t(i)});
+      artifact.errorSites.push_back(siteOf(pieces.parts[i]));
     }
     std::vector<Artifact::Call> calls;
     for (ltc_step &step : artifact.steps) {
@@ -159,9 +162,15 @@ private:
       calls.push_back(std::move(call));
     }
     artifact.calls = std::move(calls);
-    for (Artifact::ErrorSite &site : artifact.errorSites)
-      if (site.node != Artifact::kNoNode)
-        site.node = pieces.origin[site.node];
+  }
+
+  Artifact::ErrorSite siteOf(const Cut::Part &part) const {
+    const std::string &first = graph.nodes[part.nodes[0]].op;
+    size_t calls = part.nodes.size();
+    return {calls == 1 ? first
+                       : "a part of " + std::to_string(calls) +
+                             " calls, from " + first,
+            part.nodes[0], ""};
   }
 
   Device &device;

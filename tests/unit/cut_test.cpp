@@ -42,9 +42,9 @@ TEST(Cut, WhatIsReadyGoesIntoOnePart) {
   EXPECT_EQ(made.rest.str(), R"(graph {
   %0 = input f32[4]
   %1 = input scalar f64
-  %2, %3 = ltc::part(x0=%0, x1=%1, number=0) : f32[4], f32[4]
+  %2, %3 = torch_ltc::part(x0=%0, x1=%1, number=0) : f32[4], f32[4]
   %4 = x::b(self=%2) : f32[4]
-  %5 = ltc::part(x0=%4, x1=%3, x2=%2, number=1) : f32[4]
+  %5 = torch_ltc::part(x0=%4, x1=%3, x2=%2, number=1) : f32[4]
   output %5 donates %0
   output %3
 }

@@ -194,8 +194,12 @@ Outcome Run::operator()(const Place &place) const {
     if (step.kind == LTC_CALL)
       return Fault{LTC_UNSUPPORTED,
                    "step " + std::to_string(s) + " is a call of the host's"};
-    if (Outcome outcome =
-            step.kind == LTC_COPY ? copy(place, step) : launch(place, step))
+    Outcome outcome =
+        step.kind == LTC_COPY ? copy(place, step) : launch(place, step);
+    // Its results are put down last, so that nothing is lost with it.
+    if (outcome && step.kind == LTC_LAUNCH)
+      outcome->site = step.target;
+    if (outcome)
       return outcome;
   }
   return std::nullopt;

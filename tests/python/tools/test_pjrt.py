@@ -177,6 +177,33 @@ for _ in range(2):
         assert f"PJRT's {said}" in line and "program.py" in line
 
 
+def test_a_part_that_fails_loses_nothing(run_python, fake):
+    code = """
+w = w.to("lazy")
+torch.lazy.synchronize()
+before = w.cpu()
+# The first run succeeds, the second fails; the third is skipped behind it.
+for _ in range(3):
+    w.mul_(0.5)
+    half = w[torch.tensor([2, 1, 0], device="lazy")]  # the host, between two parts
+    w.add_(half * half)
+    torch.lazy.mark_step()
+    if _ == 0:
+        before = w.cpu()
+try:
+    w.cpu()
+except torch_ltc.errors.OutOfMemoryError as error:
+    said = str(error)
+assert "aten::mul.Tensor(f32[3, 2]" in said and "program.py" in said, said
+assert "lost" not in said, said
+assert torch.equal(w.cpu(), before)
+w.mul_(0.5)
+assert torch.equal(w.cpu(), before * 0.5)
+"""
+    # Each step has two parts: its second one fails.
+    run_python(BEGIN + code, FAKE_PJRT_FAILS_RUN="4", **fake)
+
+
 def test_programs_are_kept_on_disk(run_python, fake, tmp_path):
     keeping = fake | {"LTC_CACHE": "rw", "LTC_CACHE_DIR": str(tmp_path / "cache")}
     code = """

@@ -28,29 +28,12 @@ public:
   Value valueOf(StringRef formula) {
     Value &known = values[formula];
     if (!known)
-      known = compute(*Formula::parse(std::string_view(formula)));
+      known = computeSize(b, *Formula::parse(std::string_view(formula)),
+                          [&](uint32_t symbol) { return symbolValue(symbol); });
     return known;
   }
 
 private:
-  Value compute(const Formula &formula) {
-    Value sum;
-    for (const Formula::Term &term : formula.terms()) {
-      Value product;
-      for (uint32_t symbol : term.symbols)
-        product = times(product, symbolValue(symbol));
-      if (term.coefficient != 1 || !product)
-        product =
-            times(product, arith::ConstantIndexOp::create(b, term.coefficient));
-      sum = sum ? arith::AddIOp::create(b, sum, product).getResult() : product;
-    }
-    return sum;
-  }
-
-  Value times(Value a, Value c) {
-    return a ? arith::MulIOp::create(b, a, c).getResult() : c;
-  }
-
   Value symbolValue(uint32_t symbol) {
     Value &known = loaded[symbol];
     if (known)
@@ -69,6 +52,24 @@ private:
 };
 
 } // namespace
+
+Value computeSize(ImplicitLocOpBuilder &b, const Formula &formula,
+                  llvm::function_ref<Value(uint32_t)> symbol) {
+  auto times = [&](Value a, Value c) {
+    return a ? arith::MulIOp::create(b, a, c).getResult() : c;
+  };
+  Value sum;
+  for (const Formula::Term &term : formula.terms()) {
+    Value product;
+    for (uint32_t number : term.symbols)
+      product = times(product, symbol(number));
+    if (term.coefficient != 1 || !product)
+      product =
+          times(product, arith::ConstantIndexOp::create(b, term.coefficient));
+    sum = sum ? arith::AddIOp::create(b, sum, product).getResult() : product;
+  }
+  return sum;
+}
 
 bool usesSymbols(func::FuncOp function) {
   return function.walk([](SizeOp) { return WalkResult::interrupt(); })

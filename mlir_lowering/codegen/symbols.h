@@ -6,9 +6,15 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/formula.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace ltc::compiler {
+
+/// A formula, computed of the values of its symbols.
+mlir::Value computeSize(mlir::ImplicitLocOpBuilder &b, const Formula &formula,
+                        llvm::function_ref<mlir::Value(uint32_t)> symbol);
 
 /// Whether a function computes with a symbolic size.
 bool usesSymbols(mlir::func::FuncOp function);

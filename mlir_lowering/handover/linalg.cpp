@@ -35,8 +35,9 @@ constexpr int64_t kVersion = 1;
 bool hasOwnOps(Operation *from, Operation *to) {
   for (; from != to; from = from->getNextNode())
     if (from->walk([](Operation *op) {
-              return isa<LtcDialect>(op->getDialect()) ? WalkResult::interrupt()
-                                                       : WalkResult::advance();
+              return isa<LtcDialect>(op->getDialect()) && !isa<SizeOp>(op)
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
             })
             .wasInterrupted())
       return true;
@@ -131,7 +132,11 @@ LogicalResult lowerForHandOver(ModuleOp module) {
   eraseDead(module);
   module->setAttr("ltc.hand_over",
                   Builder(module.getContext()).getI64IntegerAttr(kVersion));
-  describeMain(module.lookupSymbol<func::FuncOp>("main"));
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  describeMain(main);
+  if (failed(lowerOpenSizes(main)))
+    return failure();
+  module->removeAttr(LtcDialect::kSymbols);
   PassManager passes(module.getContext());
   passes.addPass(createCanonicalizerPass(rewriteConfig()));
   passes.addPass(createCSEPass());
@@ -139,19 +144,19 @@ LogicalResult lowerForHandOver(ModuleOp module) {
 }
 
 Result<std::string> lowerGraph(const Graph &graph, LoweredForm form) {
-  if (graph.isDynamic())
-    return Error{ErrorCode::Unsupported,
-                 Stage::Lower,
-                 "not for dynamic sizes: the graph is handed over with its "
-                 "sizes as numbers",
-                 "",
-                 {},
-                 "give each symbol a value"};
   if (form == LoweredForm::Graph)
     return graph.str(SourceLines::Omit);
-  if (form == LoweredForm::StableHlo || form == LoweredForm::StableHloPart ||
-      form == LoweredForm::Tosa)
+  if (form != LoweredForm::Text && form != LoweredForm::Bytecode) {
+    if (graph.isDynamic())
+      return Error{ErrorCode::Unsupported,
+                   Stage::Lower,
+                   "StableHLO and TOSA are written with sizes as numbers, and "
+                   "the graph leaves s0 open",
+                   "",
+                   {},
+                   "give each symbol a value; linalg takes open sizes"};
     return emitGraph(graph, form);
+  }
   DialectRegistry registry;
   registerStages(registry);
   registry.insert<shard::ShardDialect>();

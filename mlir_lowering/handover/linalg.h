@@ -15,18 +15,25 @@
 #pragma once
 
 #include "ltc/compiler.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 
 namespace ltc::compiler {
 
-/// Lowers a module that importGraph() made of a graph without symbols. Fails
-/// with a diagnostic.
+/// Lowers a module that importGraph() made. Fails with a diagnostic.
 mlir::LogicalResult lowerForHandOver(mlir::ModuleOp module);
 
 /// Makes the op a call of a function that says in its attributes what it is.
 /// `number` is part of the name.
 void lowerToWholeCall(OpOp op, unsigned number);
+
+/// Computes symbolic sizes of @main from its arguments' dimensions. Fails with
+/// a diagnostic where a symbol is none.
+mlir::LogicalResult lowerOpenSizes(mlir::func::FuncOp main);
+/// A size or a list of such, in which symbolic ones are texts; of any other
+/// attribute itself.
+mlir::Attribute sizeTexts(mlir::Builder b, mlir::Attribute sizes);
 
 /// The op that says where a tensor's parts are, which lowerToShard() makes
 /// ops of upstream's dialect `shard`.

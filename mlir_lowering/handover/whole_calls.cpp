@@ -24,7 +24,7 @@ static mlir::Attribute argumentText(Builder &b, const OpArgument &argument) {
     return b.getStringAttr(StringRef(name(dtype.getValue())));
   auto list = dyn_cast<OperandListAttr>(argument.value);
   if (!list)
-    return argument.value;
+    return sizeTexts(b, argument.value);
   SmallVector<mlir::Attribute> all;
   unsigned next = argument.first;
   for (bool present : list.getPresent())
@@ -49,6 +49,8 @@ void lowerToWholeCall(OpOp op, unsigned number) {
       (op.getCallee() + "_" + llvm::Twine(number)).str(); // "aten::sort_0"
   auto call = func::CallOp::create(b, op.getLoc(), symbol, op.getResultTypes(),
                                    op.getInputs());
+  if (mlir::Attribute sizes = op->getAttr(LtcDialect::kSizes))
+    call->setAttr(LtcDialect::kSizes, sizes);
   b.setInsertionPointToEnd(op->getParentOfType<ModuleOp>().getBody());
   auto declared = func::FuncOp::create(
       b, op.getLoc(), symbol,

@@ -93,10 +93,11 @@ Value lowerProduct(Emit &e, const OpCall &op, const Products &products) {
       kProducts, [&](const Product &row) { return row.op == op.op; });
   // Of an open size, what is multiplied would need memory of unknown size.
   if (products.mostPoints == 0 || product == std::end(kProducts) ||
-      !hasArithmetic(op.result().dtype) || op.hasSymbolicSize())
+      !hasArithmetic(op.result().dtype) ||
+      (op.hasSymbolicSize() && !products.areNamed))
     return {};
   Value left = op[product->left], right = op[product->right];
-  if (pointsOf(left, right) > products.mostPoints)
+  if (!products.areNamed && pointsOf(left, right) > products.mostPoints)
     return {};
   ResultType to = op.result();
   DType dtype = sumDType(to.dtype);

@@ -184,8 +184,7 @@ static bool settleNumbers(int64_t device, PendingList &list, Recorded whose) {
   return true;
 }
 
-/// Whether graphs that have no program may run without one.
-static bool hasTiers(Engine &engine) {
+bool hasTiers(Engine &engine) {
   return settings().tiers != "off" && settings().dump.empty() &&
          !settings().verify && engine.isHost();
 }

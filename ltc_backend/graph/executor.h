@@ -21,6 +21,9 @@ void sync(int64_t device, bool wait, c10::ArrayRef<TensorDataPtr> wanted = {});
 /// The same of all that is pending, whoever recorded it.
 void syncAll(int64_t device, bool wait);
 
+/// Whether graphs that have no program may run without one.
+bool hasTiers(Engine &engine);
+
 /// Stands in for PyTorch's executor: its entry points come to sync(), its
 /// registry of live tensors is ours (PendingList).
 class Executor final : public torch::lazy::LazyGraphExecutor {

@@ -20,6 +20,13 @@ namespace ltc::backend {
 constexpr size_t kMaxNodes = 32;
 /// Of one value. ATen's kernels hardly use a second thread up to here.
 constexpr int64_t kMaxElements = 1 << 16;
+/// The same of what is little.
+constexpr size_t kFewNodes = 4;
+constexpr int64_t kFewElements = 1 << 12;
+
+static constexpr int64_t mostElements(HostEval::Scope scope) {
+  return scope == HostEval::Little ? kFewElements : kMaxElements;
+}
 
 /// Several numbers of a type whose sums and products are rounded.
 static bool areFractions(const TensorType &type) {
@@ -39,11 +46,11 @@ bool HostEval::fits(const OpNode &node) const {
       std::ranges::any_of(node.inputs, [](const Operand &input) {
         return input.node && areFractions(input.ltc().result(input.index).type);
       });
-  bool isExact = !exact || !rounds(*node.call->op);
+  bool isExact = scope != Exact || !rounds(*node.call->op);
   return std::ranges::all_of(node.call->results, [&](const ResultType &result) {
     const TensorType &type = result.type;
     bool isWhole = isInteger(type.dtype) || type.dtype == DType::Bool;
-    return type.elements() <= kMaxElements &&
+    return type.elements() <= mostElements(scope) &&
            (isExact || isWhole || (!takesFractions && type.elements() == 1));
   });
 }
@@ -58,7 +65,7 @@ std::optional<HostEval::Place> HostEval::find(const Operand &operand) const {
 std::optional<HostEval::Place>
 HostEval::addData(const Operand &operand, std::shared_ptr<DeviceData> data) {
   const TensorType &type = operand.ltc().result(operand.index).type;
-  if (type.elements() > kMaxElements)
+  if (type.elements() > mostElements(scope))
     return std::nullopt;
   if (!firstLeaf)
     firstLeaf = data;
@@ -84,8 +91,9 @@ std::optional<HostEval::Place> HostEval::addOperand(const Operand &operand) {
 
 std::optional<HostEval::Place> HostEval::addStep(std::shared_ptr<OpNode> node) {
   const OpInfo &op = *node->call->op;
-  if (++seen > kMaxNodes || op.random || !op.name.starts_with("aten::") ||
-      !fits(*node))
+  const size_t most = scope == Little ? kFewNodes : kMaxNodes;
+  if (++seen > most || op.random || !op.name.starts_with("aten::") ||
+      !fits(*node) || !CallRunner::of(*node->call, node->inputs).serves())
     return std::nullopt;
   Step step{node, node->inputs, {}, 0};
   for (const Operand &input : step.inputs) {
@@ -139,7 +147,7 @@ std::vector<at::Tensor> HostEval::run() {
 /// The value, or undefined if it has to come from the device. With the device's
 /// syncMutex and not the list's lock.
 static at::Tensor computeNumber(const Operand &value, PendingList &list) {
-  HostEval eval(/*exact=*/true);
+  HostEval eval(HostEval::Exact);
   {
     std::lock_guard lock(list.mutex);
     if (!eval.add(value))

@@ -14,8 +14,11 @@ namespace ltc::backend {
 /// They run in eager's own kernels, without a graph.
 class HostEval {
 public:
-  /// With `exact`, what is rounded must be a single number.
-  explicit HostEval(bool exact) : exact(exact) {}
+  /// What may be computed. Exact: what is the same wherever that is done.
+  /// Operands: whatever is not large. Little: a few ops on little data, which a
+  /// graph of its own would cost more than.
+  enum Scope { Exact, Operands, Little };
+  explicit HostEval(Scope scope) : scope(scope) {}
 
   /// Adds a value that is to be had. False if it has to come from the device.
   /// With the pending list's lock.
@@ -54,7 +57,7 @@ private:
   bool fits(const OpNode &node) const;
   bool runStep(const Step &step);
 
-  bool exact;
+  const Scope scope;
   size_t seen = 0; ///< nodes
   c10::SmallVector<Place, 2> roots;
   c10::SmallVector<Step, 4> steps; ///< operands before those who use them

@@ -6,11 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/host_read.h"
 
+#include "ltc/autopsy.h"
 #include "ltc/settings.h"
 #include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_eval.h"
+#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/tensors/bare_tensor.h"
+#include "ltc_backend/tensors/tape.h"
 #include "ltc_backend/waiting.h"
 
 namespace ltc::backend {
@@ -22,11 +25,16 @@ static bool add(HostEval &eval, const TensorData &tensor) {
   return eval.add(Operand{value.node, uint32_t(value.index)});
 }
 
+/// Whether a graph that ends here would hold nothing else.
+static bool isAlone(const HostEval &eval, const PendingList &list) {
+  return list.nodes <= eval.nodes();
+}
+
 /// Whether this line has read before since the last sync, other than in the
 /// exceptions of the header; else notes the read. With the list's lock.
 static bool comesAround(const HostEval &eval, PendingList &list,
                         SourceId line) {
-  const bool isAll = list.nodes <= eval.nodes();
+  const bool isAll = isAlone(eval, list);
   size_t times = 0;
   for (const PendingList::HostRead &read : list.hostReads) {
     if (read.line != line)
@@ -46,7 +54,7 @@ static bool comesAround(const HostEval &eval, PendingList &list,
 }
 
 static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
-                                    bool exact) {
+                                    HostEval::Scope scope) {
   if (settings().detect_nan != "off")
     return {}; // the interpreter looks at results
   // There is data to read, for which no sync has to be waited for.
@@ -57,7 +65,7 @@ static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
   PendingList &list = pendingList(device);
   SourceId line = currentSource();
   Waiting waiting;
-  HostEval eval(exact);
+  HostEval eval(scope);
   bool around;
   {
     std::scoped_lock lock(syncMutex(device), list.mutex);
@@ -67,6 +75,8 @@ static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
     for (const TensorDataPtr &tensor : tensors)
       if (deviceOf(*tensor) != device || !add(eval, *tensor))
         return {};
+    if (scope == HostEval::Little && !isAlone(eval, list))
+      return {};
     around = comesAround(eval, list, line);
   }
   if (!around) {
@@ -81,16 +91,32 @@ static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
   return {};
 }
 
+/// Gives the pending tensors the values that the host has computed for them.
+static void settle(c10::ArrayRef<TensorDataPtr> tensors,
+                   c10::ArrayRef<at::Tensor> values) {
+  for (size_t i = 0; i < values.size(); ++i)
+    assign(tensors[i], {std::make_shared<DataNode>(
+                           upload(values[i], deviceOf(*tensors[i])))});
+}
+
+/// Whether nobody asks for programs, or for errors and values of another kind.
+static bool mayRunWithout(int64_t device) {
+  return hasTiers(engine(device)) && !settings().dry_run && !Tape::current() &&
+         !CompileWatch::isEntered();
+}
+
 at::Tensor decideOnHost(const TensorDataPtr &data) {
-  std::vector<at::Tensor> values = read(data, /*exact=*/true);
+  std::vector<at::Tensor> values = read(data, HostEval::Exact);
+  if (values.empty() && mayRunWithout(deviceOf(*data))) {
+    values = read(data, HostEval::Little);
+    settle(data, values);
+  }
   return values.empty() ? at::Tensor() : values[0];
 }
 
 bool computeOnHost(c10::ArrayRef<TensorDataPtr> operands) {
-  std::vector<at::Tensor> values = read(operands, /*exact=*/false);
-  for (size_t i = 0; i < values.size(); ++i)
-    assign(operands[i], {std::make_shared<DataNode>(
-                            upload(values[i], deviceOf(*operands[i])))});
+  std::vector<at::Tensor> values = read(operands, HostEval::Operands);
+  settle(operands, values);
   return !values.empty();
 }
 

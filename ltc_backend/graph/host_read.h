@@ -27,7 +27,8 @@ namespace ltc::backend {
 /// The value of a pending tensor that the program decides by, as a CPU tensor;
 /// undefined if it has to come from the device. What is the same wherever it is
 /// computed: integers, booleans, a comparison of fractions that the device has,
-/// the greatest of them; and single numbers of any type.
+/// the greatest of them; and single numbers of any type. With tiers, all else
+/// that a few ops make of little data where nothing else is pending.
 at::Tensor decideOnHost(const TensorDataPtr &data);
 
 /// Gives pending tensors of one device, the operands of an op that runs on the

@@ -28,10 +28,14 @@ static bool isSeenByMode() {
       DispatchKey::Python);
 }
 
-bool isOrdinary(const OpInfo &info) {
-  return info.fallbackReason.empty() && !info.facts.has(OpFact::Factors) &&
-         !(info.random && isRngEager()) && !isSeenByMode() &&
+bool isUnwatched(const OpInfo &info) {
+  return !info.facts.has(OpFact::Factors) && !isSeenByMode() &&
          !adoptNewOps.load(std::memory_order_relaxed);
+}
+
+bool isOrdinary(const OpInfo &info) {
+  return info.fallbackReason.empty() && !(info.random && isRngEager()) &&
+         isUnwatched(info);
 }
 
 static bool isReadable(const CallReader &call) {

@@ -23,6 +23,10 @@
 
 namespace ltc::backend {
 
+/// Whether calls of the op may do without detours just now: not those of an op
+/// that record() does more for, and none that a TorchDispatchMode is to see.
+bool isUnwatched(const OpInfo &info);
+
 /// Whether calls of the op may be recorded directly just now: not those of an
 /// op that record() does more for than to add a node, and none that a
 /// TorchDispatchMode is to see.

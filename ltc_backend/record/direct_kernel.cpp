@@ -7,6 +7,7 @@
 #include "ltc_backend/record/direct_kernel.h"
 
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/direct_host_call.h"
 #include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/no_grad.h"
 #include "ltc_backend/record/recorder.h"
@@ -83,7 +84,8 @@ private:
   void goLongWay(c10::DispatchKeySet keys, torch::jit::Stack &stack) {
     if (keys.has(DispatchKey::Lazy) && leaves(stack))
       return partsOf(info.handle).callBoxed(info.handle, keys, &stack);
-    if (!resolvedMathBits(info.handle, keys, stack))
+    if (!resolvedMathBits(info.handle, keys, stack) &&
+        !(keys.has(DispatchKey::Lazy) && callHostDirectly(info, stack)))
       callStock(stock, info.handle, keys, stack);
   }
 

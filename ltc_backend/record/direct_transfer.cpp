@@ -135,7 +135,22 @@ static void registerDirect(torch::Library &library, const char *name,
   registerNoGradOp<Args...>(name, op, direct);
 }
 
+/// item() of a tensor, whose value is read as it is inside.
+static void registerDirectNumber(torch::Library &library) {
+  const char *name = "_local_scalar_dense";
+  c10::OperatorHandle op = atenOp(name);
+  auto stock = std::make_shared<KernelOverride>(op);
+  implement(library, name,
+            [op, stock](DispatchKeySet keys, const Tensor &self) -> at::Scalar {
+              if (isPlain(self) && isUnwatched(toCopyInfo()))
+                return readNumber(valueOf(self));
+              return stock->stock.call<at::Scalar, const Tensor &>(op, keys,
+                                                                   self);
+            });
+}
+
 void registerDirectTransfers(torch::Library &library) {
+  registerDirectNumber(library);
   registerDirect(library, "_to_copy", toCopy);
   registerDirect(library, "empty_like", emptyLike);
 }

@@ -14,8 +14,9 @@ namespace ltc::backend {
 /// only the long way can, and nothing has been done.
 bool wroteCopy(const at::Tensor &self, const at::Tensor &source);
 
-/// In front of the kernels of _to_copy and empty_like: on one device no detours
-/// are made (direct.h). `library` is aten's on the Functionalize key.
+/// In front of the kernels of _to_copy and empty_like, on one device, and of
+/// item(): no detours are made (direct.h). `library` is aten's on the
+/// Functionalize key.
 void registerDirectTransfers(torch::Library &library);
 
 } // namespace ltc::backend

@@ -209,7 +209,7 @@ static Tensor copyFromAndResize(const Tensor &self, const Tensor &destination) {
   return destination;
 }
 
-static at::Scalar localScalarDense(const Tensor &self) {
+at::Scalar readNumber(const Tensor &self) {
   SyncCause cause(profile::Cause::Item);
   at::Tensor decided = decideOnHost(tensorData(self));
   return at::_local_scalar_dense(decided.defined() ? decided : toCpu(self));
@@ -248,7 +248,7 @@ void registerTransfers(torch::Library &library) {
   library.impl("copy", copy);
   library.impl("_copy_from", copyFrom);
   library.impl("_copy_from_and_resize", copyFromAndResize);
-  library.impl("_local_scalar_dense", localScalarDense);
+  library.impl("_local_scalar_dense", readNumber);
   library.impl("lift", lift);
   library.impl("lift_fresh", lift);
   library.impl("clone", clone);

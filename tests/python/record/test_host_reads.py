@@ -279,3 +279,68 @@ def test_what_writes_on_the_host_writes_to_its_own_tensors_alone():
     rows.add_(rows)
     assert rows.to_dense().tolist() == (torch.eye(3) * 2).tolist()
     assert shared.tolist() == values.tolist() == [1, 1, 1]
+
+
+def test_a_small_number_that_nothing_waits_beside_needs_no_graph(counts):
+    x = torch.linspace(-1, 1, 100)
+    y, kept = x.to("lazy"), []
+    with torch_ltc.settings.scope(tiers="auto"):
+        for i in range(5):
+            kept.append((y * i).std())
+            assert kept[-1].item() == (x * i).std().item()
+        assert counts["execute.interpreted"] == counts["codegen.graphs"] == 0
+        assert counts["graph.host_reads"] == 5
+        # Each has its value, and is not computed again.
+        assert torch.stack(kept).tolist() == [(x * i).std().item() for i in range(5)]
+        assert counts["execute.calls"] <= 1
+        # Beside what waits, and of more, it is a part of a graph.
+        beside = y + 1
+        assert y.std().item() == pytest.approx(x.std().item())
+        assert counts["graph.host_reads"] == 5
+        assert beside.tolist() == (x + 1).tolist()
+        many = torch.linspace(-1, 1, 5000)
+        assert many.to("lazy").std().item() == pytest.approx(many.std().item())
+        assert counts["graph.host_reads"] == 5
+
+
+SHAPED = {
+    "nonzero": lambda x: (x > 0.3).nonzero(),
+    "of a view": lambda x: x[1:, ::2].nonzero(),
+    "index": lambda x: x[x[:, 0] > 0],
+    "index by pairs": lambda x: x[x.isfinite(), None],
+    "masked_select": lambda x: torch.masked_select(x, x > 0),
+    "unique": lambda x: x.round().unique(return_counts=True),
+    "of nothing": lambda x: x[:0].nonzero(),
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_ops_shaped_by_values_take_what_was_written_and_hand_on(name, counts):
+    """The second call and those after it make no detour."""
+
+    def run(device):
+        x = torch.arange(-6.0, 6.0, device=device).reshape(4, 3) / 5
+        found = []
+        for _ in range(3):
+            x[:, 0] *= -1
+            x.t()[1].add_(0.3)
+            result = SHAPED[name](x)
+            parts = result if isinstance(result, tuple) else (result,)
+            found += [(part * 2).tolist() for part in parts]
+            parts[0].mul_(3)
+            found.append(parts[0].tolist())
+        return found
+
+    assert run("lazy") == run("cpu")
+    assert len(counts.fallbacks()) == 1
+
+
+def test_a_gradient_passes_an_op_shaped_by_values():
+    def gradients(device):
+        x = torch.linspace(-1, 1, 12, device=device).reshape(4, 3).requires_grad_()
+        for _ in range(3):
+            y = x * 2
+            y[y[:, 0] > 0].square().sum().backward()
+        return x.grad.tolist()
+
+    assert gradients("lazy") == gradients("cpu")

@@ -21,6 +21,7 @@ int32_t ltc_simt_thread();
 int32_t ltc_simt_block();
 void ltc_simt_barrier(int32_t);
 int32_t ltc_simt_shuffle(int32_t, int32_t value, int32_t distance, int32_t);
+void ltc_simt_access(const char *place, int64_t bytes, int32_t isWrite);
 }
 
 namespace {
@@ -58,6 +59,33 @@ void forgetsBarrier(const int64_t *) {
   int32_t thread = ltc_simt_thread();
   shared[thread] = thread;
   results[thread] = shared[kThreads - 1 - thread];
+}
+
+/// Writes its own element, and reads another thread's.
+void exchanges(const int64_t *words) {
+  int32_t thread = ltc_simt_thread();
+  auto at = [](int32_t i) {
+    return reinterpret_cast<const char *>(shared + i);
+  };
+  ltc_simt_access(at(thread), 4, true);
+  if (words[0])
+    ltc_simt_barrier(0);
+  ltc_simt_access(at(int32_t(kThreads) - 1 - thread), 4, false);
+}
+
+TEST(Simt, ARaceIsFoundInAnyOrder) {
+  findRaces(true);
+  for (int64_t hasBarrier : {0, 1}) {
+    ltc_simt_run("kernel", exchanges, kThreads, 0, 1, &hasBarrier);
+    auto fault = takeSimtFault();
+    ASSERT_EQ(bool(fault), !hasBarrier);
+    if (fault)
+      EXPECT_NE(fault->find("no barrier between them"), fault->npos) << *fault;
+  }
+  findRaces(false);
+  const int64_t none = 0;
+  ltc_simt_run("kernel", exchanges, kThreads, 0, 1, &none);
+  EXPECT_FALSE(takeSimtFault());
 }
 
 TEST(Simt, ABarrierLetsAllBlocksSeeWhatTheirThreadsWrote) {

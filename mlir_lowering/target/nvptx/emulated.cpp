@@ -17,7 +17,9 @@
 #include "mlir_lowering/target/llvm/llvm.h"
 
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -59,6 +61,32 @@ Status emulateIntrinsics(llvm::Module &module) {
     function.eraseFromParent();
   }
   return {};
+}
+
+/// Tells the emulator what each thread reads and writes, so that it finds two
+/// that reach the same place with no barrier between them.
+void reportAccesses(llvm::Function &entry) {
+  llvm::Module &module = *entry.getParent();
+  llvm::IRBuilder<> b(module.getContext());
+  llvm::FunctionCallee report = module.getOrInsertFunction(
+      "ltc_simt_access",
+      llvm::FunctionType::get(b.getVoidTy(),
+                              {b.getPtrTy(), b.getInt64Ty(), b.getInt32Ty()},
+                              false));
+  for (llvm::Instruction &instruction : llvm::instructions(entry)) {
+    llvm::Value *place = llvm::getLoadStorePointerOperand(&instruction);
+    if (!place)
+      continue;
+    const llvm::Value *object = llvm::getUnderlyingObject(place);
+    if (object == entry.getArg(0) || llvm::isa<llvm::AllocaInst>(object))
+      continue; // the words, or a stack
+    b.SetInsertPoint(&instruction);
+    uint64_t bytes = module.getDataLayout().getTypeStoreSize(
+        llvm::getLoadStoreType(&instruction));
+    b.CreateCall(report,
+                 {b.CreateAddrSpaceCast(place, b.getPtrTy()), b.getInt64(bytes),
+                  b.getInt32(llvm::isa<llvm::StoreInst>(instruction))});
+  }
 }
 
 /// An entry becomes a function that the emulator runs for each thread, behind
@@ -117,8 +145,10 @@ public:
     if (Status status = emulateIntrinsics(**code); !status)
       return status.takeError();
     for (llvm::Function &function : llvm::make_early_inc_range(**code))
-      if (function.hasFnAttribute(kThreadsNote))
+      if (function.hasFnAttribute(kThreadsNote)) {
+        reportAccesses(function);
         wrapEntry(function);
+      }
     (*code)->setTargetTriple((*host)->getTargetTriple());
     (*code)->setDataLayout((*host)->createDataLayout());
     return emitObject(**code, **host, facts.vector_bits,

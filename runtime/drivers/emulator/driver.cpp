@@ -116,6 +116,10 @@ ltc_error *takeOption(ltc_device &made, const ltc_property &option,
     if (!isNumber(value, seed))
       return fail(LTC_INVALID_ARGUMENT, "thread_order is a number");
     setThreadOrder(seed);
+  } else if (name == "races") {
+    findRaces(value == "report");
+    if (value != "report" && value != "ignore")
+      return fail(LTC_INVALID_ARGUMENT, "races is report or ignore");
   } else if (name == "takes" && value == "all") {
     made.takesAll = true;
   } else if (name == "takes") {
@@ -130,7 +134,8 @@ ltc_error *takeOption(ltc_device &made, const ltc_property &option,
                     ": its options are memory_limit, delay_us (before each "
                     "piece of work), target (cpu, or nvptx: a GPU's kernels, "
                     "with a fiber for each thread), thread_order (a seed "
-                    "that permutes those) and takes (library calls that it "
+                    "that permutes those), races (report: those of two "
+                    "threads of a block) and takes (library calls that it "
                     "does itself, with + between, or all)");
   }
   return nullptr;

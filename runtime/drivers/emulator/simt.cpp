@@ -12,6 +12,7 @@
 #include <numeric>
 #include <random>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -78,7 +79,14 @@ struct Fiber {
   uint32_t given = 0; ///< to a shuffle
 };
 
+/// Who has reached a byte since the last barrier.
+struct Visits {
+  static constexpr uint32_t kNobody = UINT32_MAX, kSeveral = kNobody - 1;
+  uint32_t readers = kNobody, writer = kNobody;
+};
+
 std::atomic<uint32_t> threadOrder = 0;
+std::atomic<bool> looksForRaces = false;
 thread_local std::optional<std::string> fault;
 
 /// One block at a time.
@@ -95,6 +103,7 @@ public:
   /// Whether all threads came to their end.
   bool run(int64_t blockNumber) {
     number = blockNumber;
+    visits.clear();
     for (size_t i = 0; i < fibers.size(); ++i) {
       prepare(fibers[i].context, stacks.get() + i * kStackBytes, begin);
       fibers[i].state = State::Ready;
@@ -128,6 +137,25 @@ public:
     uint32_t result = fibers[self ^ distance].given;
     suspend(State::AtShuffle); // nobody gives another before all have read
     return result;
+  }
+
+  void visit(const char *place, size_t bytes, bool isWrite) {
+    for (size_t i = 0; i < bytes; ++i) {
+      Visits &byte = visits[place + i];
+      auto isOther = [&](uint32_t thread) {
+        return thread != Visits::kNobody && thread != running;
+      };
+      if (isOther(byte.writer) || (isWrite && isOther(byte.readers)))
+        fault = std::string(name) + ": in block " + std::to_string(number) +
+                ", thread " + std::to_string(running) +
+                (isWrite ? " writes" : " reads") + " what another " +
+                (isOther(byte.writer) ? "writes" : "reads") +
+                ", with no barrier between them";
+      if (isWrite)
+        byte.writer = running;
+      else
+        byte.readers = isOther(byte.readers) ? Visits::kSeveral : running;
+    }
   }
 
   /// A launch is one thread's, and so are its fibers.
@@ -173,6 +201,7 @@ private:
     }
     for (Fiber &fiber : fibers)
       fiber.state = State::Ready;
+    visits.clear();
     return true;
   }
 
@@ -182,6 +211,7 @@ private:
   std::vector<Fiber> fibers;
   std::vector<uint32_t> order;
   std::unique_ptr<char[]> stacks;
+  std::unordered_map<const char *, Visits> visits;
   Context scheduler{};
 };
 
@@ -190,6 +220,8 @@ thread_local Block *Block::current = nullptr;
 } // namespace
 
 void ltc::emulator::setThreadOrder(uint32_t seed) { threadOrder = seed; }
+
+void ltc::emulator::findRaces(bool look) { looksForRaces = look; }
 
 std::optional<std::string> ltc::emulator::takeSimtFault() {
   return std::exchange(fault, std::nullopt);
@@ -212,6 +244,11 @@ void ltc_simt_run(const char *name, void (*kernel)(const int64_t *),
 int32_t ltc_simt_thread() { return int32_t(Block::current->running); }
 int32_t ltc_simt_block() { return int32_t(Block::current->number); }
 void ltc_simt_barrier(int32_t) { Block::current->suspend(State::AtBarrier); }
+
+void ltc_simt_access(const char *place, int64_t bytes, int32_t isWrite) {
+  if (looksForRaces)
+    Block::current->visit(place, size_t(bytes), isWrite != 0);
+}
 
 int32_t ltc_simt_shuffle(int32_t, int32_t value, int32_t distance, int32_t) {
   return int32_t(Block::current->shuffle(uint32_t(value), uint32_t(distance)));

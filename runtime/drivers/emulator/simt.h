@@ -8,7 +8,7 @@
 // Runs kernels that the compiler made for a GPU (target nvptx_emulated): each
 // thread of a block is a fiber, which a barrier or a shuffle suspends. Blocks
 // run one after the other. What no GPU tells is an error here: a barrier or a
-// shuffle that not all threads reach.
+// shuffle that not all threads reach, and, if asked for, a race.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -23,6 +23,11 @@ namespace ltc::emulator {
 /// numbered, or as this seed permutes them, which shows a missing barrier. Of
 /// the process.
 void setThreadOrder(uint32_t seed);
+
+/// Whether to look for races: two threads of a block that reach the same byte
+/// with no barrier between them, one of them to write. Takes much longer. Of
+/// the process.
+void findRaces(bool look);
 
 /// What went wrong in kernels of the calling thread since the last call.
 std::optional<std::string> takeSimtFault();

@@ -122,6 +122,7 @@ Artifact::ErrorSite siteOf(const Graph *graph, int64_t node) {
 LogicalResult codegen(ModuleOp module, const ResolvedOptions &options,
                       Artifact &artifact, const Graph *graph) {
   auto describe = [&](int64_t node) { return siteOf(graph, node); };
+  batchLaunches(module, artifact);
   lowerChecks(module, artifact.errorSites, describe);
   if (failed(
           lowerKernels(module, options.backend->bufferAlignment(), artifact)) ||

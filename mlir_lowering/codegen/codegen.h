@@ -21,6 +21,18 @@
 
 namespace ltc::compiler {
 
+namespace attr {
+/// On a kernel: how many calls one launch is for, at most; none: one.
+inline constexpr llvm::StringLiteral kBatch = "ltc.batch";
+/// On a kernel: iterations of its parallel loop.
+inline constexpr llvm::StringLiteral kIterations = "ltc.iterations";
+/// On a call of @main: it belongs to the launch of the call in front of it.
+inline constexpr llvm::StringLiteral kJoins = "ltc.joins";
+} // namespace attr
+
+/// Has calls of @main to one kernel stand side by side where they are to become
+/// one launch, on a target with blocks of threads. Needs the checks.
+void batchLaunches(mlir::ModuleOp module, Artifact &artifact);
 /// Gives each kernel the form void(i64 begin, i64 end, ptr words). Addresses of
 /// which all calls know that they are aligned say so, where buffers begin at
 /// multiples of `bufferAlignment` bytes.

@@ -102,7 +102,7 @@ void noteIterations(func::FuncOp kernel, ArrayRef<Range> ranges) {
     int64_t length = range.highValue ? range.high : range.high - range.low;
     trips.append({length, range.step});
   }
-  kernel->setAttr("ltc.iterations", b.getI64IntegerAttr(usual));
+  kernel->setAttr(attr::kIterations, b.getI64IntegerAttr(usual));
   kernel->setAttr("ltc.trips", sizesAttr(b, trips));
 }
 

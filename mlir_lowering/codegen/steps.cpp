@@ -52,7 +52,7 @@ public:
 private:
   LogicalResult write(Operation *op) {
     if (auto call = dyn_cast<func::CallOp>(op))
-      return launch(call);
+      return call->hasAttr(attr::kJoins) ? success() : launch(call);
     if (auto call = dyn_cast<CallOp>(op))
       return callLibrary(call);
     if (auto copy = dyn_cast<memref::CopyOp>(op))
@@ -61,15 +61,19 @@ private:
   }
 
   /// A step of which the words and extents are added next.
-  ltc_step begin(uint32_t kind, size_t target, Operation *op) {
+  ltc_step begin(uint32_t kind, size_t target, ArrayRef<Operation *> ops) {
     ltc_step step = {};
     step.kind = kind;
     step.target = uint32_t(target);
     step.first_word = uint32_t(artifact.words.size());
     step.first_extent = uint32_t(artifact.extents.size());
-    step.writes_donated = op->hasAttr(attr::kWritesDonated);
+    step.writes_donated = ops.front()->hasAttr(attr::kWritesDonated);
     step.first_node = uint32_t(artifact.nodes.size());
-    llvm::append_range(artifact.nodes, nodesAt(op->getLoc()));
+    for (Operation *op : ops)
+      for (uint32_t node : nodesAt(op->getLoc()))
+        if (!llvm::is_contained(
+                llvm::drop_begin(artifact.nodes, step.first_node), node))
+          artifact.nodes.push_back(node);
     step.nodes = uint32_t(artifact.nodes.size()) - step.first_node;
     return step;
   }
@@ -89,18 +93,29 @@ private:
     return success();
   }
 
+  /// Of a call, and of those that join its launch.
   LogicalResult launch(func::CallOp call) {
     auto kernel = functions.lookup<func::FuncOp>(call.getCallee());
-    ltc_step step = begin(LTC_LAUNCH, numbers.lookup(call.getCallee()), call);
-    for (Value operand : call.getOperands())
-      if (failed(addWord(operand, call)))
-        return failure();
+    SmallVector<Operation *> calls{call};
+    while (calls.back()->getNextNode()->hasAttr(attr::kJoins))
+      calls.push_back(calls.back()->getNextNode());
+    ltc_step step = begin(LTC_LAUNCH, numbers.lookup(call.getCallee()), calls);
+    for (Operation *one : calls)
+      for (Value operand : one->getOperands())
+        if (failed(addWord(operand, one)))
+          return failure();
     if (kernel->hasAttr("ltc.symbols"))
       artifact.words.push_back({LTC_SYMBOLS, 0, 0});
     SmallVector<int64_t> trips =
         sizesIn(kernel->getAttrOfType<ArrayAttr>("ltc.trips"));
     for (size_t i = 0; i < trips.size(); i += 2)
       artifact.extents.push_back({places.number(trips[i]), trips[i + 1]});
+    if (auto batch = kernel->getAttrOfType<IntegerAttr>(attr::kBatch)) {
+      artifact.extents.push_back({int64_t(calls.size()), 1});
+      // All launches of a kernel have as many words as the largest.
+      artifact.words.resize(step.first_word +
+                            batch.getInt() * call.getNumOperands());
+    }
     step.grain = grainOf(kernel, llvm::any_of(trips, isSymbolic));
     return end(step);
   }
@@ -108,7 +123,7 @@ private:
   /// How many iterations a thread should have.
   int64_t grainOf(func::FuncOp kernel, bool isOpen) {
     int64_t iterations =
-        kernel->getAttrOfType<IntegerAttr>("ltc.iterations").getInt();
+        kernel->getAttrOfType<IntegerAttr>(attr::kIterations).getInt();
     int64_t work = kernel->getAttrOfType<IntegerAttr>(attr::kWork).getInt();
     if (!isOpen && (work < facts.parallel_work || iterations < 2))
       return std::numeric_limits<int64_t>::max();
@@ -119,7 +134,7 @@ private:
 
   /// Equal calls too have a number each, by which an error finds its node.
   LogicalResult callLibrary(CallOp call) {
-    ltc_step step = begin(LTC_CALL, artifact.calls.size(), call);
+    ltc_step step = begin(LTC_CALL, artifact.calls.size(), {call});
     artifact.calls.push_back({exportCall(call),
                               uint32_t(call.getNode().value_or(-1)),
                               call->hasAttr(attr::kSpoils)});
@@ -146,7 +161,7 @@ private:
   }
 
   LogicalResult copyDense(memref::CopyOp copy) {
-    ltc_step step = begin(LTC_COPY, 0, copy);
+    ltc_step step = begin(LTC_COPY, 0, {copy});
     if (failed(addWord(copy.getTarget(), copy)) ||
         failed(addWord(copy.getSource(), copy)))
       return failure();

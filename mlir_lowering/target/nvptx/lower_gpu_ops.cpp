@@ -119,8 +119,15 @@ LogicalResult lowerGpuOps(ModuleOp part) {
     auto note = [&](StringRef name, IntegerAttr value) -> mlir::Attribute {
       return b.getStrArrayAttr({name, std::to_string(value.getInt())});
     };
-    kernel->setAttr("passthrough", b.getArrayAttr({note(kThreadsNote, threads),
-                                                   note(kWordsNote, words)}));
+    SmallVector<mlir::Attribute> notes{note(kThreadsNote, threads)};
+    if (auto batch = kernel->getAttrOfType<IntegerAttr>(attr::kBatch)) {
+      notes.push_back(note(kEachNote, words));
+      notes.push_back(note(kIterationsNote, kernel->getAttrOfType<IntegerAttr>(
+                                                attr::kIterations)));
+      words = b.getI64IntegerAttr(words.getInt() * batch.getInt());
+    }
+    notes.push_back(note(kWordsNote, words));
+    kernel->setAttr("passthrough", b.getArrayAttr(notes));
   }
   return success();
 }

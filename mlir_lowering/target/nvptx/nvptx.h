@@ -41,6 +41,9 @@ public:
 /// how many words it takes.
 inline constexpr llvm::StringLiteral kThreadsNote = "ltc-threads";
 inline constexpr llvm::StringLiteral kWordsNote = "ltc-words";
+/// If a launch may be for several calls: the words and iterations of each.
+inline constexpr llvm::StringLiteral kEachNote = "ltc-words-each";
+inline constexpr llvm::StringLiteral kIterationsNote = "ltc-iterations";
 
 /// Threads that run in step, and may shuffle.
 inline constexpr int64_t kWarp = 32;

@@ -26,7 +26,8 @@ void NestWriter::emitScalars() {
     memref::StoreOp::create(b, values[i], resultBase(i), start[inputs + i]);
 }
 
-NestWriter::Values NestWriter::scalarBody(ValueRange accumulators) {
+NestWriter::Values NestWriter::scalarBody(ValueRange accumulators,
+                                          ArrayRef<Value> loaded) {
   IRMapping map;
   Values from = positions();
   for (BlockArgument argument : op.getBody()->getArguments()) {
@@ -35,7 +36,8 @@ NestWriter::Values NestWriter::scalarBody(ValueRange accumulators) {
       continue;
     const Access &access = nest.accesses[i];
     map.map(argument,
-            access.isScalar ? access.base
+            access.isScalar                ? access.base
+            : !loaded.empty() && loaded[i] ? loaded[i]
             : i >= inputs && !accumulators.empty()
                 ? accumulators[i - inputs]
                 : memref::LoadOp::create(b, access.base, from[i]).getResult());

@@ -15,9 +15,9 @@ using linalg::GenericOp;
 
 namespace ltc::compiler {
 
-NestWriter::NestWriter(GenericOp op, Choose choose, unsigned vectorBits)
+NestWriter::NestWriter(GenericOp op, Choose choose)
     : op(op), b(op.getLoc(), op), nest(analyzeNest(b, op)),
-      inputs(op.getNumDpsInputs()), choice(choose(op, nest, vectorBits)),
+      inputs(op.getNumDpsInputs()), choice(choose(op, nest)),
       vectorLoop(choice.vectorLoop), crossLoop(choice.crossLoop),
       lanes(choice.lanes) {
   at.resize(nest.loops.size());

@@ -21,10 +21,10 @@ class NestWriter {
 protected:
   using Value = mlir::Value;
   using Values = llvm::SmallVector<Value>;
-  using Choose = LoopChoice (*)(mlir::linalg::GenericOp, const Nest &,
-                                unsigned vectorBits);
+  using Choose =
+      llvm::function_ref<LoopChoice(mlir::linalg::GenericOp, const Nest &)>;
 
-  NestWriter(mlir::linalg::GenericOp op, Choose choose, unsigned vectorBits);
+  NestWriter(mlir::linalg::GenericOp op, Choose choose);
 
   /// Moves every operand to iteration `iv` of a loop, until the guard dies.
   struct Step {
@@ -90,7 +90,8 @@ protected:
   Values loadResults(Value mask);
   /// All but those that are null here.
   void storeResults(llvm::ArrayRef<Value> values, Value mask);
-  Values scalarBody(mlir::ValueRange accumulators);
+  Values scalarBody(mlir::ValueRange accumulators,
+                    llvm::ArrayRef<Value> loaded = {});
   /// All reductions for one element of the results (emit_scalars.cpp).
   void emitScalars();
 

@@ -18,8 +18,13 @@ using linalg::GenericOp;
 
 namespace ltc::compiler {
 
-BlockNest::BlockNest(GenericOp op, int64_t threads, const TargetFacts &facts)
-    : NestWriter(op, chooseShares, facts.vector_bits), threads(threads),
+BlockNest::BlockNest(GenericOp op, int64_t threads, int64_t vectorLanes,
+                     unsigned vectorBits, Registers &registers)
+    : NestWriter(op,
+                 [=](GenericOp op, const Nest &nest) {
+                   return chooseShares(op, nest, vectorBits, vectorLanes);
+                 }),
+      threads(threads), registers(registers),
       foldLoop(chooseFold(nest, choice, threads)) {
   llvm::erase_if(reductions,
                  [&](unsigned loop) { return int(loop) == foldLoop; });
@@ -152,8 +157,27 @@ void BlockNest::emitRow() {
 }
 
 void BlockNest::run() {
-  if (foldLoop >= 0) {
+  own = ownSharing();
+  registers.enter(op, uses());
+  b.setInsertionPoint(op);
+  if (own)
+    emitOwn();
+  else
+    emitShared();
+  op.erase();
+}
+
+void BlockNest::emitShared() {
+  for (Value result : op.getDpsInits())
+    registers.forget(result);
+  if (isPeeled()) {
+    emitPeeled();
+  } else if (isTransposed()) {
+    emitTransposed();
+  } else if (foldLoop >= 0) {
     emitRows(outer);
+  } else if (int64_t team = columnTeam(); team > 1) {
+    emitColumns(team);
   } else if (vectorLoop >= 0) {
     SmallVector<unsigned> loops = outer;
     loops.push_back(vectorLoop);
@@ -161,7 +185,6 @@ void BlockNest::run() {
   } else {
     share(outer, [&] { emitScalars(); });
   }
-  op.erase();
 }
 
 } // namespace ltc::compiler

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/target/nvptx/choose_shares.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -24,34 +25,67 @@ static bool isDense(GenericOp op, const Nest &nest, unsigned loop) {
               .wasInterrupted();
 }
 
-static unsigned widestBits(GenericOp op, const Nest &nest, unsigned loop) {
-  unsigned bits = 8;
-  for (auto [access, argument] :
-       llvm::zip_equal(nest.accesses, op.getBody()->getArguments()))
-    if (!access.isUniformAlong(loop))
-      bits = std::max(bits, argument.getType().getIntOrFloatBitWidth());
-  return bits;
+unsigned widestElement(ArrayRef<GenericOp> ops) {
+  unsigned widest = 0, temporary = 8;
+  for (GenericOp op : ops)
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto type = dyn_cast<MemRefType>(operand.get().getType());
+      if (!type || op.getNumLoops() == 0 ||
+          (type.hasStaticShape() && type.getNumElements() == 1) ||
+          !op.getMatchingIndexingMap(&operand).isFunctionOfDim(
+              op.getNumLoops() - 1))
+        continue;
+      bool isTemporary = operand.get().getDefiningOp<memref::AllocaOp>();
+      unsigned &bits = isTemporary ? temporary : widest;
+      bits = std::max(bits, type.getElementTypeBitWidth());
+    }
+  return widest ? std::max(widest, 8U) : temporary;
 }
 
-LoopChoice chooseShares(GenericOp op, const Nest &nest, unsigned vectorBits) {
+LoopChoice chooseShares(GenericOp op, const Nest &nest, unsigned vectorBits,
+                        int64_t lanes) {
   LoopChoice choice = chooseLoops(op, nest, vectorBits);
   choice.crossLoop = -1; // no squares of vectors
-  choice.crossing.clear();
   choice.lanes = 1;
   if (choice.vectorLoop < 0)
     return choice;
   const Loop &loop = nest.loops[choice.vectorLoop];
-  if (isDense(op, nest, choice.vectorLoop))
-    choice.lanes = std::max(
-        1u, vectorBits / widestBits(op, nest, unsigned(choice.vectorLoop)));
-  if (ShapedType::isDynamic(loop.extent) && loop.reduction)
+  bool dense = isDense(op, nest, choice.vectorLoop);
+  if (dense)
+    choice.lanes = lanes;
+  bool isOpen = ShapedType::isDynamic(loop.extent);
+  // A row is cut where its vectors begin and end.
+  if (dense && nest.loops.size() == 1 && lanes > 1 &&
+      (isOpen || loop.extent >= 32 * lanes))
+    return choice;
+  if (isOpen && op.getNumReductionLoops() != 0)
     choice.lanes = 1; // a fold has no rest
-  while (choice.lanes > 1 && !ShapedType::isDynamic(loop.extent) &&
-         loop.extent % choice.lanes != 0)
+  while (choice.lanes > 1 && !isOpen && loop.extent % choice.lanes != 0)
     choice.lanes /= 2;
-  if (choice.lanes == 1)
+  // Neighbours that add up columns read what lies side by side.
+  bool addsColumns =
+      dense && !loop.reduction && choice.folding && !choice.folding->isChoice();
+  if (choice.lanes == 1 && !addsColumns)
     choice.vectorLoop = -1;
   return choice;
+}
+
+int64_t mostOf(const Loop &loop) {
+  if (!ShapedType::isDynamic(loop.extent))
+    return loop.extent;
+  Value size = loop.size;
+  if (auto dim = size.getDefiningOp<memref::DimOp>())
+    if (auto tile = dim.getSource().getDefiningOp<memref::SubViewOp>())
+      size = dyn_cast<Value>(
+          tile.getMixedSizes()[size_t(dim.getConstantIndex().value_or(0))]);
+  auto rest =
+      size ? size.getDefiningOp<affine::AffineMinOp>() : affine::AffineMinOp();
+  int64_t most = 0;
+  if (rest)
+    for (AffineExpr bound : rest.getMap().getResults())
+      if (auto number = dyn_cast<AffineConstantExpr>(bound))
+        most = number.getValue();
+  return most;
 }
 
 int chooseFold(const Nest &nest, const LoopChoice &choice, int64_t threads) {

@@ -67,21 +67,24 @@ BlockNest::Values BlockNest::foldThreads(Values values, int64_t width) {
   return values;
 }
 
+Value BlockNest::scratch(Type element, int64_t count) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(
+      &op->getParentOfType<func::FuncOp>().getBody().front());
+  return memref::AllocaOp::create(b, MemRefType::get({count}, element));
+}
+
 /// Every thread has what all of the block have together.
 BlockNest::Values BlockNest::foldBlock(Values values) {
   values = foldThreads(values, kWarp);
   int64_t warps = threads / kWarp;
-  if (warps == 1)
+  if (warps == 1) {
+    gpu::BarrierOp::create(b); // what sums start from may be their place
     return values;
-  Values memory;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(
-        &op->getParentOfType<func::FuncOp>().getBody().front());
-    for (Value value : values)
-      memory.push_back(memref::AllocaOp::create(
-          b, MemRefType::get({warps}, value.getType())));
   }
+  Values memory;
+  for (Value value : values)
+    memory.push_back(scratch(value.getType(), warps));
   Value thread = threadId();
   Value lane = arith::RemUIOp::create(b, thread, index(kWarp));
   Value warp = arith::DivUIOp::create(b, thread, index(kWarp));
@@ -92,7 +95,8 @@ BlockNest::Values BlockNest::foldBlock(Values values) {
       memref::StoreOp::create(b, value, place, warp);
     return Values();
   };
-  gpu::BarrierOp::create(b); // others may still read an earlier row's
+  if (!own) // others may still read an earlier row's
+    gpu::BarrierOp::create(b);
   ifElse(isFirst, {}, store, [](ArrayRef<Value>) { return Values(); });
   gpu::BarrierOp::create(b);
   Value from = arith::RemUIOp::create(b, lane, index(warps));

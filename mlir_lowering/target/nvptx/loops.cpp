@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/target/loops/generics.h"
 #include "mlir_lowering/target/nvptx/block_nest.h"
+#include "mlir_lowering/target/nvptx/choose_shares.h"
 #include "mlir_lowering/target/nvptx/nvptx.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -17,9 +18,9 @@ using linalg::GenericOp;
 
 namespace ltc::compiler {
 
-/// As many threads as have work in the largest op, by whole warps.
-static int64_t threadsFor(ArrayRef<GenericOp> ops, int64_t most) {
-  constexpr int64_t each = 4; // elements
+/// As many threads as have work in the largest op, by whole warps: `each` has
+/// so many elements.
+static int64_t threadsFor(ArrayRef<GenericOp> ops, int64_t most, int64_t each) {
   int64_t points = 1;
   for (GenericOp op : ops) {
     int64_t all = 1;
@@ -60,17 +61,20 @@ LogicalResult NvptxBackend::emitLoops(func::FuncOp kernel,
     return failure();
   OpBuilder b(kernel.getContext());
   bool isParallel = !kernel.getOps<scf::ForallOp>().empty();
-  int64_t threads = threadsFor(*generics, schedule.threads);
+  // More threads for a row would wait longer for each other.
+  bool isRow =
+      kernel->getAttrOfType<StringAttr>(attr::kKind) == kind::kRowReduce;
+  int64_t threads = threadsFor(*generics, schedule.threads, isRow ? 16 : 4);
   kernel->setAttr(attr::kThreads, b.getI64IntegerAttr(threads));
+  int64_t lanes =
+      std::max<int64_t>(1, facts.vector_bits / widestElement(*generics));
+  Registers registers;
   for (GenericOp op : *generics) {
     if (isParallel && !op->getParentOfType<scf::ForallOp>())
       return op.emitError("every block would do this");
-    // What one thread writes, others read or write behind it.
-    b.setInsertionPointAfter(op);
-    if (op != generics->back() || op->getParentOfType<scf::ForOp>())
-      gpu::BarrierOp::create(b, op.getLoc());
-    BlockNest(op, threads, facts).run();
+    BlockNest(op, threads, lanes, facts.vector_bits, registers).run();
   }
+  eraseUnreadTemporaries(kernel);
   return success();
 }
 

@@ -32,6 +32,12 @@ Tuning NvptxBackend::tuning(const Target &target) const {
   facts.vector_bits = 128;
   facts.enough_parts = 512; // four blocks for each multiprocessor of an H100
   facts.parallel_work = int64_t(1) << 40; // blocks have no threads to wake
+  // Sums in parts, of which a block adds up each.
+  facts.part_work = 16 * 1024;
+  facts.part_points = 64;
+  facts.little_work = 32 * 1024;
+  // Arithmetic costs less than memory, but an exponential is worth keeping.
+  facts.replay_cost = 19;
   // Of 48 KB that a block may have without asking, folds take some.
   facts.stack_bytes = facts.row_bytes = int64_t(40) * 1024;
   auto add = [&](StringRef kind, StringRef name, int64_t value) {
@@ -40,9 +46,11 @@ Tuning NvptxBackend::tuning(const Target &target) const {
   for (StringRef kind :
        {kind::kPointwise, kind::kRowReduce, kind::kColumnReduce, kind::kSerial})
     add(kind, "threads", 256);
-  add(kind::kPointwise, "tile", 2048); // two vectors of f32 a thread
-  add(kind::kPointwise, "cross_tile", 0);
-  add(kind::kColumnReduce, "tile", 256);
+  add(kind::kRowReduce, "threads", 512);
+  add(kind::kPointwise, "tile", 2048);     // two vectors of f32 a thread
+  add(kind::kPointwise, "cross_tile", 64); // through shared memory
+  // Threads share rows too: a warp reads a whole line of memory of each.
+  add(kind::kColumnReduce, "tile", 64);
   add(kind::kColumnReduce, "wide_tile", 0);
   return tuning;
 }

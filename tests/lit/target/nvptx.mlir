@@ -5,40 +5,45 @@
 // RUN: ltc-opt %s --target=nvptx --stop-after=codegen --print-steps | FileCheck %s --check-prefix=STEPS
 // RUN: ltc-opt %s --target=nvptx --cpu=sm_90:+ptx80 --stop-after=codegen --print-code | FileCheck %s --check-prefix=SM90
 //
-// Pointwise: threads take vectors of 16 bytes in turns, with no barrier.
+// Pointwise: a thread has two vectors of 16 bytes, and loads them at once.
 // CHECK-LABEL: func.func private @kernel_0
 // CHECK-SAME:    ltc.threads = 256
 // CHECK:         scf.forall {{.*}} to (8192) step (2048)
-// CHECK:           %[[THREAD:.+]] = gpu.thread_id x
-// CHECK:           %[[ALL:.+]] = arith.constant 256 : index
-// CHECK:           scf.for %{{.+}} = %[[THREAD]] to %{{.+}} step %[[ALL]]
-// CHECK:             vector.load {{.*}} vector<4xf32>
-// CHECK:             vector.store {{.*}} vector<4xf32>
-// CHECK-NOT:         gpu.barrier
+// CHECK:           gpu.thread_id x
+// CHECK-COUNT-2:   vector.load {{.*}} vector<4xf32>
+// CHECK-COUNT-2:   vector.store {{.*}} vector<4xf32>
+// CHECK-NOT:       gpu.barrier
 //
 // A row: each thread adds up its share, shuffles and shared memory add those.
+// What the sum starts from is known to all threads, so nothing waits for it.
 // CHECK-LABEL: func.func private @kernel_1
-// CHECK:         memref.alloca() : memref<8xf32>
+// CHECK-SAME:    ltc.threads = 64
+// CHECK:         memref.alloca() : memref<2xf32>
 // CHECK:         scf.forall {{.*}} in (32)
-// CHECK:           memref.store
-// CHECK:           gpu.barrier
-// CHECK:           scf.for {{.*}} -> (vector<4xf32>)
-// CHECK:             arith.addf {{.*}} vector<4xf32>
+// CHECK-NOT:       gpu.barrier
+// CHECK-COUNT-4:   vector.load {{.*}} vector<4xf32>
+// CHECK-COUNT-4:   arith.addf {{.*}} vector<4xf32>
 // CHECK-COUNT-5:   gpu.shuffle xor
-// CHECK:           gpu.barrier
+// CHECK-NOT:       gpu.barrier
 // CHECK:           scf.if
-// CHECK:             memref.store {{.*}} memref<8xf32>
+// CHECK:             memref.store {{.*}} memref<2xf32>
 // CHECK:           gpu.barrier
-// CHECK:           memref.load {{.*}} memref<8xf32>
-// CHECK-COUNT-3:   gpu.shuffle xor
+// CHECK:           memref.load {{.*}} memref<2xf32>
+// CHECK:           gpu.shuffle xor
 // CHECK-NOT:       gpu.shuffle
+// CHECK-NOT:       gpu.barrier
 //
-// Columns: each thread has some of them, from the first row to the last.
+// Columns: 16 vectors of them, each with a team of 16 threads that add up two
+// rows each.
 // CHECK-LABEL: func.func private @kernel_2
-// CHECK:         scf.forall {{.*}} to (1024) step (256)
-// CHECK:           gpu.barrier
+// CHECK:         memref.alloca() : memref<1024xf32>
+// CHECK:         scf.forall {{.*}} to (1024) step (64)
 // CHECK:           gpu.thread_id x
 // CHECK:             scf.for {{.*}} -> (vector<4xf32>)
+// CHECK:           vector.store {{.*}} memref<1024xf32>
+// CHECK:           gpu.barrier
+// CHECK:           scf.if
+// CHECK:             vector.load {{.*}} memref<1024xf32>
 // CHECK-NOT:       gpu.shuffle
 //
 // Bytes of the widest element fill a vector.
@@ -61,7 +66,7 @@
 // SM90:    .target sm_90
 
 // STEPS: launch kernel_0 pointwise (8192 by 2048) by 256 threads: input 0, result 0
-// STEPS: launch kernel_1 row_reduce (32) by 256 threads: input 1, result 1
+// STEPS: launch kernel_1 row_reduce (32) by 64 threads: input 1, result 1
 
 #map = affine_map<(d0) -> (d0)>
 #id = affine_map<(i, j) -> (i, j)>

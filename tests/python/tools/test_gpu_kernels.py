@@ -36,6 +36,7 @@ OTHER = torch.randn(37, 1000)
 NARROW = torch.randn(300, 6)
 INTEGERS = torch.randint(100, (40, 33))
 IMAGE = torch.randn(2, 3, 16, 16)
+ODD = torch.randn(33, 1029)
 
 CASES = {
     "pointwise": lambda on: torch.where(
@@ -66,6 +67,13 @@ CASES = {
     "rows by index": lambda on: on(ROWS)[on(INTEGERS[0]) % 37] * 2,
     "concatenation": lambda on: torch.cat([on(ROWS), on(OTHER)], 1) * 2,
     "pooling": lambda on: F.avg_pool2d(on(IMAGE), 3, padding=1),
+    "transpose of a part": lambda on: on(ROWS)[1:35, 3:37].t() * on(OTHER)[:34, :34],
+    "transposes": lambda on: on(IMAGE).mT + on(IMAGE.flip(1)).mT,
+    "softmax of rows that begin anywhere": lambda on: on(ODD).log_softmax(1),
+    "index of the maximum of such rows": lambda on: on(ODD).argmax(1),
+    "columns of odd rows": lambda on: on(ODD).sum(0) + on(ODD).amax(0),
+    "columns of bf16": lambda on: on(torch.randn(130, 256).bfloat16()).float().sum(0),
+    "long rows": lambda on: on(torch.randn(3, 6000)).softmax(1),
     "cross entropy": lambda on: F.cross_entropy(on(ROWS), on(INTEGERS[0].new_ones(37))),
 }
 
@@ -93,12 +101,122 @@ assert not metrics.get("codegen.fallback")
     "order", ["permuted", pytest.param("as numbered", marks=pytest.mark.slow)]
 )
 def test_values_are_eagers(run_python, order):
-    options = "target=nvptx" + (",thread_order=5" if order == "permuted" else "")
+    options = "target=nvptx,races=report"
+    options += ",thread_order=5" if order == "permuted" else ""
     run_python(OPS, **GPU | {"LTC_DEVICE_OPTIONS": options}, LTC_CACHE="off")
 
 
 def test_values_of_ptx_are_eagers(run_python, cuda):
     run_python(OPS, **cuda, LTC_CACHE="off")
+
+
+TRAINING = """
+import torch
+import torch_ltc
+from torch.nn import functional as F
+
+torch.manual_seed(0)
+LABELS = torch.randint(1021, (40,))
+CASES = {  # what they compute, the tensors that have gradients
+    "softmax": (lambda x: x.softmax(1) * x, [(40, 512)]),
+    "softmax, bf16": (lambda x: x.softmax(1) * x, [(40, 512)]),
+    "layer norm": (
+        lambda *a: F.layer_norm(a[0], (384,), *a[1:]),
+        [(40, 384), 384, 384],
+    ),
+    "rms norm": (lambda *a: F.rms_norm(a[0], (384,), a[1]), [(40, 384), 384]),
+    "cross entropy": (lambda x: F.cross_entropy(x, LABELS.to(x.device)), [(40, 1021)]),
+    "batch norm, ReLU, residual": (
+        lambda *a: (F.batch_norm(a[0], None, None, *a[2:], True) + a[1]).relu(),
+        [(8, 5, 6, 6), (8, 5, 6, 6), 5, 5],
+    ),
+    "bias, GELU": (lambda *a: F.gelu(a[0] + a[1]), [(70, 96), 96]),
+}
+
+
+def both_ways(compute, tensors, device):
+    leaves = [x.detach().to(device).requires_grad_() for x in tensors]
+    y = compute(*leaves)
+    (y.float() ** 2).sum().backward()
+    return [x.cpu() for x in (y.detach(), *(leaf.grad for leaf in leaves))]
+
+
+for name, (compute, shapes) in CASES.items():
+    short = "bf16" in name
+    dtype = torch.bfloat16 if short else torch.float32
+    tensors = [torch.randn(shape).to(dtype) for shape in shapes]
+    all_found = both_ways(compute, tensors, "lazy")
+    all_wanted = both_ways(compute, tensors, "cpu")
+    for found, wanted in zip(all_found, all_wanted, strict=True):
+        torch.testing.assert_close(
+            found,
+            wanted,
+            rtol=3e-2 if short else 1e-4,
+            atol=1e-2 if short else 1e-4,
+            msg=lambda why, name=name: name + ": " + why,
+        )
+assert not torch_ltc.metrics.snapshot().get("codegen.fallback")
+"""
+
+
+def test_gradients_are_eagers(run_python, gpu):
+    run_python(TRAINING, **gpu, LTC_CACHE="off")
+
+
+OPTIMIZER = """
+import torch
+import torch_ltc
+
+torch.manual_seed(0)
+shapes = [(40, 30), (64,), (40, 30), (7,), (64,), (40, 30), (40, 30), ()]
+start = [torch.randn(shape) for shape in shapes]
+gradients = [[torch.randn(shape) for shape in shapes] for _ in range(2)]
+
+
+def train(device):
+    parameters = [torch.nn.Parameter(x.clone().to(device)) for x in start]
+    optimizer = torch.optim.AdamW(parameters, lr=0.1)
+    for step in gradients:
+        for parameter, gradient in zip(parameters, step, strict=True):
+            parameter.grad = gradient.to(device)
+        optimizer.step()
+    return [parameter.detach().cpu() for parameter in parameters]
+
+
+wanted = train("cpu")
+before = torch_ltc.metrics.snapshot().get("execute.kernels", 0)
+torch.testing.assert_close(train("lazy"), wanted)
+launched = torch_ltc.metrics.snapshot()["execute.kernels"] - before
+print(launched)
+"""
+
+
+def test_parameters_of_a_shape_share_a_launch(run_python, gpu):
+    launched = int(run_python(OPTIMIZER, **gpu, LTC_CACHE="off").stdout)
+    assert launched < 2 * 8  # steps times parameters
+
+
+DROPOUT = """
+import torch
+from torch.nn import functional as F
+
+x = torch.ones(50, 70)
+kept = []
+for device in ("lazy:0", "lazy:1"):
+    torch.lazy.manual_seed(3)
+    y = F.dropout(x.to(device) * 2, 0.3)
+    kept.append(y.cpu())
+torch.testing.assert_close(kept[0], kept[1], rtol=0, atol=0)
+assert 0.6 < (kept[0] != 0).float().mean() < 0.8
+"""
+
+
+def test_masks_of_dropout_are_the_cpus(run_python):
+    devices = {
+        "LTC_DEVICE": "cpu,emulator",
+        "LTC_DEVICE_OPTIONS": "emulator.target=nvptx",
+    }
+    run_python(DROPOUT, **devices, LTC_CACHE="off")
 
 
 OPEN_SIZES = """

@@ -17,8 +17,11 @@ namespace ltc::compiler {
 
 NestEmitter::NestEmitter(GenericOp op, const Schedule &schedule,
                          const TargetFacts &facts)
-    : NestWriter(op, chooseLoops, facts.vector_bits), schedule(schedule),
-      facts(facts) {}
+    : NestWriter(op,
+                 [&](GenericOp op, const Nest &nest) {
+                   return chooseLoops(op, nest, facts.vector_bits);
+                 }),
+      schedule(schedule), facts(facts) {}
 
 NestEmitter::Values NestEmitter::forVectors(
     Value from, Values carried,

@@ -9,13 +9,19 @@
 #include "ltc_backend/waiting.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 
+#include <map>
 #include <mutex>
 
 namespace ltc::backend {
 namespace {
+/// Of one device.
 struct Lending {
-  at::Generator process = at::detail::getDefaultCPUGenerator();
+  explicit Lending(at::Device device)
+      : process(at::globalContext().defaultGenerator(device)) {}
+
+  at::Generator process;
   /// Held while it is lent, or must not be; again by who lends it within that.
   std::recursive_mutex one;
   /// What each of these found, the user's own state at the bottom. Guarded by
@@ -28,30 +34,38 @@ struct Lending {
 };
 } // namespace
 
-static Lending &lending() {
-  static auto *lending = new Lending;
-  return *lending;
+static Lending &lendingOf(at::Device device) {
+  static auto *cpu = new Lending(at::kCPU);
+  if (device.is_cpu())
+    return *cpu;
+  static std::mutex mutex;
+  static auto *others = new std::map<std::string, Lending>;
+  std::lock_guard lock(mutex);
+  return others->try_emplace(device.str(), device).first->second;
 }
 
-UnlentGenerator::UnlentGenerator() {
-  Lending &all = lending();
+static Lending &lending() { return lendingOf(at::kCPU); }
+
+UnlentGenerator::UnlentGenerator(at::Device device) : device(device) {
+  Lending &all = lendingOf(device);
   if (all.one.try_lock())
     return;
   Waiting waiting; // for a kernel that may be one of Python's
   all.one.lock();
 }
 
-UnlentGenerator::~UnlentGenerator() { lending().one.unlock(); }
+UnlentGenerator::~UnlentGenerator() { lendingOf(device).one.unlock(); }
 
-LentGenerator::LentGenerator(const at::Generator &generator) {
-  Lending &all = lending();
+LentGenerator::LentGenerator(const at::Generator &generator)
+    : toOthers(generator.device()) {
+  Lending &all = lendingOf(toOthers.device);
   std::lock_guard lock(all.process.mutex());
   all.kept.push_back(all.process.clone());
   all.exchange(generator);
 }
 
 LentGenerator::~LentGenerator() {
-  Lending &all = lending();
+  Lending &all = lendingOf(toOthers.device);
   std::lock_guard lock(all.process.mutex());
   all.exchange(all.kept.back());
   all.kept.pop_back();

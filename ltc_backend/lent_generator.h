@@ -16,19 +16,22 @@
 
 namespace ltc::backend {
 
-/// While it lives, the process's CPU generator is lent to no other thread: for
-/// draws of the user's by ATen's own kernels.
+/// While it lives, the process's generator of a device is lent to no other
+/// thread: for draws of the user's by ATen's own kernels.
 class UnlentGenerator {
 public:
-  UnlentGenerator();
+  explicit UnlentGenerator(at::Device device = at::kCPU);
   ~UnlentGenerator();
   UnlentGenerator(const UnlentGenerator &) = delete;
   UnlentGenerator &operator=(const UnlentGenerator &) = delete;
+
+  const at::Device device;
 };
 
-/// While it lives, whoever draws from the process's CPU generator gets the
-/// numbers of `generator`, but for drawFromProcess(). One at a time: another
-/// thread waits. ATen's own draws by other threads meanwhile are undone.
+/// While it lives, whoever draws from the process's generator of that device
+/// gets the numbers of `generator`, but for drawFromProcess(). One at a time:
+/// another thread waits. ATen's own draws by other threads meanwhile are
+/// undone.
 class LentGenerator {
 public:
   explicit LentGenerator(const at::Generator &generator);

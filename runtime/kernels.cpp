@@ -16,6 +16,16 @@ static HostServices &services() {
   return *services;
 }
 
+Status Kernel::runOn(void *, std::span<const KernelView>,
+                     std::span<const KernelView>) {
+  return Error{ErrorCode::Unsupported,
+               Stage::Execute,
+               "the kernel is for the host's memory",
+               "",
+               {},
+               ""};
+}
+
 void setHostServices(HostServices lent) { services() = std::move(lent); }
 
 const HostServices &hostServices() { return services(); }

@@ -34,6 +34,8 @@ struct Lent {
   int (*threads)() = nullptr;
   /// Whether the calling thread is in a parallel region.
   bool (*isInRegion)() = nullptr;
+  /// Kernels of devices that are not the CPU.
+  DeviceKernelProvider onDevices = nullptr;
 };
 
 /// Calls setHostServices() with this library's kernels and threads. Once,

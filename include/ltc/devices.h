@@ -32,6 +32,22 @@ LTC_API std::vector<uint32_t> openDevices();
 /// do. Until it is ready `from` must not be donated. It fails as `from` does.
 LTC_API Result<BufferPtr> copyToDevice(uint32_t device, const BufferPtr &from);
 
+/// Memory on a device of the library's that kernels come from, number `number`
+/// of its `type`: PyTorch's "cuda".
+struct LibraryMemory {
+  const char *type;
+  uint32_t number;
+  void *data;
+};
+/// Copies of such memory, and to it, without the host. For memory of the chip
+/// that `device` is, else Unsupported. It stays, and nothing else changes it,
+/// until the buffer is ready.
+LTC_API Result<BufferPtr> copyFromLibrary(uint32_t device,
+                                          const TensorType &type,
+                                          const LibraryMemory &from);
+LTC_API Result<BufferPtr> copyToLibrary(const BufferPtr &from, uint32_t device,
+                                        const LibraryMemory &to);
+
 /// A graph without symbols as another compiler is handed it.
 LTC_API Result<std::string> lowerGraph(const Graph &graph, LoweredForm form);
 

@@ -59,16 +59,23 @@ struct KernelView {
 
 /// A call bound to its attributes. run() may be called from one thread at a
 /// time for each Kernel; it writes every element of every result.
-class Kernel {
+class LTC_API Kernel {
 public:
   virtual ~Kernel() = default;
   virtual Status run(std::span<const KernelView> operands,
                      std::span<const KernelView> results) = 0;
+  /// The same for memory of the device that it was found for, queued in one of
+  /// that device's streams, by its own handle.
+  virtual Status runOn(void *stream, std::span<const KernelView> operands,
+                       std::span<const KernelView> results);
 };
 
 /// Finds the kernel for a one-node Graph (Artifact::calls). Any thread.
 using KernelProvider =
     std::function<Result<std::unique_ptr<Kernel>>(const Graph &call)>;
+/// The same, for a device that the library knows: `number` of those of `type`.
+using DeviceKernelProvider = Result<std::unique_ptr<Kernel>> (*)(
+    const Graph &call, const std::string &type, uint32_t number);
 
 /// Runs body(begin, end) over [0, n) in pieces of about `grain` or more.
 using ParallelFor = void (*)(int64_t n, int64_t grain,
@@ -104,6 +111,8 @@ struct HostServices {
   void (*rest)() = nullptr;
   /// How many threads the pool has. nullptr: one.
   unsigned (*threadCount)() = nullptr;
+  /// Kernels of other devices than the CPU. May be nullptr.
+  DeviceKernelProvider deviceKernels = nullptr;
 };
 LTC_API void setHostServices(HostServices services);
 LTC_API const HostServices &hostServices();

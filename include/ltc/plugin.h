@@ -43,7 +43,7 @@ extern "C" {
 #endif
 
 #define LTC_ABI_MAJOR 1
-#define LTC_ABI_MINOR 3 /* counts what was appended */
+#define LTC_ABI_MINOR 4 /* counts what was appended */
 #define LTC_EXPORT __attribute__((visibility("default")))
 
 typedef struct ltc_error ltc_error;     /* plugin's own */
@@ -141,6 +141,24 @@ typedef struct ltc_host {
      more, on several threads. Returns when all are done. */
   void (*parallel_for)(int64_t n, int64_t grain,
                        void (*body)(int64_t, int64_t, void *), void *argument);
+
+  /* Since 1.4, and may be NULL: the library's kernels of a device that it knows
+     itself, for which the plugin drives the same chip, as PyTorch's "cuda":
+     its `type`, NUL-terminated, and its number among those of the type.
+     NULL, with the reason, where there is no such device or no kernel. */
+  ltc_kernel *(*kernel_resolve_on)(ltc_bytes call, const char *type,
+                                   uint32_t number, char *message,
+                                   size_t capacity);
+  /* kernel_run with operands and results in that device's memory. What it does
+     is queued in `stream`, a handle of the device's own kind (CUstream), in
+     whose order it runs; the memory stays until then. An index that is out of
+     range is LTC_OUT_OF_RANGE, before anything is written. Only for what
+     kernel_resolve_on found. */
+  ltc_error_code (*kernel_run_on)(ltc_kernel *kernel, void *stream,
+                                  const ltc_view *operands,
+                                  size_t operand_count, const ltc_view *results,
+                                  size_t result_count, char *message,
+                                  size_t capacity);
 } ltc_host;
 
 /* One argument of a launch, in the order of the graph's inputs, then its
@@ -365,6 +383,14 @@ typedef struct ltc_plugin {
    *now is the time by the device's clock. */
   const ltc_span *(*trace_stop)(ltc_device *device, size_t *count,
                                 int64_t *now);
+
+  /* Since 1.4: a buffer that is memory of the host's library on this very
+     device, which is number `number` of its `type` there (kernel_resolve_on),
+     and stays until the buffer is freed. Another device's: LTC_UNSUPPORTED.
+     NULL: the library knows no such device. */
+  ltc_error *(*buffer_import_on)(ltc_device *device, const char *type,
+                                 uint32_t number, void *data, size_t bytes,
+                                 ltc_buffer **buffer);
 } ltc_plugin;
 
 /* A table may end behind any member from program_run on. */

@@ -77,7 +77,7 @@ const Lent &lent() { return whatIsLent(); }
 void install(Lent lent) {
   whatIsLent() = std::move(lent);
   setHostServices({resolve, parallelFor, stayAlone, borrowThread, waitingTeam,
-                   rest, threadCount});
+                   rest, threadCount, whatIsLent().onDevices});
 }
 
 Result<std::unique_ptr<Kernel>> resolve(const Graph &call) {

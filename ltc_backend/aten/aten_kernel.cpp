@@ -11,6 +11,7 @@
 #include "../raise.h"
 #include "../warnings.h"
 #include "clean_thread_state.h"
+#include "device_index_check.h"
 #include "index_range.h"
 #include "placement.h"
 
@@ -20,6 +21,8 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
+#include <ATen/ops/full.h>
+#include <c10/core/StreamGuard.h>
 
 #include <cstring>
 
@@ -67,6 +70,13 @@ static IValue listOf(const std::vector<ValueId> &operands, F f) {
   return list;
 }
 
+/// How many steps an optimizer has made; GPUs read that from their memory.
+static at::Tensor stepNumber(const at::Scalar &number, at::Device device) {
+  if (device.is_cpu())
+    return wrappedNumber(number);
+  return at::full({}, number, at::TensorOptions(at::kFloat).device(device));
+}
+
 IValue AtenKernel::bound(const Binding &binding, Views operands) {
   auto tensor = [&](ValueId operand) {
     const at::Tensor &given = operandSlots[operand].point(operands[operand]);
@@ -89,7 +99,7 @@ IValue AtenKernel::bound(const Binding &binding, Views operands) {
         });
   case Binding::NumberList:
     return listOf<at::Tensor>(list, [&](ValueId operand) {
-      return wrappedNumber(scalarOf(operands[operand]));
+      return stepNumber(scalarOf(operands[operand]), plan.device);
     });
   case Binding::Scalar:
     return scalarOf(operands[list[0]]);
@@ -249,11 +259,9 @@ void AtenKernel::callFunctional(Views results) {
     store(returned[i], results, i);
 }
 
-/// Whether the call may write to memory that a failure has to leave alone. Of
-/// another device the host sees no index: a kernel before the call checks it.
+/// Whether the call may write to memory that a failure has to leave alone.
 bool AtenKernel::failsHalfWay(Views operands, Views results) const {
-  return byIndex && plan.device.is_cpu() && operands[0].data &&
-         operands[0].data == results[0].data &&
+  return byIndex && operands[0].data && operands[0].data == results[0].data &&
          mayBeOutOfRange(plan.name, stack);
 }
 
@@ -269,7 +277,9 @@ void AtenKernel::callElsewhere(Views operands, Views results) {
 
 void AtenKernel::call(Views operands, Views results) {
   pushArguments(operands);
-  if (failsHalfWay(operands, results)) [[unlikely]]
+  if (!plan.device.is_cpu())
+    checkIndicesOnDevice(plan.name, stack);
+  else if (failsHalfWay(operands, results)) [[unlikely]]
     return callElsewhere(operands, results);
   seedFrom(operands);
   if (direct || plan.out)
@@ -320,6 +330,21 @@ Status AtenKernel::run(Views operands, Views results) {
   stack.clear();
   outs.clear();
   return status;
+}
+
+/// PyTorch takes the handle of a stream that is not its own for its number.
+static c10::Stream streamOf(at::Device device, void *handle) {
+  return c10::Stream(c10::Stream::UNSAFE, device,
+                     reinterpret_cast<intptr_t>(handle));
+}
+
+Status AtenKernel::runOn(void *stream, Views operands, Views results) {
+  try {
+    c10::StreamGuard guard(streamOf(plan.device, stream));
+    return run(operands, results);
+  } catch (...) {
+    return currentError(Stage::Execute, plan.name);
+  }
 }
 
 } // namespace ltc::backend

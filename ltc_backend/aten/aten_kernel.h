@@ -19,6 +19,8 @@ public:
   explicit AtenKernel(CallPlan plan);
   Status run(std::span<const KernelView> operands,
              std::span<const KernelView> results) override;
+  Status runOn(void *stream, std::span<const KernelView> operands,
+               std::span<const KernelView> results) override;
 
 private:
   using Views = std::span<const KernelView>;

@@ -7,6 +7,7 @@
 #include "call_plan.h"
 
 #include "../convert.h"
+#include "direct_call.h"
 #include "overloads.h"
 
 #include <ATen/ScalarOps.h>
@@ -249,12 +250,12 @@ static bool looksAtStrides(const c10::FunctionSchema &schema) {
   return false;
 }
 
-/// PyTorch's generators of other devices cannot be lent for one call.
-static Status checkGenerator(const CallPlan &plan, const Node &node) {
-  if (!plan.seed || plan.generator || plan.device.is_cpu())
+/// Of the CPU it is known that there is one.
+static Status checkKernel(const CallPlan &plan, const Node &node) {
+  if (plan.device.is_cpu() || plan.out || directCall(plan) ||
+      plan.op.hasComputedKernelForDispatchKey(denseKeyOf(plan.device)))
     return {};
-  return refuse(node, "the operator takes no generator, and draws from that of "
-                      "the device " +
+  return refuse(node, "the operator has no kernel for the device " +
                           plan.device.str());
 }
 
@@ -284,7 +285,7 @@ Result<CallPlan> planCall(const Graph &call, c10::Device device) {
   plan.results = node.results.size();
   if (Status status = Planner(call, plan).run(); !status)
     return status.takeError();
-  if (Status status = checkGenerator(plan, node); !status)
+  if (Status status = checkKernel(plan, node); !status)
     return status.takeError();
   if (auto mask = op->schema().argumentIndexWithName("output_mask"))
     if (plan.arguments[*mask].isBoolList())

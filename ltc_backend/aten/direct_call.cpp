@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "direct_call.h"
 
+#include "cuda_attention.h"
+
 #include "ltc/cpu_kernels.h"
 
 #include <ATen/ops/_index_put_impl.h>
@@ -124,6 +126,8 @@ DirectCall callOf(std::string_view name) {
 } // namespace
 
 DirectCall directCall(const CallPlan &plan) {
+  if (plan.device.is_cuda())
+    return cudaAttention(plan.name);
   size_t returned = std::ranges::count(plan.wanted, true);
   if (plan.wanted.empty())
     returned = plan.op.schema().returns().size();

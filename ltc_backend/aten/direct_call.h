@@ -21,7 +21,7 @@ using DirectCall = bool (*)(const Stack &arguments,
                             const at::Generator &generator);
 
 /// The direct call for `plan`, or nullptr: then the dispatcher is asked, as for
-/// other devices than the CPU.
+/// most of other devices than the CPU.
 DirectCall directCall(const CallPlan &plan);
 
 } // namespace ltc::backend

@@ -14,8 +14,10 @@
 
 #include "ltc/cpu_kernels.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/native/CPUBlas.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <fbgemm/Utils.h>
 
 #include <mutex>
@@ -38,6 +40,26 @@ Result<std::unique_ptr<Kernel>> resolveKernel(const Graph &call,
   }
 }
 
+/// For a driver of the same chip as PyTorch's devices of `type`.
+static Result<std::unique_ptr<Kernel>>
+resolveOnDevice(const Graph &call, const std::string &type, uint32_t number) {
+  try {
+    c10::Device device(type + ":" + std::to_string(number));
+    if (!c10::impl::hasDeviceGuardImpl(device.type()))
+      return Error{ErrorCode::Unsupported,
+                   Stage::Execute,
+                   "this PyTorch has no kernels for " + type,
+                   "",
+                   {},
+                   ""};
+    at::globalContext().lazyInitDevice(device.type());
+    return resolveKernel(call, device);
+  } catch (...) {
+    return currentError(Stage::Execute,
+                        call.nodes.empty() ? "" : call.nodes[0].op);
+  }
+}
+
 /// oneDNN's kernel for one block.
 static void multiply(int64_t rows, int64_t cols, int64_t depth, int64_t aStride,
                      int64_t bStride, int64_t cStride, bool accumulate,
@@ -52,7 +74,8 @@ void installKernels() {
     installPlacement();
     kernels::install({[](const Graph &call) { return resolveKernel(call); },
                       multiply, fbgemm::transpose_simd<float>,
-                      at::get_num_threads, at::in_parallel_region});
+                      at::get_num_threads, at::in_parallel_region,
+                      resolveOnDevice});
   });
 }
 

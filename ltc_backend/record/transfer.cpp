@@ -14,6 +14,7 @@
 #include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/device_copy.h"
 #include "ltc_backend/graph/host_read.h"
+#include "ltc_backend/graph/library_copy.h"
 #include "ltc_backend/graph/read.h"
 #include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/raise.h"
@@ -114,9 +115,9 @@ static Tensor emptyStrided(at::IntArrayRef size, at::IntArrayRef strides,
   return wrap(bare);
 }
 
-static Tensor uploadTensor(const Tensor &cpu, int64_t ordinal,
+static Tensor uploadTensor(const Tensor &tensor, int64_t ordinal,
                            const Layout &layout = {}) {
-  return makeTensor(upload(cpu, ordinal), ordinal, layout);
+  return makeTensor(fromLibrary(tensor, ordinal), ordinal, layout);
 }
 
 static Tensor castLazy(const Tensor &self, at::ScalarType dtype) {
@@ -137,15 +138,14 @@ static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
   if (!isLazy(self)) {
     tellCreation();
     int64_t ordinal = ordinalOf(device);
-    Tensor host = self.device().is_cpu() ? self : self.cpu();
     return wrap(
-        uploadTensor(host.to(type), ordinal, layoutOfCopy(self, format)));
+        uploadTensor(self.to(type), ordinal, layoutOfCopy(self, format)));
   }
   if (layout && *layout != at::kStrided)
     return toCpu(self).to(at::TensorOptions(*layout).dtype(type));
   Layout copied = layoutOfCopy(self, format);
   if (device && device->type() != at::kLazy)
-    return lay(toCpu(self), copied)
+    return lay(toLibrary(self, *device), copied)
         .to(at::TensorOptions(*device).dtype(type), nonBlocking);
   int64_t here = deviceOf(*tensorData(self));
   if (device && device->has_index() && ordinalOf(device) != here)
@@ -164,7 +164,7 @@ static Tensor conform(const Tensor &source, const Tensor &like) {
   bool here = isLazy(source) && deviceOf(*tensorData(source)) == device;
   Tensor value;
   if (!isLazy(source))
-    value = uploadTensor(source.cpu().to(like.scalar_type()), device);
+    value = uploadTensor(source.to(like.scalar_type()), device);
   else if (value = ofType(source, like.scalar_type()); !here)
     value = makeTensor(copyToDevice(value, device), device);
   if (value.sizes() != like.sizes()) {
@@ -185,7 +185,7 @@ static Tensor copy(const Tensor &self, const Tensor &source, bool) {
 static Tensor copyFrom(const Tensor &self, const Tensor &destination,
                        bool nonBlocking) {
   if (!isLazy(destination)) {
-    destination.copy_(toCpu(self), nonBlocking);
+    destination.copy_(toLibrary(self, destination.device()), nonBlocking);
     return destination;
   }
   assign(tensorData(destination),
@@ -195,7 +195,7 @@ static Tensor copyFrom(const Tensor &self, const Tensor &destination,
 
 static Tensor copyFromAndResize(const Tensor &self, const Tensor &destination) {
   if (!isLazy(destination)) {
-    Tensor value = toCpu(self);
+    Tensor value = toLibrary(self, destination.device());
     return destination.resize_as_(value).copy_(value);
   }
   int64_t device = deviceOf(*tensorData(destination));

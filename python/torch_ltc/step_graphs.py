@@ -15,6 +15,7 @@ _QUEUED = {
 }
 _SPLIT = {
     "calls": "library calls that the host did",
+    "kernels": "calls of PyTorch's own kernels, on the device",
     "checks": "what checks said, which the host read",
 }
 

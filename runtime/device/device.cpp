@@ -248,6 +248,22 @@ Result<Memory> Device::import(void *data, size_t bytes) {
   return Memory(shared_from_this(), buffer);
 }
 
+Result<Memory> Device::import(const LibraryMemory &there, size_t bytes) {
+  if (!api.buffer_import_on)
+    return Error{ErrorCode::Unsupported,
+                 Stage::Execute,
+                 "the device is none of the library's of kernels",
+                 "",
+                 {},
+                 ""};
+  ltc_buffer *buffer = nullptr;
+  std::lock_guard lock(mutex);
+  if (ltc_error *error = api.buffer_import_on(handle, there.type, there.number,
+                                              there.data, bytes, &buffer))
+    return driver.take(error);
+  return Memory(shared_from_this(), buffer);
+}
+
 MemoryStats Device::memory(bool resetPeak) {
   ltc_memory stats = {};
   stats.struct_size = sizeof(stats);
@@ -295,6 +311,10 @@ Status Device::read(ltc_buffer *buffer, size_t offset, void *data,
 
 Status Device::copyFrom(ltc_buffer *to, const Device &other, ltc_buffer *from,
                         size_t bytes) {
+  if (this == &other) {
+    std::lock_guard lock(mutex);
+    return driver.check(api.buffer_copy(handle, queue, to, 0, from, 0, bytes));
+  }
   std::scoped_lock lock(mutex, other.mutex);
   return driver.check(api.buffer_copy_between(handle, queue, to, 0,
                                               other.handle, from, 0, bytes));

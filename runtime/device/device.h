@@ -136,6 +136,8 @@ public:
   /// The host's memory, which stays until the result is gone. Unsupported where
   /// the device does not reach it.
   Result<Memory> import(void *data, size_t bytes);
+  /// The same of memory that the library of kernels has on this device.
+  Result<Memory> import(const LibraryMemory &there, size_t bytes);
   MemoryStats memory(bool resetPeak);
   Result<ltc_program *> load(std::string_view artifact);
   void unload(ltc_program *program);
@@ -152,14 +154,14 @@ public:
   Status write(ltc_buffer *buffer, size_t offset, const void *data,
                size_t bytes);
   Status read(ltc_buffer *buffer, size_t offset, void *data, size_t bytes);
-  /// From the start of another device's buffer to that of one of this,
-  /// likewise; only if copiesFrom() that. Nothing that is queued writes `from`,
+  /// From the start of a device's buffer to that of one of this, likewise; only
+  /// if copiesFrom() that. Nothing that is queued writes `from`,
   /// which stays until then.
   Status copyFrom(ltc_buffer *to, const Device &other, ltc_buffer *from,
                   size_t bytes);
   bool copiesFrom(const Device &other) const {
-    return this != &other && &driver == &other.driver &&
-           api.buffer_copy_between;
+    return this == &other ? api.buffer_copy != nullptr
+                          : &driver == &other.driver && api.buffer_copy_between;
   }
   /// Only of an asynchronous device: behind all that is queued.
   Result<Fence> record();

@@ -26,7 +26,9 @@ void fill(char *message, size_t capacity, std::string_view text) {
   message[size] = 0;
 }
 
-ltc_kernel *resolve(ltc_bytes call, char *message, size_t capacity) {
+/// `provider` is a KernelProvider, or one with a device bound to it.
+ltc_kernel *resolveBy(const KernelProvider &provider, ltc_bytes call,
+                      char *message, size_t capacity) {
   Result<Graph> graph =
       Graph::parse({static_cast<const char *>(call.data), call.size});
   if (!graph || graph->nodes.size() != 1) {
@@ -35,7 +37,6 @@ ltc_kernel *resolve(ltc_bytes call, char *message, size_t capacity) {
                : graph.error().message);
     return nullptr;
   }
-  const KernelProvider &provider = hostServices().kernels;
   if (!provider) {
     fill(message, capacity,
          graph->nodes[0].op + " is a library call, and this process has no "
@@ -48,6 +49,18 @@ ltc_kernel *resolve(ltc_bytes call, char *message, size_t capacity) {
     return nullptr;
   }
   return new ltc_kernel{std::move(*kernel)};
+}
+
+ltc_kernel *resolve(ltc_bytes call, char *message, size_t capacity) {
+  return resolveBy(hostServices().kernels, call, message, capacity);
+}
+
+ltc_kernel *resolveOn(ltc_bytes call, const char *type, uint32_t number,
+                      char *message, size_t capacity) {
+  KernelProvider there;
+  if (DeviceKernelProvider provider = hostServices().deviceKernels)
+    there = [=](const Graph &graph) { return provider(graph, type, number); };
+  return resolveBy(there, call, message, capacity);
 }
 
 void destroy(ltc_kernel *kernel) { delete kernel; }
@@ -64,9 +77,11 @@ KernelView viewOf(const ltc_view &view) {
   return lent;
 }
 
-ltc_error_code run(ltc_kernel *kernel, const ltc_view *operands,
-                   size_t operandCount, const ltc_view *results,
-                   size_t resultCount, char *message, size_t capacity) {
+/// kernel->run(operands, results), with what the host's code takes.
+template <typename Run>
+ltc_error_code runBy(const Run &run, const ltc_view *operands,
+                     size_t operandCount, const ltc_view *results,
+                     size_t resultCount, char *message, size_t capacity) {
   // A few views live on the stack: this runs for every matrix product.
   constexpr size_t few = 16;
   std::array<KernelView, few> inlineViews;
@@ -78,12 +93,31 @@ ltc_error_code run(ltc_kernel *kernel, const ltc_view *operands,
   for (size_t i = 0; i < count; ++i)
     views[i] =
         viewOf(i < operandCount ? operands[i] : results[i - operandCount]);
-  Status status = kernel->kernel->run({views, operandCount},
-                                      {views + operandCount, resultCount});
+  using Views = std::span<const KernelView>;
+  Status status =
+      run(Views(views, operandCount), Views(views + operandCount, resultCount));
   if (status)
     return LTC_OK;
   fill(message, capacity, status.error().message);
   return ltc_error_code(status.error().code) + 1;
+}
+
+ltc_error_code run(ltc_kernel *kernel, const ltc_view *operands,
+                   size_t operandCount, const ltc_view *results,
+                   size_t resultCount, char *message, size_t capacity) {
+  return runBy(
+      [&](auto given, auto made) { return kernel->kernel->run(given, made); },
+      operands, operandCount, results, resultCount, message, capacity);
+}
+
+ltc_error_code runOn(ltc_kernel *kernel, void *stream, const ltc_view *operands,
+                     size_t operandCount, const ltc_view *results,
+                     size_t resultCount, char *message, size_t capacity) {
+  return runBy(
+      [&](auto given, auto made) {
+        return kernel->kernel->runOn(stream, given, made);
+      },
+      operands, operandCount, results, resultCount, message, capacity);
 }
 
 void parallelFor(int64_t n, int64_t grain,
@@ -99,7 +133,7 @@ void parallelFor(int64_t n, int64_t grain,
 } // namespace
 
 const ltc_host &runtime::hostTable() {
-  static const ltc_host table = {sizeof(ltc_host), resolve, destroy, run,
-                                 parallelFor};
+  static const ltc_host table = {sizeof(ltc_host), resolve,   destroy, run,
+                                 parallelFor,      resolveOn, runOn};
   return table;
 }

@@ -86,6 +86,11 @@ void BlockPool::releaseUntil(size_t reserved) {
     release(ages.front());
 }
 
+void BlockPool::giveBack() {
+  std::lock_guard lock(mutex);
+  releaseUntil(0);
+}
+
 ltc_memory BlockPool::memory(bool resetPeak) {
   std::lock_guard lock(mutex);
   if (resetPeak)

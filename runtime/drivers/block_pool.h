@@ -27,6 +27,8 @@ public:
   Block allocate(size_t bytes);
   void free(Block block);
   ltc_memory memory(bool resetPeak);
+  /// To the system, all that is kept, for others that take their memory there.
+  void giveBack();
 
 protected:
   explicit BlockPool(size_t limit) : limit(limit) {}

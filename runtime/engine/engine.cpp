@@ -222,7 +222,8 @@ Result<BufferPtr> DeviceEngine::upload(const TensorType &type,
   return BufferPtr(buffer);
 }
 
-Result<BufferPtr> DeviceEngine::copy(const BufferPtr &from) {
+Result<BufferPtr> DeviceEngine::copy(const BufferPtr &from,
+                                     const LibraryMemory *to) {
   auto source = std::dynamic_pointer_cast<DeviceBuffer>(from);
   if (!source)
     return invalid("what is to be copied is no device's buffer");
@@ -232,7 +233,9 @@ Result<BufferPtr> DeviceEngine::copy(const BufferPtr &from) {
   Result<std::shared_ptr<Device>> opened = open();
   if (!opened)
     return opened.takeError();
-  Result<Memory> memory = allocate(**opened, source->type().bytes());
+  size_t bytes = source->type().bytes();
+  Result<Memory> memory =
+      to ? (*opened)->import(*to, bytes) : allocate(**opened, bytes);
   if (!memory)
     return memory.takeError();
   auto buffer = std::make_shared<DeviceBuffer>(source->type(), this,
@@ -261,6 +264,19 @@ Result<BufferPtr> DeviceEngine::import(const TensorType &type, void *data) {
   if (!opened)
     return opened.takeError();
   Result<Memory> memory = (*opened)->import(data, type.bytes());
+  if (!memory)
+    return memory.takeError();
+  auto buffer = std::make_shared<DeviceBuffer>(type, this, Completion::ready());
+  buffer->memory = std::move(*memory);
+  return BufferPtr(buffer);
+}
+
+Result<BufferPtr> DeviceEngine::import(const TensorType &type,
+                                       const LibraryMemory &there) {
+  Result<std::shared_ptr<Device>> opened = open();
+  if (!opened)
+    return opened.takeError();
+  Result<Memory> memory = (*opened)->import(there, type.bytes());
   if (!memory)
     return memory.takeError();
   auto buffer = std::make_shared<DeviceBuffer>(type, this, Completion::ready());

@@ -52,6 +52,8 @@ public:
   Result<BufferPtr> upload(const TensorType &type, const void *data) override;
   Result<BufferPtr> allocate(const TensorType &type) override;
   Result<BufferPtr> import(const TensorType &type, void *data) override;
+  /// The same of memory that the library of kernels has on this device.
+  Result<BufferPtr> import(const TensorType &type, const LibraryMemory &memory);
   Status download(const BufferPtr &buffer, void *data) override;
   Status synchronize() override;
   Result<MarkerPtr> mark() override;
@@ -61,7 +63,8 @@ public:
   void clearCache() override;
 
   /// As copyToDevice() and deviceInfo() have it.
-  Result<BufferPtr> copy(const BufferPtr &from);
+  Result<BufferPtr> copy(const BufferPtr &from,
+                         const LibraryMemory *to = nullptr);
   Result<DeviceInfo> info() const;
   /// Drains the queue and lets go of the device; then every call that needs it
   /// returns an error. Idempotent; any thread but the queue's.

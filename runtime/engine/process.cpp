@@ -195,6 +195,21 @@ Result<BufferPtr> copyToDevice(uint32_t device, const BufferPtr &from) {
   return engine ? (*engine)->copy(from) : engine.takeError();
 }
 
+Result<BufferPtr> copyFromLibrary(uint32_t device, const TensorType &type,
+                                  const LibraryMemory &from) {
+  Result<DeviceEngine *> engine = deviceEngine(device);
+  if (!engine)
+    return engine.takeError();
+  Result<BufferPtr> there = (*engine)->import(type, from);
+  return there ? (*engine)->copy(*there) : there;
+}
+
+Result<BufferPtr> copyToLibrary(const BufferPtr &from, uint32_t device,
+                                const LibraryMemory &to) {
+  Result<DeviceEngine *> engine = deviceEngine(device);
+  return engine ? (*engine)->copy(from, &to) : engine.takeError();
+}
+
 Result<std::string> lowerGraph(const Graph &graph, LoweredForm form) {
   Result<Compiler *> compiler = processCompiler();
   return compiler ? (*compiler)->lower(graph, form) : compiler.takeError();

@@ -66,7 +66,7 @@ static void parallelFor(int64_t n, int64_t grain,
 
 const ltc_host &host() {
   static const ltc_host table = {sizeof(ltc_host), resolve, destroy, run,
-                                 parallelFor};
+                                 parallelFor,      nullptr, nullptr};
   return table;
 }
 

@@ -135,4 +135,6 @@ char *findMemory(CUdeviceptr address, size_t bytes);
   extern "C" CUresult symbol parameters;
 #include "drivers/cuda/cuda_api.def"
 #undef LTC_CUDA
+/// For torch_device.cpp: where memory of any GPU really is; nullptr: nowhere.
+extern "C" void *fakeCudaHostAddress(CUdeviceptr address, size_t bytes);
 #pragma GCC visibility pop

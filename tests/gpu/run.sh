@@ -9,8 +9,10 @@
 # PART, all of them if none is named:
 #   about      the card, the driver, PyTorch
 #   driver     ltc-conformance: the contract, values of kernels, training; no Python
-#   python     kernels, training and errors by scripts, with the wheel of FOLDER
-#   speed      times beside eager CUDA, and what was launched as graphs
+#   python     kernels, PyTorch's own kernels, copies, training and errors by
+#              scripts, with the wheel of FOLDER
+#   speed      a table of times beside eager CUDA, and what a step did
+#   ops        the first sample of each op of OpInfo beside eager's on the CPU
 #   sanitizer  programs and values again, under compute-sanitizer
 #
 # What tells most comes first, and each part has a limit: all of them together
@@ -20,7 +22,7 @@
 set -uo pipefail
 stage=$(realpath "${1:?usage: tests/gpu/run.sh FOLDER [PART ...]}")
 shift
-parts=${*:-about driver python speed sanitizer}
+parts=${*:-about driver python speed ops sanitizer}
 root=$(realpath "$(dirname "$0")/../..")
 out=${OUT:-$stage}
 python=${PYTHON:-python3}
@@ -39,7 +41,7 @@ print("Python", sys.version.split()[0], "PyTorch", torch.__version__)' ||
 }
 
 driver() {
-  timeout 80 "${conformance[@]}" --json "$out/conformance.json" \
+  timeout 60 "${conformance[@]}" --json "$out/conformance.json" \
       --junit "$out/conformance.xml" > "$out/conformance.log"
   local status=$?
   grep -E '^\[  (PASSED|FAILED|SKIPPED) ' "$out/conformance.log"
@@ -48,7 +50,7 @@ driver() {
 
 sanitizer() {
   command -v compute-sanitizer > /dev/null || return $skipped
-  timeout 90 compute-sanitizer --error-exitcode 9 "${conformance[@]}" \
+  timeout 60 compute-sanitizer --error-exitcode 9 "${conformance[@]}" \
       --suite program,faults,values > "$out/sanitizer.log"
   local status=$?
   tail -n 2 "$out/sanitizer.log"
@@ -67,21 +69,33 @@ install() {
 python() {
   install || return
   cd "$root/tests/python" || return
-  LTC_TEST_GPU=cuda PYTHONPATH="$work/site" timeout 150 \
+  LTC_TEST_GPU=cuda PYTHONPATH="$work/site" timeout 120 \
       "$python" -m pytest -q -p no:cacheprovider --junit-xml="$out/python.xml" \
-      tools/test_gpu_kernels.py tools/test_emulator.py -k "ptx or cuda"
+      tools/test_cuda_library.py tools/test_gpu_kernels.py tools/test_emulator.py \
+      -k "ptx or cuda"
 }
 
 speed() {
   install || return
-  LTC_DEVICE=cuda PYTHONPATH="$work/site" timeout 130 \
-      "$python" "$root/tests/gpu/speed.py" "$out/speed.json" --seconds 100
+  LTC_DEVICE=cuda LTC_CACHE=off PYTHONPATH="$work/site" timeout 150 \
+      "$python" "$root/tests/gpu/speed.py" "$out/speed.json" --seconds 120
+}
+
+ops() {
+  install || return
+  LTC_DEVICE=cuda PYTHONPATH="$work/site" timeout 70 \
+      "$python" "$root/tests/python/sweep_ops.py" --limit 1 --jobs "$(nproc)" \
+      --checks forward:float32,backward:float32,forward:bfloat16 \
+      --json "$out/ops.json" > "$out/ops.log" 2>&1
+  local status=$?
+  grep -A 9 '^check ' "$out/ops.log" || tail -n 3 "$out/ops.log"
+  return $status
 }
 
 result=0
 for part in $parts; do
   case $part in
-    about | driver | python | speed | sanitizer) ;;
+    about | driver | python | speed | ops | sanitizer) ;;
     *) echo "run.sh: there is no part $part"; exit 2 ;;
   esac
   SECONDS=0

@@ -25,6 +25,6 @@ done
 tar -C "$build" -c "${files[@]}" | xz -T2 -2 > "$stage/tools.tar.xz"
 if [ -n "$wheel" ]; then
   cp "$wheel" "$stage"
-  python -m pip download -q --only-binary=:all: -d "$stage/pytest" pytest
+  python -m pip download -q --only-binary=:all: -d "$stage/pytest" pytest expecttest
 fi
 du -sh "$stage"

@@ -108,6 +108,23 @@ def cuda(request):
 
 
 @pytest.fixture
+def cuda_library(request):
+    """Return what gives PyTorch a CUDA, too, on the GPUs of `cuda`.
+
+    The program has to load FAKE_TORCH_CUDA, if there is one, before torch.
+    """
+    if os.environ.get("LTC_TEST_GPU") == "cuda":
+        return {"LTC_DEVICE": "cuda"}
+    environment = request.getfixturevalue("fake_cuda")
+    library = Path(environment["LD_LIBRARY_PATH"]) / "libfake_torch_cuda.so"
+    return environment | {
+        "FAKE_TORCH_CUDA": str(library),
+        "FAKE_CUDA": "devices=2,delay_us=200",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+    }
+
+
+@pytest.fixture
 def counts():
     """Count what the test does: the metrics' increase since it began."""
 

@@ -41,7 +41,8 @@ void serial(int64_t n, int64_t, void (*body)(int64_t, int64_t, void *),
   body(0, n, argument);
 }
 
-const ltc_host host = {sizeof(ltc_host), nullptr, nullptr, nullptr, serial};
+const ltc_host host = {sizeof(ltc_host), nullptr, nullptr, nullptr,
+                       serial,           nullptr, nullptr};
 
 TEST(CompileParts, SmallGraphsStayWhole) {
   auto made = compile(softmaxes(2), 4);

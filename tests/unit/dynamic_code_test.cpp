@@ -186,7 +186,7 @@ void parallelFor(int64_t n, int64_t grain,
 }
 
 const ltc_host host = {sizeof(ltc_host), resolve, destroy, runKernel,
-                       parallelFor};
+                       parallelFor,      nullptr, nullptr};
 
 //===----------------------------------------------------------------------===//
 // Code and its arguments

@@ -101,7 +101,7 @@ Result<std::unique_ptr<Program>> Program::make(Artifact artifact,
                                                std::string_view blobKind,
                                                MakeCode makeCode,
                                                const ltc_host &services) {
-  Result<Calls> calls = Calls::bind(artifact.calls, services);
+  Result<Calls> calls = Calls::bind(artifact.calls, {services});
   if (!calls)
     return calls.takeError();
   std::vector<std::string_view> objects, names;

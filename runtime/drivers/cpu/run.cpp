@@ -47,18 +47,6 @@ struct Loop {
   }
 };
 
-/// Fills in a view from the words of a call; returns the words behind it.
-const int64_t *readView(ltc_view &view, const int64_t *words) {
-  if (view.is_scalar) {
-    view.bits = uint64_t(*words);
-    return words + 1;
-  }
-  view.data = reinterpret_cast<void *>(*words++);
-  view.sizes = words;
-  view.strides = words + view.rank;
-  return view.strides + view.rank;
-}
-
 } // namespace
 
 void Run::parallelFor(int64_t n, int64_t grain,
@@ -73,9 +61,7 @@ void Run::parallelFor(int64_t n, int64_t grain,
 
 void Run::call(int64_t number, int64_t *words) {
   BoundCall &bound = calls[size_t(number)];
-  const int64_t *next = words;
-  for (ltc_view &view : bound.views)
-    next = readView(view, next);
+  bound.read(words);
   char text[1024] = "";
   ltc_error_code failure =
       host.kernel_run(bound.kernel.get(), bound.views.data(), bound.operands,

@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "calls.h"
-
+#include "drivers/library_calls.h"
 #include "ltc/steps.h"
 
 #include <atomic>
 
 namespace ltc::cpu {
+
+using drivers::BoundCall, drivers::Calls;
 
 /// The first failure is kept; no step is to be done after it: operands may be
 /// garbage, and donated memory is to be left as it is.

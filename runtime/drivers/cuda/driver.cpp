@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A queue is a stream, a fence an event. What is queued runs late, but for one
-// thing: a program whose kernels check values is waited for up to its last
-// check, so that a failure is known before anything behind it is queued.
+// A queue is a stream, a fence an event. What checks in kernels say is looked
+// at late: launches behind one that failed may have run by then, on garbage and
+// into memory that nobody looks at. Only what writes to donated memory waits.
 //
 //===----------------------------------------------------------------------===//
 #include "gpu_program.h"
@@ -31,6 +31,7 @@ struct ltc_device {
 struct ltc_buffer {
   BlockPool::Block block;
   size_t bytes; ///< as asked for
+  bool isImported = false;
   CUdeviceptr at(size_t offset) const {
     return reinterpret_cast<CUdeviceptr>(block.data) + offset;
   }
@@ -44,20 +45,57 @@ struct ltc_queue {
   CUstream stream = nullptr;
   bool hasFailed = false;            ///< launches are skipped until it resumes
   Outcome sinceFence = std::nullopt; ///< the first failure
+  /// Those of launches since the last fence, and of those before it since the
+  /// queue resumed, unless they are known to be good.
+  std::vector<ReadingPtr> readings = {}, earlier = {};
+  bool hasLaunched = false; ///< since the last fence
 
   void fail(Fault fault) {
     hasFailed = true;
     if (!sinceFence)
       sinceFence = std::move(fault);
   }
+
+  /// Whether a launch is known to have failed, also by its checks.
+  bool isStopped() const {
+    auto failed = [](const ReadingPtr &reading) {
+      return reading->hasFailed();
+    };
+    return hasFailed || std::ranges::any_of(earlier, failed) ||
+           std::ranges::any_of(readings, failed);
+  }
+
+  /// Waits for what the checks of all launches said.
+  Outcome settle() {
+    for (auto *some : {&earlier, &readings})
+      for (const ReadingPtr &reading : *some)
+        if (reading->settle())
+          return Fault{LTC_SKIPPED, "a launch before it failed"};
+    return std::nullopt;
+  }
 };
 
 struct ltc_fence {
   CUevent event = nullptr;
   Outcome outcome;
+  std::vector<ReadingPtr> readings, earlier;
+  bool hasLaunched = false;
+
+  /// Once it is reached: what failed between the fence before and this one.
+  Outcome settle() {
+    for (const ReadingPtr &reading : earlier)
+      if (reading->settle() && hasLaunched)
+        return Fault{LTC_SKIPPED, "a launch before it failed"};
+    for (const ReadingPtr &reading : readings)
+      if (Outcome failed = reading->settle())
+        return failed;
+    return outcome;
+  }
 };
 
 namespace {
+
+const ltc_host *host = nullptr;
 
 ltc_error *errorOf(Outcome outcome) {
   return outcome ? new ltc_error{std::move(*outcome)} : nullptr;
@@ -107,7 +145,7 @@ ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
                       std::string(value) + "'");
   }
   auto made = std::make_unique<ltc_device>();
-  if (Outcome outcome = Gpu::open(int(ordinal), limit, made->gpu))
+  if (Outcome outcome = Gpu::open(int(ordinal), limit, *host, made->gpu))
     return errorOf(std::move(outcome));
   *device = made.release();
   return nullptr;
@@ -129,8 +167,18 @@ ltc_error *bufferAlloc(ltc_device *device, size_t bytes, ltc_buffer **buffer) {
 }
 
 void bufferFree(ltc_device *device, ltc_buffer *buffer) {
-  device->gpu->memory->free(buffer->block);
+  if (!buffer->isImported)
+    device->gpu->memory->free(buffer->block);
   delete buffer;
+}
+
+ltc_error *bufferImportOn(ltc_device *device, const char *type, uint32_t number,
+                          void *data, size_t bytes, ltc_buffer **buffer) {
+  const drivers::Library &library = device->gpu->library;
+  if (library.type != std::string_view(type) || library.number != number)
+    return fail(LTC_UNSUPPORTED, "the memory is not on this GPU");
+  *buffer = new ltc_buffer{{data, bytes}, bytes, true};
+  return nullptr;
 }
 
 bool inside(const ltc_buffer *buffer, size_t offset, size_t bytes) {
@@ -235,7 +283,9 @@ OperandMemory memoryOf(const ltc_buffer *buffer) {
 
 ltc_error *programRun(ltc_device *device, ltc_queue *queue,
                       ltc_program *program, const ltc_launch *launch) {
-  if (queue && queue->hasFailed) {
+  if (queue)
+    queue->hasLaunched = true;
+  if (queue && queue->isStopped()) {
     queue->fail({LTC_SKIPPED, "a launch before it failed"});
     return nullptr;
   }
@@ -249,15 +299,28 @@ ltc_error *programRun(ltc_device *device, ltc_queue *queue,
   Gpu &gpu = *device->gpu;
   CUstream stream = queue ? queue->stream : gpu.transfers;
   gpu.split.calls += launch->first_step > 0;
-  Outcome outcome = loaded.run(stream, launch->first_step, launch->end_step);
+  ReadingPtr reading;
+  Outcome outcome = loaded.run(
+      stream, launch->first_step, launch->end_step,
+      [&] { return queue ? queue->settle() : std::nullopt; }, reading);
   if (queue) {
     if (outcome)
       queue->fail(std::move(*outcome));
+    if (reading)
+      queue->readings.push_back(std::move(reading));
     return nullptr;
   }
   Entered entered(gpu.context);
   Outcome end = outcomeOf(api().cuStreamSynchronize(stream), "run a program");
+  if (!end && reading)
+    end = reading->settle();
   return errorOf(outcome ? std::move(outcome) : std::move(end));
+}
+
+int32_t callTaken(ltc_device *device, ltc_bytes text) {
+  Result<Graph> call =
+      Graph::parse({static_cast<const char *>(text.data), text.size});
+  return call && device->gpu->library.has(*call);
 }
 
 ltc_error *queueCreate(ltc_device *device, ltc_queue **queue) {
@@ -275,7 +338,13 @@ void queueFree(ltc_device *device, ltc_queue *queue) {
   delete queue;
 }
 
-ltc_error *queueResume(ltc_device *, ltc_queue *queue) {
+ltc_error *queueResume(ltc_device *device, ltc_queue *queue) {
+  Entered entered(device->gpu->context);
+  (void)queue->settle(); // so that no later run finds what these found
+  for (const ReadingPtr &reading : std::exchange(queue->readings, {}))
+    if (Outcome failed = reading->settle(); failed && !queue->sinceFence)
+      queue->sinceFence = failed;
+  queue->earlier.clear();
   queue->hasFailed = false;
   return nullptr;
 }
@@ -300,6 +369,13 @@ ltc_error *fenceRecord(ltc_device *device, ltc_queue *queue,
     return errorOf(std::move(outcome));
   }
   made->outcome = std::exchange(queue->sinceFence, std::nullopt);
+  made->hasLaunched = std::exchange(queue->hasLaunched, false);
+  std::erase_if(queue->earlier,
+                [](const ReadingPtr &old) { return old->isGood(); });
+  made->earlier = queue->earlier;
+  made->readings = std::exchange(queue->readings, {});
+  queue->earlier.insert(queue->earlier.end(), made->readings.begin(),
+                        made->readings.end());
   *fence = made.release();
   return nullptr;
 }
@@ -326,8 +402,8 @@ ltc_error *fenceWait(ltc_device *device, ltc_fence *fence, int64_t nanoseconds,
   if (!*reached)
     return nullptr;
   // A lost context ends what is queued, also what failed before it was lost.
-  return errorOf(fence->outcome ? fence->outcome
-                                : outcomeOf(result, "run what was queued"));
+  Outcome failed = fence->settle();
+  return errorOf(failed ? failed : outcomeOf(result, "run what was queued"));
 }
 
 void fenceFree(ltc_device *device, ltc_fence *fence) {
@@ -354,7 +430,9 @@ size_t statistics(ltc_device *device, ltc_statistic *out, size_t capacity) {
                                {"graphs", gpu.graphs},
                                {"queued_unlike", gpu.queued.unlike},
                                {"queued_refused", gpu.queued.refused},
+                               {"calls", gpu.calls},
                                {"split_calls", gpu.split.calls},
+                               {"split_kernels", gpu.split.kernels},
                                {"split_checks", gpu.split.checks},
                                {"memory_free", int64_t(gpu.memoryFree())}};
   std::copy_n(all, std::min(capacity, std::size(all)), out);
@@ -379,6 +457,7 @@ constexpr ltc_plugin plugin = [] {
   all.program_load = programLoad;
   all.program_free = programFree;
   all.program_run = programRun;
+  all.call_taken = callTaken;
   all.queue_create = queueCreate;
   all.queue_free = queueFree;
   all.queue_resume = queueResume;
@@ -392,11 +471,13 @@ constexpr ltc_plugin plugin = [] {
   all.host_free = hostFree;
   all.statistics = statistics;
   all.buffer_copy_between = copy;
+  all.buffer_import_on = bufferImportOn;
   return all;
 }();
 
 } // namespace
 
-const ltc_plugin *ltc_plugin_query(uint32_t abiMajor, const ltc_host *) {
+const ltc_plugin *ltc_plugin_query(uint32_t abiMajor, const ltc_host *lent) {
+  host = lent;
   return abiMajor == LTC_ABI_MAJOR ? &plugin : nullptr;
 }

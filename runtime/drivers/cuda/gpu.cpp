@@ -35,12 +35,15 @@ void GpuMemory::toSystem(Block block) {
   api().cuMemFree(reinterpret_cast<CUdeviceptr>(block.data));
 }
 
-Outcome Gpu::open(int ordinal, size_t memoryLimit, std::unique_ptr<Gpu> &gpu) {
+Outcome Gpu::open(int ordinal, size_t memoryLimit, const ltc_host &host,
+                  std::unique_ptr<Gpu> &gpu) {
   CUdevice device = 0;
   if (Outcome outcome =
           outcomeOf(api().cuDeviceGet(&device, ordinal), "be found"))
     return outcome;
-  std::unique_ptr<Gpu> made(new Gpu(device, memoryLimit));
+  // PyTorch counts GPUs as the driver does: both heed CUDA_VISIBLE_DEVICES.
+  std::unique_ptr<Gpu> made(
+      new Gpu(device, memoryLimit, {host, "cuda", uint32_t(ordinal)}));
   if (Outcome outcome = made->describe())
     return outcome;
   if (Outcome outcome =

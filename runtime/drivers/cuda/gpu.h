@@ -8,6 +8,7 @@
 
 #include "copy_kernels.h"
 #include "drivers/block_pool.h"
+#include "drivers/library_calls.h"
 
 #include <atomic>
 #include <memory>
@@ -37,7 +38,7 @@ private:
 /// A GPU that is in use: its primary context, which it shares with torch.
 class Gpu {
 public:
-  static Outcome open(int ordinal, size_t memoryLimit,
+  static Outcome open(int ordinal, size_t memoryLimit, const ltc_host &host,
                       std::unique_ptr<Gpu> &gpu);
   ~Gpu();
   Gpu(const Gpu &) = delete;
@@ -62,6 +63,7 @@ public:
   /// Makes copyKernels, if there are none yet.
   Outcome loadCopyKernels();
 
+  const drivers::Library library; ///< of kernels for this GPU
   CUcontext context = nullptr;
   std::unique_ptr<GpuMemory> memory;
   std::unique_ptr<CopyKernels> copyKernels;
@@ -69,6 +71,7 @@ public:
   std::vector<ltc_property> properties;
   /// Launches of kernels, those in graphs too, transfers, launches of graphs.
   std::atomic<int64_t> launches = 0, copies = 0, graphs = 0;
+  std::atomic<int64_t> calls = 0; ///< of the host's library, on this GPU
   /// Why steps were queued one by one that could have been a graph.
   struct {
     std::atomic<int64_t> unlike = 0;  ///< the last two runs of them
@@ -76,13 +79,14 @@ public:
   } queued;
   /// Why the steps of a run were more than one graph.
   struct {
-    std::atomic<int64_t> calls = 0;  ///< the host's library did one between
-    std::atomic<int64_t> checks = 0; ///< the host read what checks say
+    std::atomic<int64_t> calls = 0;   ///< the host did one between
+    std::atomic<int64_t> kernels = 0; ///< the library's ran here between
+    std::atomic<int64_t> checks = 0;  ///< the host read what checks say
   } split;
 
 private:
-  explicit Gpu(CUdevice device, size_t memoryLimit)
-      : device(device), memoryLimit(memoryLimit) {}
+  Gpu(CUdevice device, size_t memoryLimit, drivers::Library library)
+      : library(library), device(device), memoryLimit(memoryLimit) {}
   Outcome describe();
 
   const CUdevice device;

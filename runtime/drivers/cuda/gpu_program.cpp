@@ -37,16 +37,19 @@ Outcome GpuProgram::load(Gpu &gpu, Artifact artifact,
                          std::unique_ptr<GpuProgram> &program) {
   if (Outcome outcome = gpu.checkTarget(artifact.target))
     return outcome;
+  Result<drivers::Calls> calls =
+      drivers::Calls::bind(artifact.calls, gpu.library);
+  if (!calls)
+    return invalid(calls.error());
   Result<Steps> steps = Steps::take(artifact);
   if (!steps)
     return invalid(steps.error());
-  std::unique_ptr<GpuProgram> made(new GpuProgram(gpu, std::move(*steps)));
+  std::unique_ptr<GpuProgram> made(
+      new GpuProgram(gpu, std::move(*steps), std::move(*calls)));
   Entered entered(gpu.context);
   if (Outcome outcome = made->loadModules(artifact))
     return outcome;
   if (Outcome outcome = made->findKernels(artifact))
-    return outcome;
-  if (Outcome outcome = made->makeReports())
     return outcome;
   if (Outcome outcome = made->makeSymbols())
     return outcome;
@@ -60,16 +63,14 @@ Outcome GpuProgram::load(Gpu &gpu, Artifact artifact,
 
 GpuProgram::~GpuProgram() {
   Entered entered(gpu.context);
+  checks.reset();
   graphs.clear();
   for (const Module &module : modules)
     api().cuModuleUnload(module.handle);
-  if (reports)
-    api().cuMemFreeHost(reports);
   if (symbols.data)
     gpu.memory->free(symbols);
-  for (CUevent event : {isRead, isDone})
-    if (event)
-      api().cuEventDestroy(event);
+  if (isDone)
+    api().cuEventDestroy(isDone);
 }
 
 Outcome GpuProgram::loadModules(const Artifact &artifact) {
@@ -91,12 +92,7 @@ Outcome GpuProgram::loadModules(const Artifact &artifact) {
         outcome->message += ": " + std::string(log);
       return outcome;
     }
-    size_t bytes = 0;
-    CUdeviceptr report = 0;
-    if (api().cuModuleGetGlobal(&report, &bytes, module.handle, "ltc_report") ==
-            CUDA_SUCCESS &&
-        bytes >= sizeof(Report))
-      module.report = report;
+    module.hasReport = checks->addModule(module.handle);
     modules.push_back(module);
   }
   return std::nullopt;
@@ -113,22 +109,10 @@ Outcome GpuProgram::findKernels(const Artifact &artifact) {
                       what.c_str()))
       return outcome;
     found.checks =
-        module.report && mayReport(artifact.blobs[kernel.blob], kernel.name);
+        module.hasReport && mayReport(artifact.blobs[kernel.blob], kernel.name);
     kernels.push_back(found);
   }
   return std::nullopt;
-}
-
-Outcome GpuProgram::makeReports() {
-  if (std::ranges::none_of(kernels, &Kernel::checks))
-    return std::nullopt;
-  void *memory = nullptr;
-  CUresult result = api().cuMemHostAlloc(
-      &memory, modules.size() * sizeof(Report), CU_MEMHOSTALLOC_PORTABLE);
-  reports = static_cast<Report *>(memory);
-  if (result == CUDA_SUCCESS)
-    result = api().cuEventCreate(&isRead, CU_EVENT_DISABLE_TIMING);
-  return outcomeOf(result, "get host memory for checks");
 }
 
 bool GpuProgram::hasCopies() const {
@@ -140,7 +124,7 @@ bool GpuProgram::hasCopies() const {
 
 void GpuProgram::findReads() {
   readBehind.resize(steps.size());
-  bool isNeeded = true; // at the end
+  bool isNeeded = false;
   for (size_t i = steps.size(); i-- > 0;) {
     if (steps[i].kind == LTC_LAUNCH && kernels[steps[i].target].checks)
       readBehind[i] = std::exchange(isNeeded, false);
@@ -166,17 +150,24 @@ Outcome GpuProgram::prepare(const ltc_launch &launch,
   if (Status status = steps.choose({launch.symbols, launch.symbol_count});
       !status)
     return invalid(status.error());
+  if (Status status = calls.choose(steps.chosen()); !status)
+    return invalid(status.error());
   if (Status status = steps.check(operands, memory, arena); !status)
     return invalid(status.error());
   steps.place(operands, memory, arena, symbols.data);
   return std::nullopt;
 }
 
-Outcome GpuProgram::run(CUstream stream, uint32_t first, uint32_t end) {
+Outcome GpuProgram::run(CUstream stream, uint32_t first, uint32_t end,
+                        const std::function<Outcome()> &settleEarlier,
+                        ReadingPtr &reading) {
   Entered entered(gpu.context);
   end = std::min(end, uint32_t(steps.size()));
+  Queueing run{stream, settleEarlier, reading, false, false, first};
+  if (Outcome outcome = checks->begin(stream))
+    return outcome;
   if (!symbols.data)
-    return queueSteps(stream, first, end);
+    return queueSteps(run, end);
   CUresult result = CUDA_SUCCESS;
   if (lastStream && lastStream != stream)
     result = api().cuStreamWaitEvent(stream, isDone, 0);
@@ -188,50 +179,74 @@ Outcome GpuProgram::run(CUstream stream, uint32_t first, uint32_t end) {
                                 values.data(), values.size_bytes(), stream);
   if (Outcome outcome = outcomeOf(result, "be told a program's sizes"))
     return outcome;
-  Outcome outcome = queueSteps(stream, first, end);
+  Outcome outcome = queueSteps(run, end);
   lastStream = stream;
   result = api().cuEventRecord(isDone, stream);
   return outcome ? outcome : outcomeOf(result, "record an event");
 }
 
-Outcome GpuProgram::queueSteps(CUstream stream, uint32_t first, uint32_t end) {
-  enum { None, Unread, Queued } checks = None;
-  auto settle = [&]() -> Outcome {
-    if (checks == Unread)
-      if (Outcome outcome = queueRead(stream))
-        return outcome;
-    return std::exchange(checks, None) == None ? std::nullopt
-                                               : awaitRead(stream);
-  };
-  uint32_t begin = first; // of what is not queued yet
-  auto queueUntil = [&](uint32_t next) -> Outcome {
-    Outcome outcome = queueRange(stream, std::exchange(begin, next), next);
-    if (outcome)
-      (void)settle(); // so that the next run finds no report of this one
+Outcome GpuProgram::settle(Queueing &run) {
+  if (run.hasUnreadCheck)
+    if (Outcome outcome = checks->queueRead(run.stream, run.unread))
+      return outcome;
+  run.hasUnreadCheck = false;
+  run.isSettled = true;
+  Outcome earlier = run.settleEarlier();
+  ReadingPtr own = std::exchange(run.unread, nullptr);
+  Outcome outcome = own ? own->settle() : std::nullopt;
+  return earlier ? earlier : outcome;
+}
+
+Outcome GpuProgram::queueUntil(Queueing &run, uint32_t end) {
+  Outcome outcome = queueRange(run.stream, std::exchange(run.begin, end), end);
+  if (outcome)
+    (void)settle(run); // so that the next run finds no report of this one
+  return outcome;
+}
+
+Outcome GpuProgram::queueCallBehind(Queueing &run, uint32_t number) {
+  gpu.split.kernels += run.begin != number;
+  if (Outcome outcome = queueUntil(run, number))
     return outcome;
-  };
-  for (uint32_t i = first; i < end; ++i) {
-    if (steps[i].writes_donated && checks != None) {
-      gpu.split.checks += begin != i;
-      if (Outcome outcome = queueUntil(i))
-        return outcome;
-      if (Outcome outcome = settle())
+  run.begin = number + 1;
+  Outcome outcome = queueCall(run.stream, number);
+  if (!outcome)
+    return std::nullopt;
+  // What it read may be garbage, of a check that failed before it.
+  Outcome before = settle(run);
+  return before ? before : outcome;
+}
+
+Outcome GpuProgram::queueSteps(Queueing &run, uint32_t end) {
+  for (uint32_t i = run.begin; i < end; ++i) {
+    bool hasUnread = run.hasUnreadCheck || run.unread;
+    if (steps[i].writes_donated && (hasUnread || !run.isSettled)) {
+      if (hasUnread) {
+        gpu.split.checks += run.begin != i;
+        if (Outcome outcome = queueUntil(run, i))
+          return outcome;
+      }
+      if (Outcome outcome = settle(run))
         return outcome;
     }
+    if (steps[i].kind == LTC_CALL)
+      if (Outcome outcome = queueCallBehind(run, i))
+        return outcome;
     if (steps[i].kind == LTC_LAUNCH && kernels[steps[i].target].checks)
-      checks = Unread;
+      run.hasUnreadCheck = true;
     if (!readBehind[i])
       continue;
     gpu.split.checks += i + 1 != end;
-    if (Outcome outcome = queueUntil(i + 1))
+    if (Outcome outcome = queueUntil(run, i + 1))
       return outcome;
-    if (Outcome outcome = queueRead(stream))
+    if (Outcome outcome = checks->queueRead(run.stream, run.unread))
       return outcome;
-    checks = Queued;
+    run.hasUnreadCheck = false;
   }
-  if (Outcome outcome = queueUntil(end))
+  if (Outcome outcome = queueUntil(run, end))
     return outcome;
-  return settle();
+  return run.hasUnreadCheck ? checks->queueRead(run.stream, run.unread)
+                            : std::nullopt;
 }
 
 Outcome GpuProgram::queueRange(CUstream stream, uint32_t first, uint32_t end) {
@@ -246,8 +261,6 @@ Outcome GpuProgram::queueRange(CUstream stream, uint32_t first, uint32_t end) {
 
 Outcome GpuProgram::addStep(size_t number) {
   const ltc_step &step = steps[number];
-  if (step.kind == LTC_CALL)
-    return Fault{LTC_UNSUPPORTED, "the driver cuda does no library calls"};
   if (step.kind == LTC_COPY) {
     std::span<int64_t> words = steps.arguments(number);
     auto to = CUdeviceptr(words[0]), from = CUdeviceptr(words[1]);
@@ -269,39 +282,29 @@ Outcome GpuProgram::addStep(size_t number) {
   return std::nullopt;
 }
 
-Outcome GpuProgram::queueRead(CUstream stream) {
-  CUresult result = CUDA_SUCCESS;
-  for (size_t i = 0; i < modules.size() && result == CUDA_SUCCESS; ++i) {
-    reports[i] = {};
-    if (modules[i].report)
-      result = api().cuMemcpyDtoHAsync(&reports[i], modules[i].report,
-                                       sizeof(Report), stream);
+Outcome GpuProgram::queueCall(CUstream stream, size_t number) {
+  uint32_t target = steps[number].target;
+  drivers::BoundCall &call = calls[target];
+  if (!call.kernel)
+    return Fault{LTC_UNSUPPORTED,
+                 "the host's library has no kernel of this GPU for a call"};
+  call.read(steps.arguments(number).data());
+  char text[1024] = "";
+  ++gpu.calls;
+  auto run = [&] {
+    return gpu.library.host.kernel_run_on(
+        call.kernel.get(), stream, call.views.data(), call.operands,
+        call.views.data() + call.operands, call.views.size() - call.operands,
+        text, sizeof(text));
+  };
+  ltc_error_code failure = run();
+  if (failure == LTC_OUT_OF_MEMORY && !steps[number].writes_donated) {
+    gpu.memory->giveBack(); // the library has an allocator of its own
+    failure = run();
   }
-  if (result == CUDA_SUCCESS)
-    result = api().cuEventRecord(isRead, stream);
-  return outcomeOf(result, "read what checks say");
-}
-
-Outcome GpuProgram::awaitRead(CUstream stream) {
-  if (Outcome outcome =
-          outcomeOf(api().cuEventSynchronize(isRead), "run a program"))
-    return outcome;
-  const Report *first = nullptr;
-  for (size_t i = 0; i < modules.size(); ++i) {
-    if (!reports[i].isThere)
-      continue;
-    api().cuMemsetD8Async(modules[i].report, 0, sizeof(Report), stream);
-    if (!first || reports[i].site < first->site)
-      first = &reports[i];
-  }
-  if (!first)
+  if (failure == LTC_OK)
     return std::nullopt;
-  if (first->size < 0)
-    return Fault{LTC_INVALID_ARGUMENT, steps.valueError(first->site),
-                 first->site};
-  return Fault{LTC_OUT_OF_RANGE,
-               steps.indexError(first->site, first->index, first->size),
-               first->site};
+  return Fault{failure, text, steps.sites() + int64_t(target)};
 }
 
 } // namespace ltc::cuda

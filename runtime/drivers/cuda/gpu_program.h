@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "checks.h"
+#include "drivers/library_calls.h"
 #include "ltc/steps.h"
 #include "step_graph.h"
 
+#include <functional>
 #include <map>
 
 namespace ltc::cuda {
@@ -24,46 +27,57 @@ public:
   /// What is wrong with a launch, or nothing: then it is what run() is for.
   Outcome prepare(const ltc_launch &launch,
                   std::span<const OperandMemory> memory, OperandMemory arena);
-  /// Queues steps [first, end). Waits for what checks say before it queues what
-  /// writes to donated memory, and before it returns.
-  Outcome run(CUstream stream, uint32_t first, uint32_t end);
+  /// Queues steps [first, end). Before it queues what writes to donated memory
+  /// it waits for what checks say: those of runs before this one, by `settle`,
+  /// and its own. `reading` is for the others of its own, if it has any.
+  Outcome run(CUstream stream, uint32_t first, uint32_t end,
+              const std::function<Outcome()> &settle, ReadingPtr &reading);
 
 private:
   struct Module {
     CUmodule handle = nullptr;
-    CUdeviceptr report = 0; ///< what a failed check writes; 0: has no checks
+    bool hasReport = false; ///< which a failed check writes
   };
   struct Kernel {
     CUfunction function = nullptr;
     uint32_t threads = 1;
     bool checks = false;
   };
-  /// As the compiler's code writes it (docs/program-format.md).
-  struct Report {
-    int64_t isThere, site, index, size;
+  /// One run of some steps.
+  struct Queueing {
+    CUstream stream;
+    const std::function<Outcome()> &settleEarlier;
+    ReadingPtr &unread;          ///< a queued reading that nobody waited for
+    bool hasUnreadCheck = false; ///< behind that
+    bool isSettled = false;      ///< runs before this one are
+    uint32_t begin;              ///< of what is not queued yet
   };
 
-  GpuProgram(Gpu &gpu, Steps steps) : gpu(gpu), steps(std::move(steps)) {}
+  GpuProgram(Gpu &gpu, Steps steps, drivers::Calls calls)
+      : gpu(gpu), steps(std::move(steps)), calls(std::move(calls)) {}
   Outcome loadModules(const Artifact &artifact);
   Outcome findKernels(const Artifact &artifact);
-  Outcome makeReports();
   Outcome makeSymbols();
   void findReads();
   bool hasCopies() const;
-  Outcome queueSteps(CUstream stream, uint32_t first, uint32_t end);
+  Outcome queueSteps(Queueing &run, uint32_t end);
+  Outcome queueUntil(Queueing &run, uint32_t end);
+  /// Waits for what all checks say.
+  Outcome settle(Queueing &run);
   /// Steps between which the host has nothing to read.
   Outcome queueRange(CUstream stream, uint32_t first, uint32_t end);
   Outcome addStep(size_t number);
-  Outcome queueRead(CUstream stream);
-  Outcome awaitRead(CUstream stream);
+  /// By the host's library, on the device's memory.
+  Outcome queueCall(CUstream stream, size_t number);
+  Outcome queueCallBehind(Queueing &run, uint32_t number);
 
   Gpu &gpu;
   Steps steps;
+  drivers::Calls calls;
   std::vector<Module> modules;
   std::vector<Kernel> kernels;
-  std::vector<bool> readBehind; ///< by step: the last check for a while
-  Report *reports = nullptr;    ///< by module, on the host; nullptr: no checks
-  CUevent isRead = nullptr;
+  std::vector<bool> readBehind; ///< by step: the last check before a write
+  std::unique_ptr<Checks> checks = std::make_unique<Checks>(steps);
   WorkList work; ///< of a range, while it is queued
   std::map<std::pair<uint32_t, uint32_t>, StepGraph> graphs; ///< by range
   // Where kernels find the symbols' values, if they look.

@@ -1,4 +1,4 @@
-//===- calls.h - The library kernels that a program calls -------*- C++ -*-===//
+//===- library_calls.h - Kernels that a program calls -----------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,14 +12,30 @@
 #include <list>
 #include <memory>
 
-namespace ltc::cpu {
+namespace ltc::drivers {
 
-/// A library call: the kernel, null of control flow, and its views, of which
-/// each call fills in the memory, sizes and strides.
+/// The host's kernels for the memory of one device.
+struct Library {
+  const ltc_host &host;
+  /// As the host names the device; nullptr: the kernels are for its own memory.
+  const char *type = nullptr;
+  uint32_t number = 0;
+
+  ltc_kernel *resolve(ltc_bytes call, char *message, size_t capacity) const;
+  /// Whether there is one for a call, a graph of one node.
+  bool has(const Graph &call) const;
+};
+
+/// A library call: the kernel, and its views, of which each call fills in the
+/// memory, sizes and strides. No kernel: it is control flow, or there is none
+/// for that device.
 struct BoundCall {
   std::unique_ptr<ltc_kernel, void (*)(ltc_kernel *)> kernel;
   std::vector<ltc_view> views;
   size_t operands; ///< the first of them; the rest are results
+
+  /// Fills in the views from the words of a step.
+  void read(const int64_t *words);
 };
 
 /// A program's calls by number; equal ones have one kernel. A kernel takes its
@@ -30,7 +46,7 @@ class Calls {
 public:
   /// Binds all of them, those with symbols for the hints.
   static Result<Calls> bind(const std::vector<Artifact::Call> &calls,
-                            const ltc_host &services);
+                            const Library &library);
   /// Makes the calls those for these values.
   Status choose(std::span<const int64_t> symbols);
 
@@ -50,11 +66,11 @@ private:
   /// that sorts by length comes back to as many as it has lengths.
   static constexpr size_t kMaxChoices = 64;
 
-  explicit Calls(const ltc_host &services) : services(&services) {}
+  explicit Calls(const Library &library) : library(library) {}
   Result<std::vector<BoundCall>>
   bindVarying(std::span<const int64_t> symbols) const;
 
-  const ltc_host *services;
+  Library library;
   std::vector<BoundCall> bound;
   std::vector<uint32_t> kernelOf; ///< by number: which of `bound`
   std::vector<Varying> varying;
@@ -62,4 +78,4 @@ private:
   std::list<Choice> others; ///< the last used first
 };
 
-} // namespace ltc::cpu
+} // namespace ltc::drivers

@@ -1,17 +1,17 @@
-//===- calls.cpp - The library kernels that a program calls ---------------===//
+//===- library_calls.cpp - Kernels that a program calls -------------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "calls.h"
+#include "library_calls.h"
 
 #include "ltc/region_ops.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-namespace ltc::cpu {
+namespace ltc::drivers {
 
 namespace {
 
@@ -24,7 +24,7 @@ ltc_view viewOf(const ValueType &type) {
 }
 
 Result<BoundCall> bindOne(const Graph &call, std::span<const int64_t> symbols,
-                          const ltc_host &services) {
+                          const Library &library) {
   Result<Graph> fixed = call.instantiate(symbols);
   if (!fixed)
     return fixed.takeError();
@@ -32,9 +32,9 @@ Result<BoundCall> bindOne(const Graph &call, std::span<const int64_t> symbols,
   if (!hasRegions(call)) {
     std::string text = fixed->str(SourceLines::Omit);
     char message[1024] = "";
-    kernel = services.kernel_resolve({text.data(), text.size()}, message,
-                                     sizeof(message));
-    if (!kernel)
+    kernel =
+        library.resolve({text.data(), text.size()}, message, sizeof(message));
+    if (!kernel && !library.type)
       return Error{ErrorCode::Unsupported,
                    Stage::Execute,
                    "no kernel for " +
@@ -44,7 +44,7 @@ Result<BoundCall> bindOne(const Graph &call, std::span<const int64_t> symbols,
                    {},
                    ""};
   }
-  BoundCall bound{{kernel, services.kernel_free}, {}, call.inputs.size()};
+  BoundCall bound{{kernel, library.host.kernel_free}, {}, call.inputs.size()};
   for (const ValueType &type : call.inputs)
     bound.views.push_back(viewOf(type));
   for (const GraphOutput &output : call.outputs)
@@ -69,9 +69,38 @@ bool hasSymbolicAttribute(const Graph &call) {
 
 } // namespace
 
+ltc_kernel *Library::resolve(ltc_bytes call, char *message,
+                             size_t capacity) const {
+  if (!type)
+    return host.kernel_resolve(call, message, capacity);
+  constexpr size_t needed =
+      offsetof(ltc_host, kernel_run_on) + sizeof(ltc_host::kernel_run_on);
+  if (host.struct_size < needed || !host.kernel_resolve_on)
+    return nullptr; // it is of an older version
+  return host.kernel_resolve_on(call, type, number, message, capacity);
+}
+
+bool Library::has(const Graph &call) const {
+  Result<BoundCall> bound = bindOne(call, call.symbols, *this);
+  return bound && bound->kernel;
+}
+
+void BoundCall::read(const int64_t *words) {
+  for (ltc_view &view : views) {
+    if (view.is_scalar) {
+      view.bits = uint64_t(*words++);
+      continue;
+    }
+    view.data = reinterpret_cast<void *>(*words++);
+    view.sizes = words;
+    view.strides = words + view.rank;
+    words = view.strides + view.rank;
+  }
+}
+
 Result<Calls> Calls::bind(const std::vector<Artifact::Call> &all,
-                          const ltc_host &services) {
-  Calls calls(services);
+                          const Library &library) {
+  Calls calls(library);
   std::unordered_map<Hash128, uint32_t> known;
   for (const Artifact::Call &call : all) {
     auto [same, isNew] =
@@ -79,7 +108,7 @@ Result<Calls> Calls::bind(const std::vector<Artifact::Call> &all,
     calls.kernelOf.push_back(same->second);
     if (!isNew)
       continue;
-    Result<BoundCall> bound = bindOne(call.graph, call.graph.symbols, services);
+    Result<BoundCall> bound = bindOne(call.graph, call.graph.symbols, library);
     if (!bound)
       return bound.takeError();
     if (hasSymbolicAttribute(call.graph)) {
@@ -95,7 +124,7 @@ Result<std::vector<BoundCall>>
 Calls::bindVarying(std::span<const int64_t> symbols) const {
   std::vector<BoundCall> made;
   for (const Varying &call : varying) {
-    Result<BoundCall> bound = bindOne(call.graph, symbols, *services);
+    Result<BoundCall> bound = bindOne(call.graph, symbols, library);
     if (!bound)
       return bound.takeError();
     made.push_back(std::move(*bound));
@@ -128,4 +157,4 @@ Status Calls::choose(std::span<const int64_t> symbols) {
   return {};
 }
 
-} // namespace ltc::cpu
+} // namespace ltc::drivers

@@ -1,0 +1,21 @@
+//===- cuda_attention.h - The CPU's attention on a GPU ----------*- C++ -*-===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Graphs are recorded with the CPU's attention, whose results CUDA's has, too,
+// but for padding. What that does not take is computed by its definition.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "direct_call.h"
+
+namespace ltc::backend {
+
+/// For the CPU's op of that name, forward or backward; else nullptr.
+DirectCall cudaAttention(std::string_view op);
+
+} // namespace ltc::backend

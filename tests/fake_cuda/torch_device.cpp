@@ -1,0 +1,221 @@
+//===- torch_device.cpp - PyTorch's CUDA, where it has none ---------------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a PyTorch built for CUDA registers, over the GPUs of this folder:
+// streams and events, memory, generators. A program loads it before torch. The
+// kernels are in torch_kernels.cpp.
+//
+//===----------------------------------------------------------------------===//
+#include "torch_device.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include <mutex>
+
+namespace fake_cuda {
+
+namespace {
+
+using c10::Device, c10::Stream;
+
+void check(CUresult result) {
+  const char *text = "";
+  cuGetErrorString(result, &text);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory");
+  TORCH_CHECK(result == CUDA_SUCCESS, "CUDA error: ", text);
+}
+
+/// One GPU as PyTorch uses it; lives as long as the process.
+struct Gpu {
+  CUcontext context = nullptr;
+  CUstream stream = nullptr; ///< the default one
+};
+
+Gpu &gpu(c10::DeviceIndex index) {
+  static std::mutex mutex;
+  static auto &all = *new std::map<int, Gpu>;
+  std::lock_guard lock(mutex);
+  Gpu &one = all[index];
+  if (!one.context) {
+    check(cuInit(0));
+    check(cuDevicePrimaryCtxRetain(&one.context, index));
+    cuCtxPushCurrent_v2(one.context);
+    check(cuStreamCreate(&one.stream, 0));
+    CUcontext popped;
+    cuCtxPopCurrent_v2(&popped);
+  }
+  return one;
+}
+
+thread_local c10::DeviceIndex currentIndex = 0;
+thread_local std::map<int, c10::StreamId> currentStreams; ///< 0: the default
+
+struct Entered {
+  explicit Entered(c10::DeviceIndex index) {
+    check(cuCtxPushCurrent_v2(gpu(index).context));
+  }
+  ~Entered() {
+    CUcontext popped;
+    cuCtxPopCurrent_v2(&popped);
+  }
+};
+
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override { return c10::kCUDA; }
+  Device exchangeDevice(Device device) const override {
+    Device before = getDevice();
+    currentIndex = device.index();
+    return before;
+  }
+  Device getDevice() const override { return {c10::kCUDA, currentIndex}; }
+  void setDevice(Device device) const override {
+    currentIndex = device.index();
+  }
+  void uncheckedSetDevice(Device device) const noexcept override {
+    currentIndex = device.index();
+  }
+  Stream getStream(Device device) const override {
+    return Stream(Stream::UNSAFE, device, currentStreams[device.index()]);
+  }
+  Stream getDefaultStream(Device device) const override {
+    return Stream(Stream::UNSAFE, device, 0);
+  }
+  Stream exchangeStream(Stream stream) const override {
+    c10::StreamId &current = currentStreams[stream.device_index()];
+    Stream before(Stream::UNSAFE, stream.device(), current);
+    current = stream.id();
+    return before;
+  }
+  void *getStreamNativeHandle(const Stream stream) const override {
+    return streamOf(stream);
+  }
+  c10::DeviceIndex deviceCount() const noexcept override {
+    int count = 0;
+    cuInit(0);
+    cuDeviceGetCount(&count);
+    return c10::DeviceIndex(count);
+  }
+  void synchronizeStream(const Stream &stream) const override {
+    Entered entered(stream.device_index());
+    check(cuStreamSynchronize(streamOf(stream)));
+  }
+  void record(void **event, const Stream &stream, const c10::DeviceIndex index,
+              const c10::EventFlag) const override {
+    Entered entered(index);
+    auto *made = static_cast<CUevent>(*event);
+    if (!made)
+      check(cuEventCreate(&made, 0));
+    *event = made;
+    check(cuEventRecord(made, streamOf(stream)));
+  }
+  void block(void *event, const Stream &stream) const override {
+    Entered entered(stream.device_index());
+    check(cuStreamWaitEvent(streamOf(stream), static_cast<CUevent>(event), 0));
+  }
+  void destroyEvent(void *event,
+                    const c10::DeviceIndex) const noexcept override {
+    if (event)
+      cuEventDestroy_v2(static_cast<CUevent>(event));
+  }
+  bool queryEvent(void *event) const override {
+    return cuEventQuery(static_cast<CUevent>(event)) != CUDA_ERROR_NOT_READY;
+  }
+  void synchronizeEvent(void *event) const override {
+    check(cuEventSynchronize(static_cast<CUevent>(event)));
+  }
+  void synchronizeDevice(const c10::DeviceIndex index) const override {
+    synchronizeStream(getDefaultStream({c10::kCUDA, index}));
+  }
+};
+
+struct Memory final : c10::Allocator {
+  c10::DataPtr allocate(size_t bytes) override {
+    Entered entered(currentIndex);
+    CUdeviceptr address = 0;
+    if (bytes)
+      check(cuMemAlloc_v2(&address, bytes));
+    auto *data = reinterpret_cast<void *>(address);
+    return {data, data, &release, Device(c10::kCUDA, currentIndex)};
+  }
+  void copy_data(void *to, const void *from, size_t bytes) const override {
+    std::memcpy(hostAddress(to, bytes), hostAddress(from, bytes), bytes);
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+
+private:
+  static void release(void *data) {
+    if (!data)
+      return;
+    for (int i = 0; i < Guard().deviceCount(); ++i) {
+      Entered entered{c10::DeviceIndex(i)};
+      if (cuMemFree_v2(reinterpret_cast<CUdeviceptr>(data)) == CUDA_SUCCESS)
+        return;
+    }
+  }
+};
+
+struct Hooks final : at::CUDAHooksInterface {
+  explicit Hooks(at::CUDAHooksArgs) {}
+  void init() const override { gpu(0); }
+  bool hasCUDA() const override { return true; }
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  c10::DeviceIndex deviceCount() const override {
+    return Guard().deviceCount();
+  }
+  c10::DeviceIndex getCurrentDevice() const override { return currentIndex; }
+  c10::DeviceIndex current_device() const override { return currentIndex; }
+  const at::Generator &
+  getDefaultGenerator(c10::DeviceIndex index) const override {
+    static auto &all = *new std::map<int, at::Generator>;
+    at::Generator &one = all[std::max<int>(index, 0)];
+    if (!one.defined())
+      one = getNewGenerator(index);
+    return one;
+  }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+    return at::make_generator<Generator>(index,
+                                         at::detail::createCPUGenerator());
+  }
+};
+
+} // namespace
+
+CUstream streamOf(c10::Stream stream) {
+  auto *handle = reinterpret_cast<CUstream>(stream.id());
+  return handle ? handle : gpu(stream.device_index()).stream;
+}
+
+void *hostAddress(const void *address, size_t bytes) {
+  if (!bytes)
+    return nullptr;
+  void *found =
+      fakeCudaHostAddress(reinterpret_cast<CUdeviceptr>(address), bytes);
+  TORCH_CHECK(found, "CUDA error: an illegal memory access was encountered");
+  return found;
+}
+
+C10_REGISTER_GUARD_IMPL(CUDA, Guard);
+
+namespace {
+const bool isRegistered = [] {
+  static Memory memory;
+  c10::SetAllocator(c10::kCUDA, &memory);
+  at::CUDAHooksRegistry()->Register(
+      "CUDAHooks", [](at::CUDAHooksArgs arguments) {
+        return std::unique_ptr<at::CUDAHooksInterface>(new Hooks(arguments));
+      });
+  return true;
+}();
+} // namespace
+
+} // namespace fake_cuda

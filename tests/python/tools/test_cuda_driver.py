@@ -242,7 +242,7 @@ print(len(found), x.isfinite().all().item())
 
 @pytest.mark.parametrize("graphs", [1, 0])
 def test_steps_that_repeat_themselves_are_one_cuda_graph(run_python, fake_cuda, graphs):
-    """Checks split a step into graphs; a failed one fails what needs it."""
+    """Checks are read behind it; a failed one fails what needs it."""
     gpus = f"graphs={graphs},delay_us=100"
     counted, profiled, told, failed = run_python(
         GRAPHS, **fake_cuda, FAKE_CUDA=gpus
@@ -253,9 +253,8 @@ def test_steps_that_repeat_themselves_are_one_cuda_graph(run_python, fake_cuda, 
     assert failed == "5 True"  # as on the CPU: what follows is the failed step's
     if graphs:
         assert "times one by one: the two runs before did other steps" in told
-        assert "times cut by what checks said, which the host read" in told
-        assert unlike > 0 and split > 0
-        assert launched >= 5 and not refused
+        assert unlike > 0 and not split and not refused
+        assert launched >= 4
     else:
         assert "one by one: the driver has no graphs, or refused this one" in told
         assert not launched and refused > 0

@@ -180,7 +180,7 @@ def test_tensors_go_to_pytorchs_cuda_and_back_without_the_host(
     run_python, cuda_library
 ):
     done = run_python(BEGIN + COPIES, **cuda_library)
-    assert done.stdout == "cuda:0 torch.float16 5 0\n"
+    assert done.stdout == "cuda:0 torch.float16 4 0\n"
 
 
 RANDOM = """

@@ -7,7 +7,7 @@
 #include "call_plan.h"
 
 #include "../convert.h"
-#include "direct_call.h"
+#include "cuda_attention.h"
 #include "overloads.h"
 
 #include <ATen/ScalarOps.h>
@@ -252,7 +252,8 @@ static bool looksAtStrides(const c10::FunctionSchema &schema) {
 
 /// Of the CPU it is known that there is one.
 static Status checkKernel(const CallPlan &plan, const Node &node) {
-  if (plan.device.is_cpu() || plan.out || directCall(plan) ||
+  if (plan.device.is_cpu() || plan.out ||
+      (plan.device.is_cuda() && cudaAttention(plan.name)) ||
       plan.op.hasComputedKernelForDispatchKey(denseKeyOf(plan.device)))
     return {};
   return refuse(node, "the operator has no kernel for the device " +

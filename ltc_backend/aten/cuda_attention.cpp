@@ -15,6 +15,7 @@ namespace ltc::backend {
 namespace {
 
 using at::Tensor;
+using Stack = std::vector<c10::IValue>;
 using Results = c10::ArrayRef<Tensor>;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -136,7 +137,7 @@ bool backward(const Stack &a, Results r, const at::Generator &) {
 
 } // namespace
 
-DirectCall cudaAttention(std::string_view op) {
+AttentionCall cudaAttention(std::string_view op) {
   if (op == "aten::_scaled_dot_product_flash_attention_for_cpu")
     return forward;
   if (op == "aten::_scaled_dot_product_flash_attention_for_cpu_backward")

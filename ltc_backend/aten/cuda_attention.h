@@ -11,11 +11,20 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "direct_call.h"
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+
+#include <string_view>
 
 namespace ltc::backend {
 
+/// A DirectCall (direct_call.h).
+using AttentionCall = bool (*)(const std::vector<c10::IValue> &arguments,
+                               c10::ArrayRef<at::Tensor> results,
+                               const at::Generator &generator);
+
 /// For the CPU's op of that name, forward or backward; else nullptr.
-DirectCall cudaAttention(std::string_view op);
+AttentionCall cudaAttention(std::string_view op);
 
 } // namespace ltc::backend

@@ -323,7 +323,8 @@ Status AtenKernel::run(Views operands, Views results) {
     call(operands, results);
   } catch (...) {
     Error error = currentError(Stage::Execute, plan.name);
-    error.message += " (operands: " + listOperands(operands) + ")";
+    if (error.source.empty())
+      error.message += " (operands: " + listOperands(operands) + ")";
     status = std::move(error);
   }
   // The slots are free again only when nobody else holds their tensors.

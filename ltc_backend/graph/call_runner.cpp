@@ -51,7 +51,8 @@ static bool iterates(const CallShape &call) {
 }
 
 static bool isOurs(const CallShape &call) {
-  return call.op->name.starts_with("ltc::");
+  return call.op->name.starts_with("ltc::") ||
+         call.op->name.starts_with("torch_ltc::collective_");
 }
 
 CallRunner::CallRunner(const CallShape &call, const OpNode::Operands &operands)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/graph/collect.h"
 
+#include "ltc_backend/graph/late_nodes.h"
 #include "ltc_backend/graph/number.h"
 #include "ltc_backend/tensors/bare_tensor.h"
 
@@ -192,6 +193,7 @@ void Collector::markLive() {
           source->live = true;
   }
   std::reverse(result.nodes.begin(), result.nodes.end());
+  placeLate(result.nodes);
 }
 
 /// What is not collected must find what is computed here computed: it may start

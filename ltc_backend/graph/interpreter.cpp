@@ -172,6 +172,8 @@ std::string Interpreter::rangesOf(const OpNode &node) const {
 
 /// As a launch says it (runtime/engine/launch.cpp).
 Error Interpreter::atNode(Error error, const OpNode &node) const {
+  if (error.op != node.call->op->name && !error.source.empty())
+    return error;
   if (error.code == ErrorCode::OutOfRange)
     error.message += rangesOf(node);
   std::string types;

@@ -475,7 +475,9 @@ Error Launch::atSite(Error error, int64_t number) {
   std::optional<BoundProgram::Site> site = bound->siteOf(number);
   if (!site)
     return error;
-  error.message = site->op + "(" + site->operands + "): " + error.message;
+  // What no program calls says itself what it was for.
+  if (!site->op.starts_with("torch_ltc::"))
+    error.message = site->op + "(" + site->operands + "): " + error.message;
   error.op = site->op;
   error.source = site->source;
   return error;

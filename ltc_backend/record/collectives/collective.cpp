@@ -10,7 +10,9 @@
 #include "ltc_backend/library.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/collectives/collective_call.h"
+#include "ltc_backend/record/collectives/collective_chain.h"
 #include "ltc_backend/record/collectives/collective_work.h"
+#include "ltc_backend/record/collectives/recorded_collective.h"
 #include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/tensors/functional.h"
 #include "ltc_backend/tensors/map_tensors.h"
@@ -66,21 +68,22 @@ public:
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet,
                   torch::jit::Stack *stack) {
-    SyncCause cause(profile::Cause::Collective, collective.name);
     auto arguments = torch::jit::pop(*stack, op.schema().arguments().size());
-    auto tensors = std::make_shared<CollectiveTensors>(
-        describe(collective, op.schema(), arguments));
-    computeRead(arguments);
-    torch::jit::Stack call;
-    for (size_t i = 0; i < arguments.size(); ++i)
-      call.push_back(toHost(arguments[i], i, *tensors));
-    meetOnlyMatching(tensors->call, op.schema(), call);
-    start(op, call, tensors->call);
-    tensors->await();
+    CollectiveCall named = describe(collective, op.schema(), arguments);
     static Counter &counted = counter("execute.collectives");
     counted.add();
-    for (const IValue &result : call)
-      stack->push_back(toProgram(result, tensors));
+    auto recordable = RecordableCall::of(collective, named, op, arguments);
+    if (recordable && recordable->isKnown()) {
+      IValue first = arguments[0];
+      for (IValue &argument : arguments)
+        if (isGroup(argument))
+          argument = groupOnHost(argument.toCustomClass<ProcessGroup>());
+      return recordable->record(collective, std::move(named), op, first,
+                                std::move(arguments), *stack);
+    }
+    callNow(op, arguments, std::move(named), *stack);
+    if (recordable)
+      recordable->makeKnown();
   }
 
 private:
@@ -88,6 +91,8 @@ private:
     return collective.access == Access::Fill && argument == 0;
   }
 
+  void callNow(const c10::OperatorHandle &op, c10::ArrayRef<IValue> arguments,
+               CollectiveCall named, torch::jit::Stack &results) const;
   void computeRead(c10::ArrayRef<IValue> arguments) const;
   IValue toHost(const IValue &value, size_t argument,
                 CollectiveTensors &tensors) const;
@@ -101,6 +106,25 @@ private:
   const Collective &collective;
 };
 } // namespace
+
+/// On this thread, once what it reads is computed.
+void CollectiveKernel::callNow(const c10::OperatorHandle &op,
+                               c10::ArrayRef<IValue> arguments,
+                               CollectiveCall named,
+                               torch::jit::Stack &results) const {
+  SyncCause cause(profile::Cause::Collective, collective.name);
+  settleRecorded();
+  auto tensors = std::make_shared<CollectiveTensors>(std::move(named));
+  computeRead(arguments);
+  torch::jit::Stack call;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    call.push_back(toHost(arguments[i], i, *tensors));
+  meetOnlyMatching(tensors->call, op.schema(), call);
+  start(op, call, tensors->call);
+  tensors->await();
+  for (const IValue &result : call)
+    results.push_back(toProgram(result, tensors));
+}
 
 /// One graph for all that is read.
 void CollectiveKernel::computeRead(c10::ArrayRef<IValue> arguments) const {
@@ -197,16 +221,43 @@ struct MathBitsKernel final : KernelOverride {
 };
 } // namespace
 
+namespace {
+/// Tensors of the CPU may be carried by the same library: those that graphs
+/// carry come first, as in the program.
+struct HostKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    if (!isStarting())
+      settleRecorded();
+    stock.callBoxed(op, keys, stack);
+  }
+};
+} // namespace
+
+static c10::OperatorHandle handleOf(const Collective &collective) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(
+      (std::string("c10d::") + collective.op).c_str(), "");
+}
+
+static void registerOnHost() {
+  auto key = c10::DispatchKey::CPU;
+  torch::Library *library = makeLibrary("c10d", key);
+  for (const Collective &collective : kCollectives)
+    if (handleOf(collective).hasKernelForDispatchKey(key))
+      library->impl(collective.op, torch::CppFunction::makeFromBoxedFunctor(
+                                       std::make_unique<HostKernel>(
+                                           handleOf(collective), key)));
+}
+
 static void registerOnMathBits() {
   for (auto key : {c10::DispatchKey::Negative, c10::DispatchKey::Conjugate}) {
     torch::Library *library = makeLibrary("c10d", key);
-    for (const Collective &collective : kCollectives) {
-      auto op = c10::Dispatcher::singleton().findSchemaOrThrow(
-          (std::string("c10d::") + collective.op).c_str(), "");
-      library->impl(collective.op,
-                    torch::CppFunction::makeFromBoxedFunctor(
-                        std::make_unique<MathBitsKernel>(op, key)));
-    }
+    for (const Collective &collective : kCollectives)
+      library->impl(collective.op, torch::CppFunction::makeFromBoxedFunctor(
+                                       std::make_unique<MathBitsKernel>(
+                                           handleOf(collective), key)));
   }
 }
 
@@ -234,7 +285,9 @@ void registerCollectives() {
     library->impl(collective.op,
                   torch::CppFunction::makeFromBoxedFunctor(
                       std::make_unique<CollectiveKernel>(collective)));
+  registerOnHost();
   registerOnMathBits();
+  registerGraphCollectives();
   passOnFunctional();
 }
 

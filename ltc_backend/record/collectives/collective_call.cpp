@@ -150,7 +150,10 @@ void meetOnlyMatching(const CollectiveCall &call,
                       std::vector<IValue> &arguments) {
   if (!call.group)
     return;
-  uint64_t hash = Hasher().add(call.meeting.match).finish().low;
+  // With the number: skips add up, and two calls in another order would end at
+  // one tag.
+  uint64_t hash =
+      Hasher().add(call.meeting.match).add(call.meeting.number).finish().low;
   if (auto index = schema.argumentIndexWithName("tag"))
     arguments[*index] = messageTag(arguments[*index].toInt(), hash);
   else

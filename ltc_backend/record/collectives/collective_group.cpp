@@ -11,6 +11,7 @@
 #include <ATen/ATen.h>
 #include <c10/util/env.h>
 
+#include <algorithm>
 #include <charconv>
 #include <future>
 #include <thread>
@@ -207,11 +208,26 @@ std::string CollectiveGroup::ranksBehind(const Meeting &meeting) {
   return text;
 }
 
+/// Of those that fail together the first that differs may be another.
+bool CollectiveGroup::anyDiffers(const Meeting &meeting) {
+  constexpr size_t kMostAsked = 8;
+  std::vector<Meeting> asked;
+  {
+    std::lock_guard lock(mutex);
+    for (const auto &[call, each] : waiting)
+      if (asked.size() < kMostAsked && each.meeting.place != meeting.place)
+        asked.push_back(each.meeting);
+  }
+  asked.push_back(meeting);
+  return std::ranges::any_of(
+      asked, [&](const Meeting &each) { return compare(each); });
+}
+
 CollectiveGroup::Cause CollectiveGroup::findCause(const Meeting &meeting,
                                                   std::string text) {
   try {
     // The others may have known before this rank has looked.
-    if (!knowsDifference() && !compare(meeting))
+    if (!knowsDifference() && !anyDiffers(meeting))
       return {text + ranksBehind(meeting), false};
   } catch (const std::exception &) {
     return {text, false}; // the store went with the rank that had it

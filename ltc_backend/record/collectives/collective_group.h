@@ -79,6 +79,7 @@ private:
   /// Whether another rank's call in this place is known to differ.
   bool compare(const Meeting &meeting);
   bool knowsDifference();
+  bool anyDiffers(const Meeting &meeting);
   Cause findCause(const Meeting &meeting, std::string text);
   std::vector<Meeting> due();
   void tellLast();

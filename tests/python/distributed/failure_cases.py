@@ -70,6 +70,18 @@ def seen_in_the_future(rank, x, group):
 
 
 @case
+def known_calls(rank, x, group):
+    """Both have been made before, so that graphs begin them and wait for them."""
+    y = torch.ones(2, 4, device="lazy")
+    for _ in range(2):
+        dist.all_reduce(x, group=group)
+        dist.all_reduce(y, group=group)
+    (x + y).cpu()
+    for part in (x, y) if rank == 0 else (y, x):
+        dist.all_reduce(part, group=group)
+
+
+@case
 def behind(rank, x, group):
     if rank == 1:
         time.sleep(SHORT + 2)

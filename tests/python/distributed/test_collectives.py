@@ -5,6 +5,7 @@
 import collective_cases
 import pytest
 import ranks
+import recorded_cases
 import torch
 import torch.distributed as dist
 import torch_ltc
@@ -18,6 +19,17 @@ def two_ranks(tmp_path_factory):
 @pytest.mark.parametrize("name", collective_cases.CASES)
 def test_two_ranks(name, two_ranks):
     assert two_ranks[name] == [None, None]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    return ranks.outcomes("recorded_cases", 2, tmp_path_factory.mktemp("recorded"))
+
+
+@pytest.mark.parametrize("name", recorded_cases.CASES)
+def test_recorded(name, recorded):
+    """The same, where a graph begins them and waits for them."""
+    assert recorded[name] == [None, None]
 
 
 @pytest.mark.slow

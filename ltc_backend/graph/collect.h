@@ -26,7 +26,8 @@ struct Collection {
     DType scalarType = DType::F64;
   };
   int64_t device = 0;
-  std::vector<const OpNode *> nodes; ///< in the order they were recorded
+  /// In the order they were recorded, but for those that wait (late_nodes.h).
+  std::vector<const OpNode *> nodes;
   std::vector<Receiver> receivers;
   std::vector<Input> inputs;
   std::vector<LaunchArgument> arguments; ///< one an input

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A collective ends the graph, and is what PyTorch makes of it on the CPU: by
-// the backend that the process group has for lazy tensors, such as Gloo, on
-// the device's own memory.
+// A collective is what PyTorch makes of it on the CPU, by the backend that the
+// process group has for lazy tensors, such as Gloo: called by a graph
+// (recorded_collective.h), or at once, on the device's own memory.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -26,6 +26,7 @@ def recorded(tmp_path_factory):
     return ranks.outcomes("recorded_cases", 2, tmp_path_factory.mktemp("recorded"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", recorded_cases.CASES)
 def test_recorded(name, recorded):
     """The same, where a graph begins them and waits for them."""

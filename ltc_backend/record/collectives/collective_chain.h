@@ -1,5 +1,4 @@
-//===- collectives/collective_chain.h - The order of collectives -*- C++
-//-*-===//
+//===- collectives/collective_chain.h - The order of calls ------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

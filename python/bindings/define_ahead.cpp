@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "define_ahead.h"
 
+#include "define_graphs.h"
+
 #include "ltc/ahead.h"
 #include "ltc/bundle.h"
 #include "ltc/cpu_kernels.h"
@@ -245,6 +247,10 @@ void defineAhead(py::module_ &m) {
       .def_property_readonly(
           "text",
           [](const ahead::OpenProgram &self) { return self.graph.str(); })
+      .def("lower",
+           [](const ahead::OpenProgram &self, const std::string &form) {
+             return lowered(self.graph, form);
+           })
       .def("compile",
            [](const ahead::OpenProgram &self, const std::string &cpu) {
              std::string bytes;

@@ -158,21 +158,23 @@ callAt(const OpenCall &self, const py::list &arguments,
   return given ? self.at(*given, derived) : nullptr;
 }
 
-/// The graph for another compiler.
 py::bytes lower(const BuiltGraph &graph, const std::string &form) {
+  return lowered(graph.program(), form);
+}
+
+} // namespace
+
+py::bytes lowered(const Graph &graph, const std::string &form) {
   std::optional<LoweredForm> wanted = loweredForm(form);
   if (!wanted)
     throw py::value_error("a graph is lowered to " +
                           std::string(loweredFormNames()) + ", and not to " +
                           form);
   std::string text;
-  torch::wrap_pybind_function_no_gil([&] {
-    text = backend::valueOrRaise(lowerGraph(graph.program(), *wanted));
-  })();
+  torch::wrap_pybind_function_no_gil(
+      [&] { text = backend::valueOrRaise(lowerGraph(graph, *wanted)); })();
   return text;
 }
-
-} // namespace
 
 void defineGraphs(py::module_ &m) {
   py::class_<BuiltGraph, std::shared_ptr<BuiltGraph>>(m, "BuiltGraph")

@@ -6,9 +6,16 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/graph.h"
+
 #include <torch/csrc/utils/pybind.h>
 
+#include <string>
+
 namespace ltc::python {
+
+/// The graph for another compiler, in the form of that name.
+pybind11::bytes lowered(const Graph &graph, const std::string &form);
 
 /// What python/torch_ltc/dynamo.py asks for.
 void defineGraphs(pybind11::module_ &m);

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch.utils import _pytree as pytree
 
-from torch_ltc import errors, shardings
+from torch_ltc import errors, settings, shardings
 from torch_ltc.startup import start
 
 DIALECTS = ("linalg", "bytecode", "graph", "stablehlo", "tosa")
@@ -19,7 +19,9 @@ class ExportedGraph(NamedTuple):
     """What `export_graph` returns: what the file's ``main`` takes and gives."""
 
     path: Path
-    inputs: list  # in order: tensors as they were given, numbers, None for a seed
+    # In order: tensors as they were given, numbers, None for a seed. A number that
+    # depends on an open size is its formula, as "2*s0".
+    inputs: list
     # For each tensor that the program returns: which of main's results it is, or
     # the given tensor that it is.
     results: list
@@ -34,11 +36,16 @@ def export_graph(program, path, *args, dialect="linalg"):
     buffers become inputs; a function has to take all its tensors as arguments. In
     linalg a convolution or a sort stays whole, as a call of a function that says what
     it is; what StableHLO or TOSA does not say is an UnsupportedOpError that names the
-    op and your line. Of DTensors the graph has the whole, and says which device of
-    their mesh has which part.
+    op and your line. A program of torch.export (without ``args``) keeps sizes open
+    that its dynamic_shapes leave open, in linalg, bytecode and graph. Of DTensors the
+    graph has the whole, and says which device of their mesh has which part.
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect is one of {', '.join(DIALECTS)}, not {dialect!r}")
+    if isinstance(program, torch.export.ExportedProgram):
+        if args:
+            raise ValueError("an ExportedProgram has its arguments: pass none")
+        return _export_open(program, Path(path), dialect)
     c = start()
     builder = c.GraphBuilder(torch.lazy.current_device())
     state = {}
@@ -74,6 +81,31 @@ def export_graph(program, path, *args, dialect="linalg"):
     )
     exported.path.write_bytes(graph.lower(dialect))
     return exported
+
+
+def _export_open(exported, path, dialect):
+    from torch_ltc.aot.opened import Opened
+    from torch_ltc.aot.tracing import Program, Weights
+
+    program, weights = Program(exported), Weights()
+    with settings.scope(rng="fast"):  # numbers of eager's would be drawn now
+        made = Opened(program, weights)
+    examples = program.examples()
+
+    def value(origin):
+        kind, what, *_ = origin
+        given = {"input": examples, "weight": weights.tensors}.get(kind)
+        if given is not None:
+            return given[what]
+        return None if kind == "seed" else what
+
+    path.write_bytes(made.program.lower(dialect))
+    return ExportedGraph(
+        path,
+        [value(origin) for origin in made.sources],
+        [value(origin) for origin in made.results],
+        [(value(to), value(of)) for to, of in made.writes],
+    )
 
 
 class _StandIns:

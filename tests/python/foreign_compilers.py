@@ -65,6 +65,11 @@ def run_upstream(text, inputs, folder):
             value = torch.tensor(value)
         if not isinstance(value, torch.Tensor) and kind == "i64":
             made.append(f"%in{i} = arith.constant {value} : i64")
+        elif "?" in kind:
+            sizes = "x".join(str(size) for size in value.shape)
+            known = f"tensor<{sizes}x{kind.rpartition('x')[2]}"
+            made.append(f"%known{i} = {literal(value, known)}")
+            made.append(f"%in{i} = tensor.cast %known{i} : {known} to {kind}")
         else:
             made.append(f"%in{i} = {literal(value, kind)}")
         names.append(f"%in{i}")

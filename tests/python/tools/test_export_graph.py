@@ -55,6 +55,29 @@ def test_upstreams_tools_run_it(tmp_path, name):
         torch.testing.assert_close(mine, value, rtol=1e-4, atol=1e-5)
 
 
+@needs_mlir
+def test_open_sizes_of_an_exported_program(tmp_path):
+    model = mlp()
+    batch = torch.export.Dim("batch", min=2, max=64)
+    example = torch.randn(3, 6)
+    program = torch.export.export(model, (example,), dynamic_shapes=({0: batch},))
+    exported = torch_ltc.export_graph(program, tmp_path / "open.mlir")
+    text = exported.path.read_text()
+    assert 'ltc.sizes = ["s0", 6]' in text
+    assert "linalg.matmul" in text
+    at = next(i for i, x in enumerate(exported.inputs) if x.shape == example.shape)
+    for rows in (2, 5):
+        inputs = list(exported.inputs)
+        inputs[at] = torch.randn(rows, 6)
+        with torch.no_grad():
+            wanted = model(inputs[at])
+        found = run_upstream(text, inputs, tmp_path)
+        mine = torch.tensor(found[exported.results[0]]).reshape(rows, 3)
+        torch.testing.assert_close(mine, wanted, rtol=1e-4, atol=1e-5)
+    with pytest.raises(torch_ltc.errors.UnsupportedOpError, match="leaves s0 open"):
+        torch_ltc.export_graph(program, tmp_path / "open.mlir", dialect="stablehlo")
+
+
 def test_a_modules_state_is_an_input(tmp_path):
     module = mlp()
     x = torch.randn(5, 6)

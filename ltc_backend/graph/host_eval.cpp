@@ -21,7 +21,6 @@ constexpr size_t kMaxNodes = 32;
 /// Of one value. ATen's kernels hardly use a second thread up to here.
 constexpr int64_t kMaxElements = 1 << 16;
 /// The same of what is little.
-constexpr size_t kFewNodes = 4;
 constexpr int64_t kFewElements = 1 << 12;
 
 static constexpr int64_t mostElements(HostEval::Scope scope) {

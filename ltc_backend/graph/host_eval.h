@@ -18,6 +18,7 @@ public:
   /// Operands: whatever is not large. Little: a few ops on little data, which a
   /// graph of its own would cost more than.
   enum Scope { Exact, Operands, Little };
+  static constexpr size_t kFewNodes = 4;
   explicit HostEval(Scope scope) : scope(scope) {}
 
   /// Adds a value that is to be had. False if it has to come from the device.

@@ -15,7 +15,7 @@
 // as a model does that looks at its mask for two kinds of attention, or numbers
 // that are older than its first read, as those are by which layers of one class
 // find their padding. Where nothing else is pending, a loop whose reads do not
-// grow may read as often as it likes.
+// grow, or are of few ops, may read as often as it likes.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

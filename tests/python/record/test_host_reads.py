@@ -303,6 +303,17 @@ def test_a_small_number_that_nothing_waits_beside_needs_no_graph(counts):
         assert counts["graph.host_reads"] == 5
 
 
+def test_a_line_reads_small_things_of_several_sizes(counts):
+    y = torch.linspace(-1, 1, 200).reshape(50, 4)
+    x = y.to("lazy")
+    with torch_ltc.settings.scope(tiers="auto"):
+        for bound in (-0.5, 0.0, 0.5):
+            found = x[x[:, 0] > bound].mean().item()
+            assert found == y[y[:, 0] > bound].mean().item()
+    assert counts["execute.interpreted"] == counts["execute.launches"] == 0
+    assert counts["graph.host_reads"] == 6
+
+
 SHAPED = {
     "nonzero": lambda x: (x > 0.3).nonzero(),
     "of a view": lambda x: x[1:, ::2].nonzero(),

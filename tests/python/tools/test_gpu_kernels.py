@@ -101,8 +101,8 @@ assert not metrics.get("codegen.fallback")
     "order", ["permuted", pytest.param("as numbered", marks=pytest.mark.slow)]
 )
 def test_values_are_eagers(run_python, order):
-    options = "target=nvptx,races=report"
-    options += ",thread_order=5" if order == "permuted" else ""
+    options = "target=nvptx"
+    options += ",thread_order=5" if order == "permuted" else ",races=report"
     run_python(OPS, **GPU | {"LTC_DEVICE_OPTIONS": options}, LTC_CACHE="off")
 
 
@@ -159,8 +159,8 @@ assert not torch_ltc.metrics.snapshot().get("codegen.fallback")
 """
 
 
-def test_gradients_are_eagers(run_python, gpu):
-    run_python(TRAINING, **gpu, LTC_CACHE="off")
+def test_gradients_are_eagers(run_python):
+    run_python(TRAINING, **GPU, LTC_CACHE="off")
 
 
 OPTIMIZER = """

@@ -104,8 +104,8 @@ TRAINING = """
 def train(device):
     torch.manual_seed(0)
     model = nn.Sequential(
-        nn.Embedding(20, 16), nn.Conv1d(5, 8, 3), nn.BatchNorm1d(8), nn.GELU(),
-        nn.Flatten(), nn.Linear(8 * 14, 20),
+        nn.Embedding(20, 16), nn.Conv1d(5, 8, 3, bias=False), nn.BatchNorm1d(8),
+        nn.GELU(), nn.Flatten(), nn.Linear(8 * 14, 20),
     ).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     losses = []

@@ -60,10 +60,26 @@ struct Launch {
   }
 };
 
+bool isNumber(int64_t size) {
+  return !isSymbolic(size) && !ShapedType::isDynamic(size);
+}
+
+/// Whether sizes are among the words of a launch: they have one place, the
+/// last.
+bool takesSizes(Type argument) {
+  auto type = dyn_cast<MemRefType>(argument);
+  if (!type)
+    return false;
+  auto [strides, offset] = type.getStridesAndOffset();
+  return !isNumber(offset) || !llvm::all_of(strides, isNumber) ||
+         !llvm::all_of(type.getShape(), isNumber);
+}
+
 Kernel look(func::FuncOp function) {
   Kernel kernel;
   kernel.written.resize(function.getNumArguments());
-  kernel.canJoin = function->hasAttr(attr::kThreads);
+  kernel.canJoin = function->hasAttr(attr::kThreads) &&
+                   llvm::none_of(function.getArgumentTypes(), takesSizes);
   function.walk([&](Operation *op) {
     if (isa<CheckOp, CheckIndexOp, CheckDivisorOp, SizeOp>(op))
       kernel.canJoin = false; // a report has an order
@@ -129,9 +145,6 @@ private:
     Place place = places.of(memref);
     auto type = cast<MemRefType>(memref.getType());
     int64_t bytes = elementBytes(type.getElementType()), last = place.offset;
-    auto isNumber = [](int64_t size) {
-      return !isSymbolic(size) && !ShapedType::isDynamic(size);
-    };
     bool isKnown = isNumber(place.begin) && isNumber(place.offset);
     for (auto [size, stride] : llvm::zip_equal(place.sizes, place.strides)) {
       isKnown = isKnown && isNumber(size) && isNumber(stride);

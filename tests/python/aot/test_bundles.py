@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_ltc
-from aot.export import models
+from aot.export import LENGTH, models
 from torch import nn
 from torch.export import Dim, export
 from torch_ltc import aot
@@ -40,10 +40,28 @@ def test_a_network_for_batches_of_any_size(make):
         loaded(torch.rand(2, 28, 28))
 
 
-def test_a_gpt_that_keeps_its_keys_writes_eagers_tokens(make):
-    _, gpt = models()
+class KeepsKeys(nn.Module):
+    """Writes token by token, and attends to all tokens of the calls before."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(40, 16), nn.Embedding(32, 16)
+        self.head = nn.Linear(16, 40)
+        self.register_buffer("keys", torch.zeros(32, 16))
+
+    def forward(self, token, place):
+        x = self.tokens(token) + self.places(place)
+        places = torch.arange(32)
+        self.keys.copy_(torch.where((places == place)[:, None], x, self.keys))
+        scores = (x @ self.keys.t()).masked_fill(places > place, -torch.inf)
+        return self.head(x + scores.softmax(-1) @ self.keys).argmax(-1)
+
+
+def test_a_model_that_keeps_its_keys_writes_eagers_tokens(make):
+    torch.manual_seed(0)
+    model = KeepsKeys().eval()
     example = torch.tensor([1]), torch.tensor([0])
-    loaded = make(gpt, example, targets=("avx512", "avx2", "baseline"))
+    loaded = make(model, example, targets=("avx512", "avx2", "baseline"))
 
     def write(step):
         tokens = [torch.tensor([1])]
@@ -52,11 +70,21 @@ def test_a_gpt_that_keeps_its_keys_writes_eagers_tokens(make):
         return torch.cat(tokens).tolist()
 
     with torch.no_grad():
-        wanted = write(gpt)
+        wanted = write(model)
     assert write(loaded) == wanted
     loaded.reset()
     assert write(loaded) == wanted
     assert len(set(wanted)) > 3
+
+
+def test_a_gpt_writes_its_text_in_one_call(make):
+    _, gpt = models()
+    text = torch.zeros(LENGTH, dtype=torch.int64)
+    loaded = make(gpt, (text, 20))
+    with torch.no_grad():
+        wanted = gpt(text, 20)
+    assert torch.equal(loaded(text, 20), wanted)
+    assert len(wanted.unique()) > 3
 
 
 def test_entries_share_weights(tmp_path):

@@ -91,7 +91,7 @@ def test_a_graph_without_a_program_shows_its_calls(run_python):
     code = inspect.cleandoc("""
         import torch
         from torch.profiler import profile
-        x = torch.ones(5, 7, device="lazy")
+        x = torch.ones(5, 70, device="lazy")
         with profile() as found:
             (x.t() @ x).sum().item()
         rows = {row.key: row.count for row in found.key_averages()}

@@ -350,8 +350,8 @@ typedef struct ltc_plugin {
      with a kernel of the kind "part", whose words are those of a library call
      (program.h). Kernel k has error site k: a device that fails there has
      written nothing of the part. All calls that are left are the host's.
-     LTC_UNSUPPORTED: also those of the part that it refuses alone. Another error
-     ends the compile. */
+     LTC_UNSUPPORTED: also those of the part that it refuses alone. Another
+     error ends the compile. */
   ltc_error *(*part_compile)(ltc_device *device, ltc_bytes part,
                              ltc_bytes *code);
   /* The memory of what part_compile gave. */

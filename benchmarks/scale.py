@@ -21,9 +21,11 @@ largest of n normal deviates, of the spread that the recorded steps have.
 """
 
 import argparse
+import datetime
 import json
 import math
 import statistics
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -201,19 +203,27 @@ def record(options):
     torch.set_num_threads(1)
     dist.init_process_group()
     trainer = Trainer(WORKLOADS[options.workload], options.device, options.size)
-    buckets, start = [], 0.0
+    buckets, start, watchers = [], 0.0, []
 
     def sum_bucket(state, bucket):
         buffer = bucket.buffer().div_(dist.get_world_size())
+        wait_for_device()  # which may only have recorded it
         work = dist.all_reduce(buffer, async_op=True)
         entry = [buffer.nbytes, time.perf_counter() - start, None]
         buckets.append(entry)
+        future = work.get_future()
 
-        def note(future):
+        def watch():
+            work.wait(datetime.timedelta(minutes=10))
             entry[2] = time.perf_counter() - start
-            return future.value()[0]
 
-        return work.get_future().then(note)
+        watchers.append(threading.Thread(target=watch))
+        watchers[-1].start()
+        return future.then(lambda done: done.value()[0])
+
+    def wait_for_device():
+        if options.device == "lazy":
+            torch.lazy.synchronize()
 
     trainer.model.register_comm_hook(None, sum_bucket)
     trainer.round(4)
@@ -222,8 +232,9 @@ def record(options):
         dist.barrier()
         buckets, start = [], time.perf_counter()
         trainer.step(number).item()
-        if options.device == "lazy":
-            torch.lazy.synchronize()
+        wait_for_device()
+        while watchers:
+            watchers.pop().join()
         steps.append({"buckets": buckets, "end": time.perf_counter() - start})
     sums = [time_sum(1 << bits, options) for bits in range(10, 25, 2)]
     if dist.get_rank() == 0:

@@ -311,7 +311,7 @@ typedef struct ltc_plugin {
                            int64_t nanoseconds, int32_t *reached);
   void (*fence_free)(ltc_device *device, ltc_fence *fence);
   /* What is queued from now on waits for a fence of another queue. NULL: the
-     host waits for it. Hosts up to 1.3 make one queue and do not call it. */
+     host waits for it. Hosts up to 1.4 make one queue and do not call it. */
   ltc_error *(*queue_wait)(ltc_device *device, ltc_queue *queue,
                            ltc_fence *fence);
   /* Seconds from one reached fence to another, of one queue, by the device's
@@ -320,7 +320,8 @@ typedef struct ltc_plugin {
                               ltc_fence *end, double *seconds);
 
   /* Between two buffers of the device, or within one if the ranges do not
-     overlap, like buffer_write. Hosts up to 1.3 do not call it. */
+     overlap, like buffer_write. Hosts before 1.4 do not call it; from 1.4 on
+     it copies to and from what buffer_import_on gives. */
   ltc_error *(*buffer_copy)(ltc_device *device, ltc_queue *queue,
                             ltc_buffer *to, size_t to_offset, ltc_buffer *from,
                             size_t from_offset, size_t bytes);

@@ -58,12 +58,22 @@ Result<std::unique_ptr<Kernel>> RebindingKernel::make(const Graph &call,
   return std::unique_ptr<Kernel>(std::move(made));
 }
 
+Status RebindingKernel::renew() {
+  bool isNew = bound && opsEnded == ended.load(std::memory_order_acquire);
+  return isNew ? Status() : bind();
+}
+
 Status RebindingKernel::run(std::span<const KernelView> operands,
                             std::span<const KernelView> results) {
-  if (!bound || opsEnded != ended.load(std::memory_order_acquire))
-    if (Status status = bind(); !status)
-      return status;
-  return bound->run(operands, results);
+  Status status = renew();
+  return status ? bound->run(operands, results) : status;
+}
+
+Status RebindingKernel::runOn(void *stream,
+                              std::span<const KernelView> operands,
+                              std::span<const KernelView> results) {
+  Status status = renew();
+  return status ? bound->runOn(stream, operands, results) : status;
 }
 
 } // namespace ltc::backend

@@ -25,11 +25,15 @@ public:
                                               c10::Device device);
   Status run(std::span<const KernelView> operands,
              std::span<const KernelView> results) override;
+  Status runOn(void *stream, std::span<const KernelView> operands,
+               std::span<const KernelView> results) override;
 
 private:
   RebindingKernel(const Graph &call, c10::Device device)
       : call(call), device(device) {}
   Status bind();
+  /// bind() where something has changed.
+  Status renew();
 
   const Graph call;
   const c10::Device device;

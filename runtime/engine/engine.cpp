@@ -247,11 +247,12 @@ Result<BufferPtr> DeviceEngine::copy(const BufferPtr &from,
   return BufferPtr(buffer);
 }
 
-Result<BufferPtr> DeviceEngine::allocate(const TensorType &type) {
+template <typename Take>
+Result<BufferPtr> DeviceEngine::readyBuffer(const TensorType &type, Take take) {
   Result<std::shared_ptr<Device>> opened = open();
   if (!opened)
     return opened.takeError();
-  Result<Memory> memory = allocate(**opened, type.bytes());
+  Result<Memory> memory = take(**opened, type.bytes());
   if (!memory)
     return memory.takeError();
   auto buffer = std::make_shared<DeviceBuffer>(type, this, Completion::ready());
@@ -259,29 +260,23 @@ Result<BufferPtr> DeviceEngine::allocate(const TensorType &type) {
   return BufferPtr(buffer);
 }
 
+Result<BufferPtr> DeviceEngine::allocate(const TensorType &type) {
+  return readyBuffer(type, [&](Device &device, size_t bytes) {
+    return allocate(device, bytes);
+  });
+}
+
 Result<BufferPtr> DeviceEngine::import(const TensorType &type, void *data) {
-  Result<std::shared_ptr<Device>> opened = open();
-  if (!opened)
-    return opened.takeError();
-  Result<Memory> memory = (*opened)->import(data, type.bytes());
-  if (!memory)
-    return memory.takeError();
-  auto buffer = std::make_shared<DeviceBuffer>(type, this, Completion::ready());
-  buffer->memory = std::move(*memory);
-  return BufferPtr(buffer);
+  return readyBuffer(type, [&](Device &device, size_t bytes) {
+    return device.import(data, bytes);
+  });
 }
 
 Result<BufferPtr> DeviceEngine::import(const TensorType &type,
                                        const LibraryMemory &there) {
-  Result<std::shared_ptr<Device>> opened = open();
-  if (!opened)
-    return opened.takeError();
-  Result<Memory> memory = (*opened)->import(there, type.bytes());
-  if (!memory)
-    return memory.takeError();
-  auto buffer = std::make_shared<DeviceBuffer>(type, this, Completion::ready());
-  buffer->memory = std::move(*memory);
-  return BufferPtr(buffer);
+  return readyBuffer(type, [&](Device &device, size_t bytes) {
+    return device.import(there, bytes);
+  });
 }
 
 bool DeviceEngine::isHost() const {

@@ -75,6 +75,9 @@ public:
 private:
   /// The device, or why it cannot be used.
   Result<std::shared_ptr<Device>> open() const;
+  /// A buffer that is there at once, in what `take` gives of the device.
+  template <typename Take>
+  Result<BufferPtr> readyBuffer(const TensorType &type, Take take);
   using DevicePtr = std::shared_ptr<Device>;
   using ProgramPtr = std::shared_ptr<Program>;
 

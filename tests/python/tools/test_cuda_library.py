@@ -41,7 +41,13 @@ CALLS = """
 torch.manual_seed(0)
 A, B = torch.randn(6, 6), torch.randn(6, 6)
 PICTURE, FILTERS = torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3)
+library_of_mine = torch.library.Library("mine", "DEF")
+library_of_mine.define("doubled(Tensor x) -> Tensor")
+library_of_mine.impl("doubled", torch.empty_like, "Meta")
+for key in ("CPU", "CUDA"):
+    library_of_mine.impl("doubled", lambda x: x * 2, key)
 CASES = {
+    "mine::doubled": lambda a, b, *_: torch.ops.mine.doubled(a + 1) + b,
     "aten::mm": lambda a, b, *_: (a + 1) @ b * 2,
     "aten::convolution": lambda a, b, x, w: F.conv2d(x * 2, w).relu(),
     "aten::sort": lambda a, b, *_: a.sort(1)[0] + b,

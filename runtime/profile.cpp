@@ -147,9 +147,10 @@ constexpr size_t kFirstDetailed = 3, kDetailedOf = 16, kMostRecorded = 50'000;
 
 } // namespace
 
+int64_t clock() { return runtime::Cycles::now(); }
+
 int64_t now() {
-  return runtime::Cycles::now() -
-         session().start.load(std::memory_order_relaxed);
+  return clock() - session().start.load(std::memory_order_relaxed);
 }
 
 std::string_view name(Part part) {
@@ -404,12 +405,14 @@ void addRecorded(std::string_view op, SourceId place) {
         {mine.changed, end, mine.thread, std::string(op), place});
 }
 
-void addEvent(std::string name, int64_t time) {
+void addEvent(std::string name, int64_t begun) {
   Tally &mine = tally();
   int64_t end = now();
   Session &to = session();
+  int64_t start = begun - to.start.load(std::memory_order_relaxed);
   std::lock_guard lock(to.mutex);
-  to.add(to.rows.events, Event{std::move(name), end - time, end, mine.thread});
+  to.add(to.rows.events, Event{std::move(name), std::max(start, int64_t(0)),
+                               end, mine.thread});
 }
 
 } // namespace ltc::profile

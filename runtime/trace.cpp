@@ -47,6 +47,7 @@ bool isTimedElsewhere(Stage stage) {
 
 Span::Span(Stage stage)
     : stage(stage), told(isTimedElsewhere(stage) ? "" : name(stage)),
+      begun(profile::isOn() ? profile::clock() : 0),
       start(std::chrono::steady_clock::now()) {}
 
 Span::~Span() {
@@ -55,7 +56,7 @@ Span::~Span() {
                         .count();
   countersOf(stage).add(elapsed);
   if (profile::isOn() && !isTimedElsewhere(stage)) [[unlikely]]
-    profile::addEvent(std::string(name(stage)), elapsed);
+    profile::addEvent(std::string(name(stage)), begun);
 }
 
 } // namespace ltc

@@ -146,7 +146,9 @@ struct Profile {
   size_t dropped = 0; ///< rows beyond the most that are kept
 };
 
-/// Nanoseconds since the profile began.
+/// Nanoseconds since some moment before the process's first call.
+LTC_API int64_t clock();
+/// Nanoseconds of clock() since the profile began.
 LTC_API int64_t now();
 /// Begins one; false if one is on.
 LTC_API bool begin();
@@ -219,8 +221,8 @@ public:
 void addTraceSource(TraceSource &source);
 void removeTraceSource(TraceSource &source);
 
-/// A stage, or a span of the program's, that took so many nanoseconds and ends
-/// now.
-LTC_API void addEvent(std::string name, int64_t time);
+/// A stage, or a span of the program's, that began at `begun` of clock(), in
+/// an earlier profile or before one perhaps, and ends now.
+LTC_API void addEvent(std::string name, int64_t begun);
 
 } // namespace ltc::profile

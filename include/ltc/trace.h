@@ -10,6 +10,7 @@
 #include "ltc/spans.h"
 
 #include <chrono>
+#include <cstdint>
 
 namespace ltc {
 
@@ -25,6 +26,7 @@ public:
 private:
   Stage stage;
   spans::Span told;
+  int64_t begun; ///< by profile::clock(), 0 where nobody watches
   std::chrono::steady_clock::time_point start;
 };
 

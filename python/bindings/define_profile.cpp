@@ -17,8 +17,6 @@
 
 #include <torch/csrc/Exceptions.h>
 
-#include <algorithm>
-
 namespace py = pybind11;
 
 namespace ltc::python {
@@ -155,10 +153,10 @@ void defineProfile(py::module_ &m) {
         torch::wrap_pybind_function(backend::setTorchProfiler));
   m.def("await_torch_spans",
         torch::wrap_pybind_function_no_gil(backend::awaitTorchSpans));
-  m.def("profile_add_span", [](std::string name, int64_t time) {
-    // It may have begun before the profile did.
+  m.def("profile_clock", profile::clock);
+  m.def("profile_add_span", [](std::string name, int64_t begun) {
     if (profile::isOn())
-      profile::addEvent(std::move(name), std::min(time, profile::now()));
+      profile::addEvent(std::move(name), begun);
   });
   m.def("profile_parts", torch::wrap_pybind_function(partNames));
 }

@@ -96,10 +96,10 @@ class Trace(contextlib.ContextDecorator):
     def __enter__(self):
         self._open = torch.profiler.record_function(self._title)
         self._open.__enter__()
-        self._start = time.perf_counter_ns()
+        self._start = start().profile_clock()
 
     def __exit__(self, *exception):
-        start().profile_add_span(self._title, time.perf_counter_ns() - self._start)
+        start().profile_add_span(self._title, self._start)
         self._open.__exit__(*exception)
 
 

@@ -119,6 +119,22 @@ Result<std::string> write(ModuleOp module, LoweredForm form) {
                ""};
 }
 
+Error openSizes(const Graph &graph) {
+  std::string symbols;
+  for (size_t i = 0; i < graph.symbols.size(); ++i)
+    symbols += (i ? ", s" : "s") + std::to_string(i);
+  return {ErrorCode::Unsupported,
+          Stage::Lower,
+          "StableHLO and TOSA are written with sizes as numbers, and the graph "
+          "leaves " +
+              symbols + " open",
+          "",
+          {},
+          "pass export_graph arguments of the sizes that are wanted, or "
+          "ltc-opt --sizes= with a number for each symbol; linalg takes open "
+          "sizes"};
+}
+
 } // namespace
 
 LogicalResult lowerForHandOver(ModuleOp module) {
@@ -148,13 +164,7 @@ Result<std::string> lowerGraph(const Graph &graph, LoweredForm form) {
     return graph.str(SourceLines::Omit);
   if (form != LoweredForm::Text && form != LoweredForm::Bytecode) {
     if (graph.isDynamic())
-      return Error{ErrorCode::Unsupported,
-                   Stage::Lower,
-                   "StableHLO and TOSA are written with sizes as numbers, and "
-                   "the graph leaves s0 open",
-                   "",
-                   {},
-                   "give each symbol a value; linalg takes open sizes"};
+      return openSizes(graph);
     return emitGraph(graph, form);
   }
   DialectRegistry registry;

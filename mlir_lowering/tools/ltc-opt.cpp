@@ -11,6 +11,7 @@
 //           --without=fuse                  without some optimizations
 //           --recipes=dir                   tuned by files (docs/recipes.md)
 //           --print-schedules               the numbers that each kernel got
+//           --sizes=12,5                    for these values of its symbols
 //           --print-calls                   its library calls, as graphs
 //           --print-steps                   after codegen: what @main became
 //           --print-code                    after codegen: what the kernels did
@@ -92,29 +93,70 @@ static std::unique_ptr<llvm::MemoryBuffer> readFile(StringRef path) {
   return nullptr;
 }
 
+using Sizes = std::vector<int64_t>;
+
+/// Of "12,5".
+static ltc::Result<Sizes> readSizes(StringRef text) {
+  Sizes sizes;
+  for (StringRef one : llvm::split(text, ','))
+    if (one.getAsInteger(10, sizes.emplace_back()))
+      return ltc::Error{ltc::ErrorCode::InvalidArgument,
+                        ltc::Stage::Graph,
+                        "--sizes= takes a number for each symbol, with commas "
+                        "between, not '" +
+                            text.str() + "'",
+                        "",
+                        {},
+                        ""};
+  return sizes;
+}
+
+/// The graph for sizes that are given.
+static ltc::Status close(ltc::Graph &graph, const Sizes &sizes) {
+  if (sizes.empty())
+    return {};
+  if (sizes.size() != graph.symbols.size())
+    return ltc::Error{ltc::ErrorCode::InvalidArgument,
+                      ltc::Stage::Graph,
+                      "--sizes= has " + std::to_string(sizes.size()) +
+                          ", and the graph has " +
+                          std::to_string(graph.symbols.size()) + " symbols",
+                      "",
+                      {},
+                      ""};
+  auto closed = graph.instantiate(sizes);
+  if (!closed)
+    return closed.takeError();
+  graph = std::move(*closed);
+  return graph.verify();
+}
+
 /// A valid graph, or nothing when what is wrong has been said.
-static std::optional<ltc::Graph> readGraph(StringRef text) {
+static std::optional<ltc::Graph> readGraph(StringRef text, const Sizes &sizes) {
   auto graph = ltc::Graph::parse(std::string_view(text));
   ltc::Status valid = graph ? graph->verify() : graph.takeError();
+  if (valid)
+    valid = close(*graph, sizes);
   if (valid)
     return std::move(*graph);
   fail(valid.error());
   return std::nullopt;
 }
 
-static OwningOpRef<ModuleOp> read(StringRef path, MLIRContext &context) {
+static OwningOpRef<ModuleOp> read(StringRef path, const Sizes &sizes,
+                                  MLIRContext &context) {
   auto file = readFile(path);
   if (!file)
     return nullptr;
   StringRef text = file->getBuffer();
   if (!isGraph(text))
     return parseSourceString<ModuleOp>(text, &context);
-  auto graph = readGraph(text);
+  auto graph = readGraph(text, sizes);
   return graph ? importGraph(*graph, context) : nullptr;
 }
 
 /// Prints what another compiler is handed.
-static int emitFor(StringRef path, StringRef name) {
+static int emitFor(StringRef path, StringRef name, const Sizes &sizes) {
   auto form = ltc::loweredForm(std::string_view(name));
   if (!form) {
     llvm::errs() << "--emit= takes " << ltc::loweredFormNames() << ", not '"
@@ -122,7 +164,7 @@ static int emitFor(StringRef path, StringRef name) {
     return 1;
   }
   auto file = readFile(path);
-  auto graph = file ? readGraph(file->getBuffer()) : std::nullopt;
+  auto graph = file ? readGraph(file->getBuffer(), sizes) : std::nullopt;
   if (!graph)
     return 1;
   auto lowered = lowerGraph(*graph, *form);
@@ -134,6 +176,7 @@ static int emitFor(StringRef path, StringRef name) {
 
 struct Options {
   StringRef path = "-", last, emit;
+  Sizes sizes;                 ///< of symbols
   ltc::CompileOptions compile; ///< the target is this machine unless told
   bool printCalls = false, printSchedules = false, printSteps = false,
        printCode = false, printLocations = false;
@@ -164,7 +207,7 @@ static int runStagesOf(const Options &options,
   registerEverything(registry);
   registerStages(registry);
   MLIRContext context(registry);
-  OwningOpRef<ModuleOp> module = read(options.path, context);
+  OwningOpRef<ModuleOp> module = read(options.path, options.sizes, context);
   if (!module)
     return 1;
   context.loadAllAvailableDialects();
@@ -210,7 +253,13 @@ static ltc::Status readOptions(SmallVectorImpl<char *> &arguments,
       options.last = argument;
     else if (argument.consume_front("--emit="))
       options.emit = argument;
-    else if (argument.consume_front("--target="))
+    else if (argument.consume_front("--sizes=")) {
+      auto sizes = readSizes(argument);
+      if (sizes)
+        options.sizes = std::move(*sizes);
+      else
+        status = sizes.takeError();
+    } else if (argument.consume_front("--target="))
       compile.target.kind = argument;
     else if (argument.consume_front("--cpu="))
       std::tie(compile.target.cpu, compile.target.features) =
@@ -260,7 +309,7 @@ int main(int argc, char **argv) {
       options.path = argument;
   }
   if (!options.emit.empty())
-    return emitFor(options.path, options.emit);
+    return emitFor(options.path, options.emit, options.sizes);
   auto resolved = resolve(options.compile);
   if (!resolved)
     return fail(resolved.error());

@@ -36,16 +36,16 @@ def export_graph(program, path, *args, dialect="linalg"):
     buffers become inputs; a function has to take all its tensors as arguments. In
     linalg a convolution or a sort stays whole, as a call of a function that says what
     it is; what StableHLO or TOSA does not say is an UnsupportedOpError that names the
-    op and your line. A program of torch.export (without ``args``) keeps sizes open
-    that its dynamic_shapes leave open, in linalg, bytecode and graph. Of DTensors the
-    graph has the whole, and says which device of their mesh has which part.
+    op and your line. A program of torch.export without ``args`` keeps sizes open that
+    its dynamic_shapes leave open, in linalg, bytecode and graph. Of DTensors the graph
+    has the whole, and says which device of their mesh has which part.
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect is one of {', '.join(DIALECTS)}, not {dialect!r}")
     if isinstance(program, torch.export.ExportedProgram):
-        if args:
-            raise ValueError("an ExportedProgram has its arguments: pass none")
-        return _export_open(program, Path(path), dialect)
+        if not args:
+            return _export_open(program, Path(path), dialect)
+        program = program.module()
     c = start()
     builder = c.GraphBuilder(torch.lazy.current_device())
     state = {}

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exported linalg goes through upstream's own tools and has eager's values."""
 
+import re
+
 import pytest
 import torch
 import torch_ltc
@@ -74,8 +76,31 @@ def test_open_sizes_of_an_exported_program(tmp_path):
         found = run_upstream(text, inputs, tmp_path)
         mine = torch.tensor(found[exported.results[0]]).reshape(rows, 3)
         torch.testing.assert_close(mine, wanted, rtol=1e-4, atol=1e-5)
-    with pytest.raises(torch_ltc.errors.UnsupportedOpError, match="leaves s0 open"):
-        torch_ltc.export_graph(program, tmp_path / "open.mlir", dialect="stablehlo")
+
+
+@pytest.mark.parametrize("dialect", ["stablehlo", "tosa"])
+def test_open_sizes_are_refused_where_there_are_none(tmp_path, dialect):
+    model, rows = mlp(), torch.export.Dim("rows", min=2, max=64)
+    program = torch.export.export(
+        model, (torch.randn(3, 6),), dynamic_shapes=({0: rows},)
+    )
+    path = tmp_path / "graph.mlir"
+    with pytest.raises(torch_ltc.UnsupportedOpError, match="leaves s0 open") as refused:
+        torch_ltc.export_graph(program, path, dialect=dialect)
+    assert "pass export_graph arguments of the sizes" in str(refused.value)
+    assert not path.exists()
+    # Which is what that does: for two sizes.
+    for size in (5, 7):
+        x = torch.randn(size, 6)
+        closed = torch_ltc.export_graph(program, path, x, dialect=dialect)
+        own = torch_ltc.export_graph(model, tmp_path / "own.mlir", x, dialect=dialect)
+        assert sum(value is x for value in closed.inputs) == 1
+        assert len(closed.results) == 1
+        without_lines = [
+            re.sub(r" loc\(.*", "", one.path.read_text()) for one in (closed, own)
+        ]
+        assert without_lines[0] == without_lines[1]
+        assert f"tensor<{size}x3xf32>" in without_lines[0]
 
 
 def test_a_modules_state_is_an_input(tmp_path):

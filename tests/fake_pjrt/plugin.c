@@ -16,9 +16,15 @@
 |*   FAKE_PJRT_CODE=N         absl's code of these failures
 |*   FAKE_PJRT_NO_CLIENT=1    there is no client
 |*   FAKE_PJRT_MAJOR=N        another version of PJRT
-|*   FAKE_PJRT_REPORT=1       tells at exit how many buffers are left
+|*   FAKE_PJRT_NO_COPY=1      it does not copy between its devices
+|*   FAKE_PJRT_REPORT=1       tells at exit how many buffers and executables are
+|*                            left, how many copies there were between devices,
+|*                            and with what options a client was made
+|*
+|* The options of a client are devices (1 or 2) and some of each type.
 |*
 \*===----------------------------------------------------------------------===*/
+#include "options.h"
 #include "program.h"
 
 #include <pthread.h>
@@ -45,6 +51,7 @@ typedef struct event {
 typedef struct buffer {
   atomic_int owners;
   shape shape;
+  void *device;
   void *data;
 } buffer;
 
@@ -53,7 +60,7 @@ typedef struct executable {
   int device;
 } executable;
 
-static atomic_int live_buffers;
+static atomic_int live_buffers, live_executables, copies;
 
 static int setting(const char *name, int absent) {
   const char *value = getenv(name);
@@ -166,19 +173,33 @@ static error *event_await(event_arguments *a) {
 
 static int devices[2] = {0, 1}; /* their ids */
 static void *device_list[2] = {&devices[0], &devices[1]};
-static int client;
 
-typedef ARGUMENTS(const void *options; size_t option_count; void *callbacks[4];
-                  void *client; void *more[4];) client_create_arguments;
+typedef struct client {
+  size_t devices;
+} client;
+
+typedef ARGUMENTS(const named_value *options; size_t option_count;
+                  void *callbacks[4]; client * client;
+                  void *more[4];) client_create_arguments;
 static error *client_create(client_create_arguments *a) {
   CHECK(a);
   if (setting("FAKE_PJRT_NO_CLIENT", 0))
     return fail(14, "no board is plugged in");
-  a->client = &client;
+  client *made = calloc(1, sizeof(client));
+  made->devices = 2;
+  for (size_t i = 0; i < a->option_count; ++i) {
+    const char *wrong = take_option(&a->options[i], &made->devices);
+    if (wrong) {
+      free(made);
+      return fail(INVALID, wrong);
+    }
+  }
+  a->client = made;
   return NULL;
 }
-static error *client_destroy(no_arguments *a) {
-  (void)a;
+typedef ARGUMENTS(client *client;) client_arguments;
+static error *client_destroy(client_arguments *a) {
+  free(a->client);
   return NULL;
 }
 
@@ -197,12 +218,12 @@ static error *platform_version(client_text_arguments *a) {
   return NULL;
 }
 
-typedef ARGUMENTS(void *client; void *const *devices;
+typedef ARGUMENTS(client *client; void *const *devices;
                   size_t count;) devices_arguments;
 static error *addressable_devices(devices_arguments *a) {
   CHECK(a);
   a->devices = device_list;
-  a->count = 2;
+  a->count = a->client->devices;
   return NULL;
 }
 
@@ -240,6 +261,7 @@ static error *compile(compile_arguments *a) {
   a->made->code = code;
   /* The last byte of the options is the id in the device assignment. */
   a->made->device = a->options[a->options_length - 1];
+  ++live_executables;
   return NULL;
 }
 
@@ -247,13 +269,15 @@ typedef ARGUMENTS(executable *of;) executable_arguments;
 static error *executable_destroy(executable_arguments *a) {
   program_free(a->of->code);
   free(a->of);
+  --live_executables;
   return NULL;
 }
 
-static buffer *make_buffer(shape of) {
+static buffer *make_buffer(shape of, void *device) {
   buffer *made = calloc(1, sizeof(buffer));
   made->owners = 1;
   made->shape = of;
+  made->device = device;
   made->data = malloc(shape_bytes(&of) + 1);
   ++live_buffers;
   return made;
@@ -283,7 +307,7 @@ static error *upload(upload_arguments *a) {
     return fail(UNIMPLEMENTED, "tensors of so many dimensions");
   for (size_t d = 0; d < a->rank; ++d)
     of.dims[d] = a->dims[d];
-  a->made = make_buffer(of);
+  a->made = make_buffer(of, a->device);
   memcpy(a->made->data, a->data, shape_bytes(&of));
   a->done = ready_event();
   return NULL;
@@ -298,6 +322,27 @@ static error *download(download_arguments *a) {
     return fail(INVALID, "there is no room for the tensor");
   memcpy(a->to, a->from->data, bytes);
   a->done = ready_event();
+  return NULL;
+}
+
+typedef ARGUMENTS(buffer *of; void *device;
+                  buffer * made;) device_copy_arguments;
+static error *copy_to_device(device_copy_arguments *a) {
+  CHECK(a);
+  if (setting("FAKE_PJRT_NO_COPY", 0))
+    return fail(UNIMPLEMENTED, "there is no way between the boards");
+  if (a->of->device == a->device)
+    return fail(INVALID, "the array is there already");
+  a->made = make_buffer(a->of->shape, a->device);
+  memcpy(a->made->data, a->of->data, shape_bytes(&a->of->shape));
+  ++copies;
+  return NULL;
+}
+
+typedef ARGUMENTS(buffer *of; event * ready;) ready_arguments;
+static error *ready(ready_arguments *a) {
+  CHECK(a);
+  a->ready = ready_event();
   return NULL;
 }
 
@@ -342,6 +387,10 @@ static error *execute(execute_arguments *a) {
     return fail(INVALID, "other inputs than the program's");
   if (number == setting("FAKE_PJRT_FAILS_CALL", 0))
     return fail(code, "the call was to fail");
+  void *device = &devices[a->of->device];
+  for (size_t i = 0; i < a->input_count; ++i)
+    if (a->inputs[0][i]->device != device)
+      return fail(INVALID, "an input is on another device");
   run *one = calloc(1, sizeof(run));
   one->code = a->of->code;
   one->inputs = (int)a->input_count;
@@ -352,7 +401,7 @@ static error *execute(execute_arguments *a) {
     one->all[i] = a->inputs[0][i];
   for (int i = 0; i < one->results; ++i)
     one->all[one->inputs + i] = a->results[0][i] =
-        make_buffer(*program_result(one->code, i));
+        make_buffer(*program_result(one->code, i), device);
   for (int i = 0; i < one->inputs + one->results; ++i)
     ++one->all[i]->owners;
   if (number == setting("FAKE_PJRT_FAILS_RUN", 0))
@@ -366,12 +415,15 @@ static error *execute(execute_arguments *a) {
 
 __attribute__((destructor)) static void report(void) {
   if (setting("FAKE_PJRT_REPORT", 0))
-    fprintf(stderr, "fake_pjrt: %d buffers are left\n", live_buffers);
+    fprintf(stderr,
+            "fake_pjrt: %d buffers are left, %d executables\n"
+            "fake_pjrt: %d copies between devices\nfake_pjrt: options%s\n",
+            live_buffers, live_executables, copies, options_seen());
 }
 
 /* Places in the table are counted from Error_Destroy on. */
 typedef void (*function)(void);
-enum { FUNCTIONS = 71 };
+enum { FUNCTIONS = 73 };
 static struct {
   size_t size;
   void *extensions;
@@ -405,7 +457,9 @@ __attribute__((visibility("default"))) const void *GetPjrtApi(void) {
              {50, (function)executable_destroy},
              {55, (function)execute},
              {58, (function)buffer_destroy},
-             {70, (function)download}};
+             {69, (function)copy_to_device},
+             {70, (function)download},
+             {72, (function)ready}};
   table.size = sizeof(table);
   table.version.size = sizeof(table.version);
   table.version.major = setting("FAKE_PJRT_MAJOR", 0);

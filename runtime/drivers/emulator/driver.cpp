@@ -10,7 +10,7 @@
 // driver cpu, through the same door, keeps the memory and runs the code.
 //
 //===----------------------------------------------------------------------===//
-#include "drivers/worker.h"
+#include "drivers/worker_table.h"
 #include "simt.h"
 
 #include <algorithm>
@@ -24,39 +24,20 @@
 using namespace ltc::drivers;
 using namespace ltc::emulator;
 
-struct ltc_error {
-  Fault fault;
-};
-
-struct ltc_fence {
-  std::shared_ptr<Fence> fence;
-};
-
-struct ltc_queue {
-  Queue queue;
-};
-
-struct ltc_device {
+struct ltc_device : WorkerDevice {
   ltc_device *cpu = nullptr; ///< that of the driver behind it
   std::mutex mutex;          ///< held in its calls that take one thread
   std::vector<ltc_property> properties;
   std::string target;
-  std::string memory; ///< its limit, or empty
-  std::chrono::microseconds delay{};
+  std::string memory;             ///< its limit, or empty
   std::vector<std::string> taken; ///< names of library calls
   bool takesAll = false;
   std::atomic<int64_t> launches = 0, copies = 0;
-  Trace trace;
-  uint32_t queues = 0; ///< made so far
 };
 
 namespace {
 
 const ltc_plugin *cpu = nullptr;
-
-ltc_error *fail(ltc_error_code code, std::string message) {
-  return new ltc_error{{code, std::move(message)}};
-}
 
 /// The content of an error of the driver behind, which is freed.
 Outcome take(ltc_error *error) {
@@ -70,20 +51,11 @@ Outcome take(ltc_error *error) {
   return fault;
 }
 
-ltc_error *own(ltc_error *error) {
-  Outcome outcome = take(error);
-  return outcome ? new ltc_error{std::move(*outcome)} : nullptr;
-}
-
-void errorRead(const ltc_error *error, ltc_error_info *info) {
-  info->code = error->fault.code;
-  info->message = error->fault.message.c_str();
-  info->site = error->fault.site;
-}
-void errorFree(ltc_error *error) { delete error; }
+/// The same as an error of this driver's.
+ltc_error *passOn(ltc_error *error) { return own(take(error)); }
 
 ltc_error *deviceCount(uint32_t *count) {
-  return own(cpu->device_count(count));
+  return passOn(cpu->device_count(count));
 }
 
 bool isNumber(std::string_view text, auto &number) {
@@ -148,8 +120,8 @@ ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
   for (size_t i = 0; i < optionCount; ++i)
     if (ltc_error *error = takeOption(*made, options[i], passedOn))
       return error;
-  if (ltc_error *error = own(cpu->device_open(ordinal, passedOn.data(),
-                                              passedOn.size(), &made->cpu)))
+  if (ltc_error *error = passOn(cpu->device_open(ordinal, passedOn.data(),
+                                                 passedOn.size(), &made->cpu)))
     return error;
   size_t count = 0;
   const ltc_property *all = cpu->properties(made->cpu, &count);
@@ -177,22 +149,11 @@ const ltc_property *properties(ltc_device *device, size_t *count) {
 }
 
 ltc_error *bufferAlloc(ltc_device *device, size_t bytes, ltc_buffer **buffer) {
-  return own(cpu->buffer_alloc(device->cpu, bytes, buffer));
+  return passOn(cpu->buffer_alloc(device->cpu, bytes, buffer));
 }
 
 void bufferFree(ltc_device *device, ltc_buffer *buffer) {
   cpu->buffer_free(device->cpu, buffer);
-}
-
-/// Does it now where there is no queue.
-ltc_error *submit(ltc_queue *queue, const char *name,
-                  std::function<Outcome()> work, bool mayBeSkipped) {
-  if (queue) {
-    queue->queue.push(name, std::move(work), mayBeSkipped);
-    return nullptr;
-  }
-  Outcome outcome = work();
-  return outcome ? new ltc_error{std::move(*outcome)} : nullptr;
 }
 
 /// What is outside of a buffer is refused at once: a transfer of nothing asks.
@@ -203,7 +164,8 @@ ltc_error *checkRange(ltc_device *device, ltc_buffer *buffer, size_t offset,
   if (__builtin_add_overflow(offset, bytes, &end))
     end = SIZE_MAX;
   std::lock_guard lock(device->mutex);
-  return own(cpu->buffer_read(device->cpu, nullptr, buffer, end, &nothing, 0));
+  return passOn(
+      cpu->buffer_read(device->cpu, nullptr, buffer, end, &nothing, 0));
 }
 
 ltc_error *bufferWrite(ltc_device *device, ltc_queue *queue, ltc_buffer *buffer,
@@ -290,7 +252,7 @@ void memory(ltc_device *device, ltc_memory *out, int32_t resetPeak) {
 ltc_error *programLoad(ltc_device *device, ltc_bytes artifact,
                        ltc_program **program) {
   std::lock_guard lock(device->mutex);
-  return own(cpu->program_load(device->cpu, artifact, program));
+  return passOn(cpu->program_load(device->cpu, artifact, program));
 }
 
 void programFree(ltc_device *device, ltc_program *program) {
@@ -343,52 +305,6 @@ int32_t callTaken(ltc_device *device, ltc_bytes call) {
          });
 }
 
-ltc_error *queueCreate(ltc_device *device, ltc_queue **queue) {
-  *queue = new ltc_queue{Queue(device->delay, device->trace, device->queues++)};
-  return nullptr;
-}
-
-void queueFree(ltc_device *, ltc_queue *queue) { delete queue; }
-
-ltc_error *queueResume(ltc_device *, ltc_queue *queue) {
-  queue->queue.resume();
-  return nullptr;
-}
-
-ltc_error *queueWait(ltc_device *, ltc_queue *queue, ltc_fence *fence) {
-  queue->queue.push(
-      "wait",
-      [waited = fence->fence]() -> Outcome {
-        waited->wait(std::chrono::nanoseconds(-1));
-        return std::nullopt;
-      },
-      false);
-  return nullptr;
-}
-
-ltc_error *fenceRecord(ltc_device *, ltc_queue *queue, ltc_fence **fence) {
-  *fence = new ltc_fence{queue->queue.record()};
-  return nullptr;
-}
-
-ltc_error *fenceWait(ltc_device *, ltc_fence *fence, int64_t nanoseconds,
-                     int32_t *reached) {
-  *reached = fence->fence->wait(std::chrono::nanoseconds(nanoseconds));
-  if (!*reached || !fence->fence->outcome())
-    return nullptr;
-  return new ltc_error{*fence->fence->outcome()};
-}
-
-void fenceFree(ltc_device *, ltc_fence *fence) { delete fence; }
-
-ltc_error *fenceElapsed(ltc_device *, ltc_fence *start, ltc_fence *end,
-                        double *seconds) {
-  *seconds =
-      std::chrono::duration<double>(end->fence->time() - start->fence->time())
-          .count();
-  return nullptr;
-}
-
 ltc_error *hostAlloc(ltc_device *, size_t bytes, void **data) {
   constexpr size_t alignment = 64;
   size_t rounded = std::max<size_t>(bytes + alignment - 1, alignment) /
@@ -408,24 +324,8 @@ size_t statistics(ltc_device *device, ltc_statistic *out, size_t capacity) {
   return std::size(all);
 }
 
-ltc_error *traceStart(ltc_device *device) {
-  device->trace.start();
-  return nullptr;
-}
-
-const ltc_span *traceStop(ltc_device *device, size_t *count, int64_t *now) {
-  const std::vector<ltc_span> &spans = device->trace.stop();
-  *count = spans.size();
-  *now = Trace::now();
-  return spans.data();
-}
-
 constexpr ltc_plugin plugin = [] {
-  ltc_plugin all = {};
-  all.struct_size = sizeof(ltc_plugin);
-  all.name = "emulator";
-  all.error_read = errorRead;
-  all.error_free = errorFree;
+  ltc_plugin all = workerTable<ltc_device>("emulator");
   all.device_count = deviceCount;
   all.device_open = deviceOpen;
   all.device_close = deviceClose;
@@ -439,21 +339,11 @@ constexpr ltc_plugin plugin = [] {
   all.program_free = programFree;
   all.program_run = programRun;
   all.call_taken = callTaken;
-  all.queue_create = queueCreate;
-  all.queue_free = queueFree;
-  all.queue_resume = queueResume;
-  all.fence_record = fenceRecord;
-  all.fence_wait = fenceWait;
-  all.fence_free = fenceFree;
-  all.queue_wait = queueWait;
-  all.fence_elapsed = fenceElapsed;
   all.buffer_copy = bufferCopy;
   all.host_alloc = hostAlloc;
   all.host_free = hostFree;
   all.statistics = statistics;
   all.buffer_copy_between = bufferCopyBetween;
-  all.trace_start = traceStart;
-  all.trace_stop = traceStop;
   return all;
 }();
 

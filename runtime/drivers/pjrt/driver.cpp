@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// LTC_DEVICE=pjrt:/path/plugin.so: parts of graphs are StableHLO, which the
-// plugin compiles and runs. docs/pjrt.md.
+// LTC_DEVICE=pjrt:/path/plugin.so?option=value: parts of graphs are StableHLO,
+// which the plugin compiles and runs. docs/pjrt.md.
 //
 //===----------------------------------------------------------------------===//
+#include "drivers/worker_table.h"
 #include "pjrt_program.h"
 
 #include <algorithm>
@@ -19,22 +20,12 @@
 using namespace ltc::drivers;
 using namespace ltc::pjrt;
 
-struct ltc_error {
-  Fault fault;
-};
-struct ltc_fence {
-  std::shared_ptr<Fence> fence;
-};
-struct ltc_queue {
-  Queue queue;
-};
 struct ltc_program {
   Program program;
 };
 
-struct ltc_device {
+struct ltc_device : WorkerDevice {
   Place place;
-  std::mutex memory; ///< of buffers
   std::string target, description, limitText;
   std::vector<ltc_property> properties;
   size_t limit = SIZE_MAX;
@@ -42,25 +33,9 @@ struct ltc_device {
   size_t allocated = 0, maxAllocated = 0;
   std::atomic<int64_t> launches = 0, copies = 0;
   Traffic traffic;
-  Trace trace;
-  uint32_t queues = 0; ///< made so far
 };
 
 namespace {
-
-ltc_error *own(Outcome outcome) {
-  return outcome ? new ltc_error{std::move(*outcome)} : nullptr;
-}
-ltc_error *fail(ltc_error_code code, std::string message) {
-  return new ltc_error{{code, std::move(message)}};
-}
-
-void errorRead(const ltc_error *error, ltc_error_info *info) {
-  info->code = error->fault.code;
-  info->message = error->fault.message.c_str();
-  info->site = error->fault.site;
-}
-void errorFree(ltc_error *error) { delete error; }
 
 /// The devices of all plugins that were asked for, numbered through.
 class Plugins {
@@ -69,8 +44,8 @@ public:
     Client *client;
     uint32_t first;
   };
-  Outcome add(const std::string &path, uint32_t &first, uint32_t &count) {
-    auto client = Client::of(path);
+  Outcome add(const std::string &argument, uint32_t &first, uint32_t &count) {
+    auto client = Client::of(argument);
     if (Fault *fault = std::get_if<Fault>(&client))
       return std::move(*fault);
     std::lock_guard lock(mutex);
@@ -90,13 +65,12 @@ public:
     std::lock_guard lock(mutex);
     return end;
   }
-  bool find(uint32_t ordinal, Place &place) {
+  bool find(uint32_t ordinal, DeviceRef &device) {
     std::lock_guard lock(mutex);
     for (const Range &known : ranges)
       if (ordinal >= known.first &&
           ordinal - known.first < known.client->devices()) {
-        place.client = known.client;
-        place.device = ordinal - known.first;
+        device = {known.client, ordinal - known.first};
         return true;
       }
     return false;
@@ -113,8 +87,9 @@ Plugins &plugins() {
   return *all;
 }
 
-ltc_error *devicesNamed(const char *path, uint32_t *first, uint32_t *count) {
-  return own(plugins().add(path, *first, *count));
+ltc_error *devicesNamed(const char *argument, uint32_t *first,
+                        uint32_t *count) {
+  return own(plugins().add(argument, *first, *count));
 }
 
 ltc_error *deviceCount(uint32_t *count) {
@@ -128,16 +103,29 @@ ltc_error *deviceCount(uint32_t *count) {
 
 ltc_error *takeOption(ltc_device &made, const ltc_property &option) {
   std::string_view name = option.name, value = option.value;
-  if (name != "memory_limit")
-    return fail(LTC_INVALID_ARGUMENT, "the driver pjrt has no option " +
-                                          std::string(name) +
-                                          ": its option is memory_limit");
   const char *last = value.data() + value.size();
-  auto [end, failure] = std::from_chars(value.data(), last, made.limit);
-  if (failure != std::errc() || end != last)
-    return fail(LTC_INVALID_ARGUMENT, "memory_limit is a number of bytes");
-  made.limitText = value;
-  return nullptr;
+  size_t number = 0;
+  auto [end, failure] = std::from_chars(value.data(), last, number);
+  bool isNumber = failure == std::errc() && end == last;
+  if (name == "memory_limit") {
+    made.limit = number;
+    made.limitText = value;
+    return isNumber ? nullptr
+                    : fail(LTC_INVALID_ARGUMENT,
+                           "memory_limit is a number of bytes");
+  }
+  if (name == "executables") {
+    made.place.code.limit(number);
+    return isNumber && number > 0
+               ? nullptr
+               : fail(LTC_INVALID_ARGUMENT,
+                      "executables is how many are kept, at least 1");
+  }
+  return fail(LTC_INVALID_ARGUMENT,
+              "the driver pjrt has no option " + std::string(name) +
+                  ": its options are memory_limit and executables; those of "
+                  "a plugin stand behind its path, pjrt:PATH?" +
+                  std::string(name) + "=" + std::string(value));
 }
 
 ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
@@ -146,15 +134,16 @@ ltc_error *deviceOpen(uint32_t ordinal, const ltc_property *options,
   for (size_t i = 0; i < optionCount; ++i)
     if (ltc_error *error = takeOption(*made, options[i]))
       return error;
-  made->place.memory = &made->memory;
-  if (!plugins().find(ordinal, made->place))
+  DeviceRef &found = made->place.device;
+  if (!plugins().find(ordinal, found))
     return fail(LTC_INVALID_ARGUMENT,
                 "PJRT has no device " + std::to_string(ordinal));
-  const Client &client = *made->place.client;
+  made->place.code.use(found);
+  const Client &client = *found.client;
   made->target =
       "stablehlo:" + client.platform() + ":" + client.version() + ":";
   made->description =
-      "device " + std::to_string(made->place.device) + " of " + client.path();
+      "device " + std::to_string(found.index) + " of " + client.path();
   made->properties = {{"target", made->target.c_str()},
                       {"description", made->description.c_str()},
                       {"name", client.platform().c_str()}};
@@ -175,8 +164,9 @@ ltc_error *bufferAlloc(ltc_device *device, size_t bytes, ltc_buffer **buffer) {
   std::lock_guard lock(device->counts);
   bool fits =
       bytes <= device->limit - std::min(device->allocated, device->limit);
-  auto made =
-      fits ? std::make_unique<ltc_buffer>(bytes, device->traffic) : nullptr;
+  auto made = fits ? std::make_unique<ltc_buffer>(bytes, device->place.device,
+                                                  device->traffic)
+                   : nullptr;
   if (!made || !made->isThere())
     return fail(LTC_OUT_OF_MEMORY,
                 "there is no memory for " + std::to_string(bytes) + " bytes");
@@ -202,15 +192,6 @@ void memory(ltc_device *device, ltc_memory *out, int32_t resetPeak) {
   out->max_allocated = device->maxAllocated;
 }
 
-/// Does it now where there is no queue.
-ltc_error *submit(ltc_queue *queue, const char *name,
-                  std::function<Outcome()> work, bool mayBeSkipped) {
-  if (!queue)
-    return own(work());
-  queue->queue.push(name, std::move(work), mayBeSkipped);
-  return nullptr;
-}
-
 ltc_error *outside() {
   return fail(LTC_INVALID_ARGUMENT, "the range is outside of the buffer");
 }
@@ -223,7 +204,7 @@ ltc_error *bufferWrite(ltc_device *device, ltc_queue *queue, ltc_buffer *buffer,
       queue, "write",
       [=] {
         ++device->copies;
-        std::lock_guard lock(device->memory);
+        std::lock_guard lock(device->place.memory);
         return buffer->write(offset, data.data, data.size);
       },
       false);
@@ -237,7 +218,7 @@ ltc_error *bufferRead(ltc_device *device, ltc_queue *queue, ltc_buffer *buffer,
       queue, "read",
       [=] {
         ++device->copies;
-        std::lock_guard lock(device->memory);
+        std::lock_guard lock(device->place.memory);
         return buffer->read(offset, data, bytes);
       },
       false);
@@ -252,7 +233,25 @@ ltc_error *bufferCopy(ltc_device *device, ltc_queue *queue, ltc_buffer *to,
       queue, "copy",
       [=] {
         ++device->copies;
-        std::lock_guard lock(device->memory);
+        std::lock_guard lock(device->place.memory);
+        return to->copy(toOffset, *from, fromOffset, bytes);
+      },
+      false);
+}
+
+ltc_error *bufferCopyBetween(ltc_device *device, ltc_queue *queue,
+                             ltc_buffer *to, size_t toOffset,
+                             ltc_device *fromDevice, ltc_buffer *from,
+                             size_t fromOffset, size_t bytes) {
+  if (device == fromDevice)
+    return bufferCopy(device, queue, to, toOffset, from, fromOffset, bytes);
+  if (!to->has(toOffset, bytes) || !from->has(fromOffset, bytes))
+    return outside();
+  return submit(
+      queue, "copy from a device",
+      [=] {
+        ++device->copies;
+        std::scoped_lock lock(device->place.memory, fromDevice->place.memory);
         return to->copy(toOffset, *from, fromOffset, bytes);
       },
       false);
@@ -289,8 +288,7 @@ int32_t callTaken(ltc_device *, ltc_bytes) { return 1; }
 ltc_error *partCompile(ltc_device *device, ltc_bytes part, ltc_bytes *code) {
   std::string_view module(static_cast<const char *>(part.data), part.size);
   ExecutablePtr made;
-  if (Outcome outcome =
-          device->place.client->compile(device->place.device, module, made)) {
+  if (Outcome outcome = device->place.code.load(module, made)) {
     // Plugins also say "internal" of what they lack.
     bool isRefused = outcome->code == LTC_INVALID_ARGUMENT ||
                      outcome->code == LTC_UNSUPPORTED ||
@@ -307,66 +305,20 @@ void partFree(ltc_device *, ltc_bytes code) {
   std::free(const_cast<void *>(code.data));
 }
 
-ltc_error *queueCreate(ltc_device *device, ltc_queue **queue) {
-  constexpr std::chrono::microseconds noDelay(0);
-  *queue = new ltc_queue{Queue(noDelay, device->trace, device->queues++)};
-  return nullptr;
-}
-void queueFree(ltc_device *, ltc_queue *queue) { delete queue; }
-ltc_error *queueResume(ltc_device *, ltc_queue *queue) {
-  queue->queue.resume();
-  return nullptr;
-}
-ltc_error *queueWait(ltc_device *, ltc_queue *queue, ltc_fence *fence) {
-  queue->queue.push(
-      "wait",
-      [waited = fence->fence]() -> Outcome {
-        waited->wait(std::chrono::nanoseconds(-1));
-        return std::nullopt;
-      },
-      false);
-  return nullptr;
-}
-
-ltc_error *fenceRecord(ltc_device *, ltc_queue *queue, ltc_fence **fence) {
-  *fence = new ltc_fence{queue->queue.record()};
-  return nullptr;
-}
-ltc_error *fenceWait(ltc_device *, ltc_fence *fence, int64_t nanoseconds,
-                     int32_t *reached) {
-  *reached = fence->fence->wait(std::chrono::nanoseconds(nanoseconds));
-  return *reached ? own(fence->fence->outcome()) : nullptr;
-}
-void fenceFree(ltc_device *, ltc_fence *fence) { delete fence; }
-
 size_t statistics(ltc_device *device, ltc_statistic *out, size_t capacity) {
-  const ltc_statistic all[] = {
-      {"launches", device->launches},
-      {"copies", device->copies},
-      {"uploaded_bytes", device->traffic.uploaded},
-      {"downloaded_bytes", device->traffic.downloaded}};
+  const ltc_statistic all[] = {{"launches", device->launches},
+                               {"copies", device->copies},
+                               {"uploaded_bytes", device->traffic.uploaded},
+                               {"downloaded_bytes", device->traffic.downloaded},
+                               {"copied_bytes", device->traffic.copied},
+                               {"compiles", device->place.code.compiles()},
+                               {"evictions", device->place.code.evictions()}};
   std::copy_n(all, std::min(capacity, std::size(all)), out);
   return std::size(all);
 }
 
-ltc_error *traceStart(ltc_device *device) {
-  device->trace.start();
-  return nullptr;
-}
-
-const ltc_span *traceStop(ltc_device *device, size_t *count, int64_t *now) {
-  const std::vector<ltc_span> &spans = device->trace.stop();
-  *count = spans.size();
-  *now = Trace::now();
-  return spans.data();
-}
-
 constexpr ltc_plugin plugin = [] {
-  ltc_plugin all = {};
-  all.struct_size = sizeof(ltc_plugin);
-  all.name = "pjrt";
-  all.error_read = errorRead;
-  all.error_free = errorFree;
+  ltc_plugin all = workerTable<ltc_device>("pjrt");
   all.device_count = deviceCount;
   all.device_open = deviceOpen;
   all.device_close = deviceClose;
@@ -380,20 +332,12 @@ constexpr ltc_plugin plugin = [] {
   all.program_free = programFree;
   all.program_run = programRun;
   all.call_taken = callTaken;
-  all.queue_create = queueCreate;
-  all.queue_free = queueFree;
-  all.queue_resume = queueResume;
-  all.fence_record = fenceRecord;
-  all.fence_wait = fenceWait;
-  all.fence_free = fenceFree;
-  all.queue_wait = queueWait;
   all.buffer_copy = bufferCopy;
   all.statistics = statistics;
   all.part_compile = partCompile;
   all.part_free = partFree;
   all.devices_named = devicesNamed;
-  all.trace_start = traceStart;
-  all.trace_stop = traceStop;
+  all.buffer_copy_between = bufferCopyBetween;
   return all;
 }();
 

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pjrt_client.h"
+#include "pjrt_options.h"
 
 #include <map>
+#include <mutex>
 #include <sys/stat.h>
 
 namespace ltc::pjrt {
@@ -73,6 +75,12 @@ std::string word(std::string_view text) {
   return made;
 }
 
+/// Of all executables, in the order of their uses.
+uint64_t nextUse() {
+  static std::atomic<uint64_t> uses = 0;
+  return ++uses;
+}
+
 } // namespace
 
 Array::~Array() {
@@ -88,6 +96,9 @@ Outcome Array::download(void *data) const {
   return api.await(copied.pointer<void *>(4));
 }
 
+Executable::Executable(const Api &api, void *handle, Signature signature)
+    : api(api), handle(handle), what(std::move(signature)), used(nextUse()) {}
+
 Executable::~Executable() {
   Struct done(handle);
   api.callAlways(Function::LoadedExecutable_Destroy, done);
@@ -95,6 +106,7 @@ Executable::~Executable() {
 
 Outcome Executable::run(std::span<const ArrayPtr> inputs,
                         std::vector<ArrayPtr> &results) const {
+  used = nextUse();
   Struct options;
   std::vector<void *> given, made(what.results.size());
   for (const ArrayPtr &input : inputs)
@@ -114,21 +126,22 @@ Outcome Executable::run(std::span<const ArrayPtr> inputs,
   return std::nullopt;
 }
 
-std::variant<Client *, Fault> Client::of(const std::string &path) {
+std::variant<Client *, Fault> Client::of(const std::string &argument) {
   static std::mutex mutex;
   static auto *clients = new std::map<std::string, Client *>;
   std::lock_guard lock(mutex);
-  if (auto known = clients->find(path); known != clients->end())
+  if (auto known = clients->find(argument); known != clients->end())
     return known->second;
-  auto api = Api::open(path);
+  Argument read(argument);
+  auto api = Api::open(read.path);
   if (Fault *fault = std::get_if<Fault>(&api))
     return std::move(*fault);
   auto made = std::make_unique<Client>();
   made->api = std::move(std::get<0>(api));
-  made->libraryPath = path;
-  if (Outcome outcome = made->start())
+  made->libraryPath = read.path;
+  if (Outcome outcome = made->start(read.options))
     return std::move(*outcome);
-  return clients->emplace(path, made.release()).first->second;
+  return clients->emplace(argument, made.release()).first->second;
 }
 
 Client::~Client() {
@@ -138,12 +151,15 @@ Client::~Client() {
   api->callAlways(Function::Client_Destroy, done);
 }
 
-Outcome Client::start() {
-  Struct created;
+Outcome Client::start(std::string_view options) {
+  NamedValues named;
+  if (Outcome outcome = named.read(options))
+    return outcome;
+  Struct created(named.data(), named.size());
   if (Outcome outcome = api->call(Function::Client_Create, created))
     return outcome;
   client = created.pointer<void *>(6);
-  Struct name(client), version(client), devices(client);
+  Struct name(client), version(client);
   if (Outcome outcome = api->call(Function::Client_PlatformName, name))
     return outcome;
   platformName = word(name.text(1));
@@ -151,6 +167,11 @@ Outcome Client::start() {
     return outcome;
   versionText = word(version.text(1)) + "-0." + std::to_string(api->minor()) +
                 "-" + fileVersion(libraryPath);
+  return findDevices();
+}
+
+Outcome Client::findDevices() {
+  Struct devices(client);
   if (Outcome outcome = api->call(Function::Client_AddressableDevices, devices))
     return outcome;
   for (size_t i = 0; i < devices[2]; ++i) {
@@ -180,13 +201,23 @@ Outcome Client::upload(size_t device, const TensorType &type, const void *data,
   return std::nullopt;
 }
 
+Outcome Client::copy(const Array &from, size_t device, ArrayPtr &array) {
+  Struct made(from.get(), handles[device]);
+  if (Outcome outcome = api->call(Function::Buffer_CopyToDevice, made))
+    return outcome;
+  auto owned =
+      std::make_shared<Array>(*api, made.pointer<void *>(2), from.type());
+  Struct ready(owned->get());
+  if (Outcome outcome = api->call(Function::Buffer_ReadyEvent, ready))
+    return outcome;
+  if (Outcome outcome = api->await(ready.pointer<void *>(1)))
+    return outcome;
+  array = std::move(owned);
+  return std::nullopt;
+}
+
 Outcome Client::compile(size_t device, std::string_view module,
                         ExecutablePtr &made) {
-  std::string key = std::to_string(device) + ":" + std::string(module);
-  std::lock_guard lock(mutex);
-  std::weak_ptr<const Executable> &known = loaded[key];
-  if ((made = known.lock()))
-    return std::nullopt;
   std::optional<Signature> signature = readSignature(module);
   if (!signature)
     return Fault{LTC_UNSUPPORTED,
@@ -195,18 +226,10 @@ Outcome Client::compile(size_t device, std::string_view module,
   Struct program(module.data(), module.size(), format.data(), format.size());
   std::string options = compileOptions(ids[device]);
   Struct compiled(client, program.data(), options.data(), options.size());
-  if (Outcome outcome = api->call(Function::Client_Compile, compiled)) {
-    loaded.erase(key);
+  if (Outcome outcome = api->call(Function::Client_Compile, compiled))
     return outcome;
-  }
   made = std::make_shared<Executable>(*api, compiled.pointer<void *>(4),
                                       std::move(*signature));
-  known = made;
-  constexpr size_t most = 32;
-  if (recent.size() == most)
-    recent.erase(recent.begin());
-  recent.push_back(made);
-  std::erase_if(loaded, [](const auto &one) { return one.second.expired(); });
   return std::nullopt;
 }
 

@@ -9,11 +9,20 @@
 #include "pjrt_api.h"
 #include "pjrt_signature.h"
 
-#include <mutex>
+#include <atomic>
 #include <span>
-#include <unordered_map>
 
 namespace ltc::pjrt {
+
+class Client;
+
+/// One of a client's devices.
+struct DeviceRef {
+  Client *client = nullptr;
+  size_t index = 0;
+
+  bool operator==(const DeviceRef &) const = default;
+};
 
 /// A dense, row-major tensor on a device; its values never change. Any thread.
 class Array {
@@ -38,8 +47,7 @@ using ArrayPtr = std::shared_ptr<const Array>;
 /// Loaded code of one device. Any thread.
 class Executable {
 public:
-  Executable(const Api &api, void *handle, Signature signature)
-      : api(api), handle(handle), what(std::move(signature)) {}
+  Executable(const Api &api, void *handle, Signature signature);
   Executable(const Executable &) = delete;
   ~Executable();
 
@@ -47,19 +55,23 @@ public:
   /// Done when it returns; without results if it failed.
   Outcome run(std::span<const ArrayPtr> inputs,
               std::vector<ArrayPtr> &results) const;
+  /// Of two the one that was made or run later has the greater.
+  uint64_t lastUse() const { return used; }
 
 private:
   const Api &api;
   void *const handle;
   const Signature what;
+  mutable std::atomic<uint64_t> used;
 };
 using ExecutablePtr = std::shared_ptr<const Executable>;
 
-/// One for each plugin, for the life of the process: plugins of GPUs take all
-/// of their memory once. Any thread.
+/// One for each plugin and its options, for the life of the process: plugins of
+/// GPUs take all of their memory once. Any thread.
 class Client {
 public:
-  static std::variant<Client *, Fault> of(const std::string &path);
+  /// `argument` is what stands behind the driver's name in LTC_DEVICE.
+  static std::variant<Client *, Fault> of(const std::string &argument);
   ~Client(); ///< of one that did not start
 
   size_t devices() const { return handles.size(); }
@@ -70,22 +82,21 @@ public:
 
   Outcome upload(size_t device, const TensorType &type, const void *data,
                  ArrayPtr &array);
-  /// Compiles StableHLO. Equal modules that are loaded are compiled once.
+  /// An array of another of its devices. Unsupported where the plugin has no
+  /// such copies.
+  Outcome copy(const Array &from, size_t device, ArrayPtr &array);
+  /// Compiles StableHLO.
   Outcome compile(size_t device, std::string_view module, ExecutablePtr &made);
 
 private:
-  Outcome start();
+  Outcome start(std::string_view options);
+  Outcome findDevices();
 
   std::unique_ptr<Api> api;
   std::string libraryPath, platformName, versionText;
   void *client = nullptr;
   std::vector<void *> handles; ///< of devices
   std::vector<int64_t> ids;    ///< theirs among all hosts' devices
-  std::mutex mutex;
-  /// By device and module.
-  std::unordered_map<std::string, std::weak_ptr<const Executable>> loaded;
-  /// Compiled to learn whether it can be, and soon loaded; a few.
-  std::vector<ExecutablePtr> recent;
 };
 
 } // namespace ltc::pjrt

@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "pjrt_memory.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <utility>
+
+using ltc::drivers::Fault;
 
 namespace {
 
@@ -27,8 +30,9 @@ char *allocate(size_t bytes) {
 
 } // namespace
 
-ltc_buffer::ltc_buffer(size_t bytes, ltc::pjrt::Traffic &traffic)
-    : size(bytes), traffic(traffic), data(allocate(bytes)) {}
+ltc_buffer::ltc_buffer(size_t bytes, ltc::pjrt::DeviceRef device,
+                       ltc::pjrt::Traffic &traffic)
+    : size(bytes), device(device), traffic(traffic), data(allocate(bytes)) {}
 ltc_buffer::~ltc_buffer() { std::free(data); }
 
 ltc_buffer::Pieces::iterator ltc_buffer::from(size_t offset) {
@@ -97,26 +101,57 @@ ltc_buffer::Outcome ltc_buffer::write(size_t offset, const void *from,
   return std::nullopt;
 }
 
+ltc_buffer::Outcome ltc_buffer::bring(const ltc_buffer &from, ArrayPtr &array) {
+  if (from.device == device)
+    return std::nullopt;
+  if (from.device.client != device.client)
+    return Fault{LTC_UNSUPPORTED, "clients share no memory"};
+  Outcome outcome = device.client->copy(*array, device.index, array);
+  if (!outcome)
+    traffic.copied += int64_t(bytesOf(array));
+  return outcome;
+}
+
 ltc_buffer::Outcome ltc_buffer::copy(size_t offset, ltc_buffer &source,
                                      size_t fromOffset, size_t bytes) {
   if (bytes == 0)
     return std::nullopt;
-  auto whole = source.pieces.find(fromOffset);
-  if (whole != source.pieces.end() && whole->second.bytes == bytes &&
-      bytesOf(whole->second.array) == bytes) {
-    put(offset, ArrayPtr(whole->second.array));
-    return std::nullopt;
+  size_t end = fromOffset + bytes;
+  std::vector<std::pair<size_t, Piece>> brought; // by offset in the source
+  for (auto at = source.from(fromOffset);
+       at != source.pieces.end() && at->first < end; ++at) {
+    Piece piece = at->second;
+    size_t begin = std::max(at->first, fromOffset);
+    piece.from += begin - at->first;
+    piece.bytes = std::min(at->first + at->second.bytes, end) - begin;
+    if (!piece.isNewer)
+      continue;
+    Outcome outcome = bring(source, piece.array);
+    if (!outcome)
+      brought.emplace_back(begin, std::move(piece));
+    else if (outcome->code != LTC_UNSUPPORTED)
+      return outcome;
   }
-  if (Outcome outcome = source.fetch(fromOffset, bytes))
-    return outcome;
+  // The host's bytes for what lies between.
   uncover(offset, bytes);
-  std::memmove(data + offset, source.data + fromOffset, bytes);
+  brought.emplace_back(end, Piece());
+  size_t done = fromOffset;
+  for (auto &[begin, piece] : brought) {
+    if (begin > done) {
+      if (Outcome outcome = source.fetch(done, begin - done))
+        return outcome;
+      std::memmove(data + offset + (done - fromOffset), source.data + done,
+                   begin - done);
+    }
+    done = begin + piece.bytes;
+    if (piece.array)
+      pieces[offset + (begin - fromOffset)] = std::move(piece);
+  }
   return std::nullopt;
 }
 
 ltc_buffer::Outcome ltc_buffer::take(size_t offset,
                                      const ltc::pjrt::TensorType &type,
-                                     ltc::pjrt::Client &client, size_t device,
                                      ArrayPtr &array) {
   size_t bytes = type.bytes();
   auto known = pieces.find(offset);
@@ -127,7 +162,8 @@ ltc_buffer::Outcome ltc_buffer::take(size_t offset,
   }
   if (Outcome outcome = fetch(offset, bytes))
     return outcome;
-  if (Outcome outcome = client.upload(device, type, data + offset, array))
+  if (Outcome outcome =
+          device.client->upload(device.index, type, data + offset, array))
     return outcome;
   traffic.uploaded += int64_t(bytes);
   cover(offset, array, /*isNewer=*/false);

@@ -24,6 +24,8 @@ namespace ltc::pjrt {
 /// What went between the host and the plugin, in bytes.
 struct Traffic {
   std::atomic<int64_t> uploaded = 0, downloaded = 0;
+  /// From one of a client's devices to another.
+  std::atomic<int64_t> copied = 0;
 };
 
 } // namespace ltc::pjrt
@@ -35,7 +37,8 @@ struct ltc_buffer {
 
 public:
   /// Without memory there are no bytes: isThere() is false.
-  ltc_buffer(size_t bytes, ltc::pjrt::Traffic &traffic);
+  ltc_buffer(size_t bytes, ltc::pjrt::DeviceRef device,
+             ltc::pjrt::Traffic &traffic);
   ltc_buffer(const ltc_buffer &) = delete;
   ~ltc_buffer();
 
@@ -49,11 +52,13 @@ public:
   Outcome read(size_t offset, void *to, size_t bytes);
   /// `from` may be NULL, for zeros.
   Outcome write(size_t offset, const void *from, size_t bytes);
+  /// Also from a buffer of another device; arrays go without the host where the
+  /// client can.
   Outcome copy(size_t offset, ltc_buffer &from, size_t fromOffset,
                size_t bytes);
-  /// The tensor there, as an array of a device.
+  /// The tensor there, as an array of the device.
   Outcome take(size_t offset, const ltc::pjrt::TensorType &type,
-               ltc::pjrt::Client &client, size_t device, ArrayPtr &array);
+               ArrayPtr &array);
   void put(size_t offset, ArrayPtr array);
 
 private:
@@ -74,8 +79,11 @@ private:
   void uncover(size_t offset, size_t bytes);
 
   void cover(size_t offset, ArrayPtr array, bool isNewer);
+  /// An array of another buffer as one of this one's device.
+  Outcome bring(const ltc_buffer &from, ArrayPtr &array);
 
   const size_t size;
+  const ltc::pjrt::DeviceRef device;
   ltc::pjrt::Traffic &traffic;
   char *data;
   Pieces pieces; ///< by offset; none overlap, none is empty

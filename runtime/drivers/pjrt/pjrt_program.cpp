@@ -24,7 +24,7 @@ Fault invalid(std::string message) {
 
 } // namespace
 
-Outcome Program::load(const Place &place, ltc_bytes artifact) {
+Outcome Program::load(Place &place, ltc_bytes artifact) {
   bytes.resize(artifact.size / 8 + 1);
   std::memcpy(bytes.data(), artifact.data, artifact.size);
   if (const char *wrong = ltc_program_open(&view, bytes.data(), artifact.size))
@@ -38,9 +38,10 @@ Outcome Program::load(const Place &place, ltc_bytes artifact) {
   for (uint32_t i = 0; i < view.kernel_count; ++i) {
     ltc_text code = view.blobs[view.kernels[i].blob].bytes;
     std::string_view module(ltc_text_begin(&view, code), code.size);
-    if (Outcome outcome =
-            place.client->compile(place.device, module, kernels.emplace_back()))
+    ExecutablePtr made;
+    if (Outcome outcome = place.code.load(module, made))
       return Fault{LTC_DEVICE_FAILED, outcome->message};
+    kernels.push_back({module, made});
   }
   return std::nullopt;
 }
@@ -122,8 +123,8 @@ Outcome Run::find(const ltc_word &word, const TensorType &type,
   return invalid("a tensor of a part is outside of its buffer");
 }
 
-Outcome Run::scalar(const Place &place, const ltc_word &word,
-                    const TensorType &type, ArrayPtr &array) const {
+Outcome Run::scalar(Place &place, const ltc_word &word, const TensorType &type,
+                    ArrayPtr &array) const {
   uint64_t bits = word.base == LTC_NUMBER ? uint64_t(amount(word))
                                           : operands[word.index].bits;
   constexpr int32_t f32 = 11;
@@ -131,13 +132,15 @@ Outcome Run::scalar(const Place &place, const ltc_word &word,
     bits = std::bit_cast<uint32_t>(float(std::bit_cast<double>(bits)));
   if (!type.sizes.empty() || type.bytes() > sizeof(bits))
     return invalid("a part has a number where the program has a tensor");
-  return place.client->upload(place.device, type, &bits, array);
+  return place.device.client->upload(place.device.index, type, &bits, array);
 }
 
-Outcome Run::launch(const Place &place, const ltc_step &step) const {
+Outcome Run::launch(Place &place, const ltc_step &step) const {
   const ltc_program_view &view = program.tables();
-  const Executable &code = program.code(step.target);
-  const Signature &signature = code.signature();
+  ExecutablePtr code;
+  if (Outcome outcome = place.code.load(program.code(step.target), code))
+    return outcome;
+  const Signature &signature = code->signature();
   const ltc_word *word = view.words + step.first_word;
   const ltc_word *end = word + step.words;
   auto next = [&](const TensorType &type, bool isNumber) {
@@ -145,7 +148,7 @@ Outcome Run::launch(const Place &place, const ltc_step &step) const {
   };
   std::vector<ArrayPtr> inputs, results;
   std::vector<Spot> spots;
-  std::unique_lock lock(*place.memory);
+  std::unique_lock lock(place.memory);
   for (const TensorType &type : signature.inputs) {
     if (word >= end)
       return invalid("a part has more inputs than its step has words");
@@ -156,8 +159,7 @@ Outcome Run::launch(const Place &place, const ltc_step &step) const {
                                    : find(*word, type, from))
       return outcome;
     if (!isNumber)
-      if (Outcome outcome = from.buffer->take(from.offset, type, *place.client,
-                                              place.device, array))
+      if (Outcome outcome = from.buffer->take(from.offset, type, array))
         return outcome;
     next(type, isNumber);
   }
@@ -169,7 +171,7 @@ Outcome Run::launch(const Place &place, const ltc_step &step) const {
     next(type, /*isNumber=*/false);
   }
   lock.unlock();
-  if (Outcome outcome = code.run(inputs, results))
+  if (Outcome outcome = code->run(inputs, results))
     return outcome;
   lock.lock();
   for (size_t i = 0; i < results.size(); ++i)
@@ -177,18 +179,18 @@ Outcome Run::launch(const Place &place, const ltc_step &step) const {
   return std::nullopt;
 }
 
-Outcome Run::copy(const Place &place, const ltc_step &step) const {
+Outcome Run::copy(Place &place, const ltc_step &step) const {
   const ltc_word *word = program.tables().words + step.first_word;
   size_t bytes = size_t(amount(word[2]));
   Spot to = spot(word[0]), from = spot(word[1]);
   if (!to.buffer || !from.buffer || !to.buffer->has(to.offset, bytes) ||
       !from.buffer->has(from.offset, bytes))
     return invalid("a copy is outside of its buffers");
-  std::lock_guard lock(*place.memory);
+  std::lock_guard lock(place.memory);
   return to.buffer->copy(to.offset, *from.buffer, from.offset, bytes);
 }
 
-Outcome Run::operator()(const Place &place) const {
+Outcome Run::operator()(Place &place) const {
   for (uint32_t s = firstStep; s < endStep; ++s) {
     const ltc_step &step = program.tables().steps[s];
     if (step.kind == LTC_CALL)

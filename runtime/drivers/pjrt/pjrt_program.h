@@ -7,41 +7,40 @@
 #pragma once
 
 #include "ltc/program.h"
+#include "pjrt_executables.h"
 #include "pjrt_memory.h"
-
-#include <mutex>
 
 namespace ltc::pjrt {
 
 /// Where a program is loaded and run.
 struct Place {
-  Client *client = nullptr;
-  size_t device = 0;
-  std::mutex *memory = nullptr; ///< held while buffers are used
+  DeviceRef device;
+  Executables code;
+  std::mutex memory; ///< held while buffers are used
 };
 
 /// A program: the bytes as they came, read in place.
 class Program {
 public:
-  Outcome load(const Place &place, ltc_bytes artifact);
+  Outcome load(Place &place, ltc_bytes artifact);
   /// Whether the operands are the program's.
   Outcome check(const ltc_launch &launch) const;
   const ltc_program_view &tables() const { return view; }
-  const Executable &code(uint32_t kernel) const { return *kernels[kernel]; }
+  Code &code(uint32_t kernel) const { return kernels[kernel]; }
 
 private:
   bool isRight(uint32_t number, const ltc_launch &launch) const;
 
   std::vector<uint64_t> bytes;
   ltc_program_view view = {};
-  std::vector<ExecutablePtr> kernels;
+  mutable std::vector<Code> kernels;
 };
 
 /// One launch, with what it borrowed.
 class Run {
 public:
   Run(const Program &program, const ltc_launch &launch);
-  Outcome operator()(const Place &place) const;
+  Outcome operator()(Place &place) const;
 
 private:
   struct Spot {
@@ -54,10 +53,10 @@ private:
   Spot spot(const ltc_word &word) const;
   /// Checks that the part lies in its buffer.
   Outcome find(const ltc_word &word, const TensorType &type, Spot &found) const;
-  Outcome scalar(const Place &place, const ltc_word &word,
-                 const TensorType &type, ArrayPtr &array) const;
-  Outcome launch(const Place &place, const ltc_step &step) const;
-  Outcome copy(const Place &place, const ltc_step &step) const;
+  Outcome scalar(Place &place, const ltc_word &word, const TensorType &type,
+                 ArrayPtr &array) const;
+  Outcome launch(Place &place, const ltc_step &step) const;
+  Outcome copy(Place &place, const ltc_step &step) const;
 
   const Program &program;
   std::vector<ltc_operand> operands;

@@ -9,6 +9,7 @@ too much for every run of the tests.
 import importlib.util
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,84 @@ assert torch.lazy.mem_get_info(1)[1] == 1000000
         LTC_DEVICE="cpu," + fake["LTC_DEVICE"],
         LTC_DEVICE_OPTIONS="pjrt.memory_limit=1000000",
     )
+
+
+OPTIONS = "label=two words&devices=1&visible=[3+4]&share=0.5&pinned=false"
+
+
+def test_a_client_is_made_with_options(run_python, fake):
+    code = """
+import os
+
+assert torch.lazy.device_count() == 1
+assert torch.equal(x.to("lazy").mul(2).cpu(), x * 2)
+# Other options make another client.
+torch_ltc.settings.device = os.environ["LTC_DEVICE"].replace("devices=1", "label='1'")
+assert torch.lazy.device_count() == 2
+"""
+    device = {"LTC_DEVICE": f"{fake['LTC_DEVICE']}?{OPTIONS}"}
+    said = run_python(BEGIN + code, FAKE_PJRT_REPORT="1", **device).stderr
+    first = "label='two words' devices=1 visible=2 from 3 share=0.5 pinned=no"
+    then = "label='two words' label='1' visible=2 from 3 share=0.5 pinned=no"
+    assert f"fake_pjrt: options {first} {then}\n" in said
+
+
+BETWEEN = """
+made = (x.to("lazy:0") @ w.to("lazy:0")).mul(2)
+torch.lazy.synchronize()
+before = [torch.lazy.get_device_properties(i).statistics for i in (0, 1)]
+there = made.to("lazy:1")
+again = there.to("lazy:0") + 1  # and back
+assert torch.equal((there + there).cpu(), (x @ w) * 4)
+assert torch.equal(again.cpu(), (x @ w) * 2 + 1)
+assert torch.equal(made.cpu(), (x @ w) * 2)
+# What has been read once goes by its bytes.
+assert torch.equal(made.to("lazy:1").cpu(), (x @ w) * 2)
+after = [torch.lazy.get_device_properties(i).statistics for i in (0, 1)]
+copied = [b["copied_bytes"] - a["copied_bytes"] for a, b in zip(before, after)]
+print(json.dumps(copied))
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "copied"), [("board", [16, 16]), ("no way", [0, 0]), ("clients", [0, 0])]
+)
+def test_devices_of_a_client_copy_between_them(run_python, fake, way, copied):
+    environment = dict(fake, FAKE_PJRT_REPORT="1")
+    if way == "no way":
+        environment["FAKE_PJRT_NO_COPY"] = "1"
+    elif way == "clients":  # of one plugin
+        one = fake["LTC_DEVICE"] + "?devices=1"
+        environment["LTC_DEVICE"] = f"{one},{one}&label=other"
+    done = run_python(BEGIN + BETWEEN, **environment)
+    assert json.loads(done.stdout) == copied
+    assert f"fake_pjrt: {2 if way == 'board' else 0} copies" in done.stderr
+    assert "fake_pjrt: 0 buffers are left" in done.stderr
+
+
+def test_each_size_is_compiled_and_few_are_kept(run_python, fake):
+    code = """
+def step(rows):
+    a = torch.ones(rows, 3)
+    assert torch.equal((a.to("lazy") @ w.to("lazy") + 1).cpu(), a @ w + 1)
+
+
+for rows in (1, 2, 3, 4, 4, 3, 1):
+    step(rows)
+about = torch.lazy.get_device_properties(0).statistics
+# Three are kept of each; 1 was let go of for 4, and runs again.
+assert (about["compiles"], about["evictions"]) == (5, 2), about
+"""
+    done = run_python(
+        BEGIN + code + END,
+        LTC_DEVICE_OPTIONS="pjrt.executables=3",
+        FAKE_PJRT_REPORT="1",
+        **fake,
+    )
+    found = counts(done)
+    assert found["codegen.parts"] == 4  # the host's compiles: each size once
+    assert found.get("cache.dynamic_versions", 0) == 0
+    assert re.search(r"fake_pjrt: 0 buffers are left, [0-3] executables", done.stderr)
 
 
 LEFT = """
@@ -221,6 +300,10 @@ BAD = [
     (":/not/there.so", {}, "cannot use the PJRT plugin /not/there.so: "),
     (f":{LIBRARIES}/libltc_driver_null.so", {}, "it has no symbol GetPjrtApi"),
     (f":{FAKE}", {"FAKE_PJRT_MAJOR": "1"}, "it has PJRT 1, and the driver knows PJRT"),
+    (f":{FAKE}?devices", {}, "'devices' is no option of a PJRT client"),
+    (f":{FAKE}?visible=[1+x]", {}, "'visible=[1+x]' is no option of a PJRT client"),
+    (f":{FAKE}?size=3", {}, "the fake has no such option"),
+    (f":{FAKE}?devices=inf", {}, "an option has another type"),
     (f":{FAKE}", {"FAKE_PJRT_NO_CLIENT": "1"}, "no board is plugged in"),
 ]
 
@@ -303,6 +386,13 @@ def test_a_real_plugin_trains_the_digits(run_python, real, model, optimizer, dev
     # Of a step, the loss forwards and backwards is the host's: it checks labels.
     assert found["execute.host_calls"] == 2 * found["execute.launches"]
     assert found.get("codegen.parts_refused", 0) == 0
+
+
+@pytest.mark.slow
+def test_devices_of_a_real_plugin_copy_between_them(run_python, real):
+    real = {"LTC_DEVICE": real["LTC_DEVICE"] + "?cpu_device_count=2"}
+    code = "assert torch.lazy.device_count() == 2\n" + BETWEEN
+    assert json.loads(run_python(BEGIN + code, **real).stdout) == [16, 16]
 
 
 @pytest.mark.slow

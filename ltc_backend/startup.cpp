@@ -14,6 +14,8 @@
 #include "ltc_backend/graph/dry_run.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/collectives/collective_chain.h"
+#include "ltc_backend/record/collectives/collective_flush.h"
 #include "ltc_backend/record/collectives/collective_watch.h"
 #include "ltc_backend/register.h"
 #include "ltc_backend/tensors/pending.h"
@@ -67,6 +69,8 @@ static void warnIfFailed(const Status &status, const char *what, Stage stage) {
 void shutdown() {
   if (isForked())
     return;
+  stopFlushing();
+  finishRecorded();
   stopWatching();
   warnIfFailed(
       finishCompiling(),

@@ -54,6 +54,7 @@ Thread &mine() {
 /// Whether it only ends a graph, and the program goes on at once.
 bool isEndOfGraph(Cause cause, std::string_view detail) {
   switch (cause) {
+  case Cause::Collective:
   case Cause::MarkStep:
     return detail.empty(); // else it waits
   case Cause::OptimizerStep:

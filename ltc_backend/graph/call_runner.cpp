@@ -50,14 +50,10 @@ static bool iterates(const CallShape &call) {
                            call.op->facts.has(OpFact::ReadsAnyStrides));
 }
 
-static bool isOurs(const CallShape &call) {
-  return call.op->name.starts_with("ltc::") ||
-         call.op->name.starts_with("torch_ltc::collective_");
-}
-
 CallRunner::CallRunner(const CallShape &call, const OpNode::Operands &operands)
-    : call(call), isServed((isAtens(call) || isOurs(call)) &&
-                           drawsAlike(call) && !isBeyondAten(call)),
+    : call(call),
+      isServed((isAtens(call) || call.op->facts.has(OpFact::OwnKernel)) &&
+               drawsAlike(call) && !isBeyondAten(call)),
       readsAnyStrides(iterates(call) && !call.op->random) {
   if (!call.op->view)
     return;

@@ -151,10 +151,9 @@ static std::vector<BufferPtr> unrunBuffers(const Collection &collection) {
 }
 
 static std::vector<BufferPtr> failedBuffers(const Collection &collection,
-                                            const Error &error) {
+                                            const Error &error, bool isTold) {
   auto failure = std::make_shared<HostFailure>(error, collection.replaced);
-  // The sync raises it.
-  failure->isTold = true;
+  failure->isTold = isTold;
   std::vector<BufferPtr> buffers;
   for (const ResultType *type : collection.outputTypes)
     buffers.push_back(failedBuffer(type->type, failure));
@@ -359,7 +358,9 @@ static void countForTorch(const Collection &collection) {
   TORCH_LAZY_VALUE_METRIC("TensorsGraphSize", double(collection.nodes.size()));
 }
 
-static void sync(int64_t device, bool wait, Recorded whose) {
+/// `raises`: the caller's program sees it.
+static void sync(int64_t device, bool wait, Recorded whose,
+                 bool raises = true) {
   Engine &target = engine(device);
   const bool dry = settings().dry_run;
   SyncCause cause(profile::Cause::Other); // unless the caller has given one
@@ -404,13 +405,15 @@ static void sync(int64_t device, bool wait, Recorded whose) {
       if (failure->code == ErrorCode::CompileFailed)
         failure->message +=
             "; in " + graphName(collection.key, collection.nodes.size());
-      buffers = failedBuffers(collection, *failure);
+      buffers = failedBuffers(collection, *failure, /*isTold=*/raises);
     }
     if (Tape *tape = Tape::current()) [[unlikely]]
       tape->launches.back().results.assign(buffers.begin(), buffers.end());
     auto released = deliver(collection, list, buffers);
     noteWitnesses(list);
   }
+  if (!raises)
+    return;
   if (failure)
     raiseUndone(device, *failure);
   if (wait && !dry)
@@ -422,6 +425,10 @@ static void sync(int64_t device, bool wait, Recorded whose) {
 
 void sync(int64_t device, bool wait, c10::ArrayRef<TensorDataPtr> wanted) {
   sync(device, wait, Recorded{currentThread(), wanted});
+}
+
+void syncOnly(int64_t device, const TensorDataPtr &wanted, bool raises) {
+  sync(device, /*wait=*/false, Recorded{/*no thread*/ &wanted, wanted}, raises);
 }
 
 void syncAll(int64_t device, bool wait) { sync(device, wait, Recorded{}); }

@@ -18,6 +18,9 @@ namespace ltc::backend {
 /// the calling thread recorded, of these tensors of the device, and of all that
 /// they start from.
 void sync(int64_t device, bool wait, c10::ArrayRef<TensorDataPtr> wanted = {});
+/// The same of this tensor alone, and of what it starts from. Without `raises`,
+/// as for a thread that no program sees, who reads a value gets the errors.
+void syncOnly(int64_t device, const TensorDataPtr &wanted, bool raises);
 /// The same of all that is pending, whoever recorded it.
 void syncAll(int64_t device, bool wait);
 

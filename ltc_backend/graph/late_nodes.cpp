@@ -10,9 +10,8 @@
 
 namespace ltc::backend {
 
-/// Of record/collectives/graph_collective.cpp.
 static bool awaits(const OpNode *node) {
-  return node->call->op->name == "torch_ltc::collective_wait";
+  return node->call->op->facts.has(OpFact::Awaits);
 }
 
 void placeLate(std::vector<const OpNode *> &nodes) {

@@ -67,7 +67,28 @@ class _FirstCall:
         is_inner = getattr(_calling, "depth", 0) or torch.compiler.is_compiling()
         if module is None or is_inner or not _is_lazy(module):
             return None
+        if _has_small_buckets(module):
+            _warn_at(
+                deprecation.program_frame(),
+                "a module is recorded, not compiled: Dynamo wants a bucket_cap_mb of "
+                "1 or more",
+            )
+            return None
         return _compile(module)
+
+
+def _has_small_buckets(module):
+    """Return whether it is data parallel with less than PyTorch's first bucket.
+
+    Dynamo cuts graphs at the buckets, and asserts that it is not.
+    """
+    kind = torch.nn.parallel.DistributedDataParallel
+    is_wrapper = isinstance(module, kind)
+    parallel = module if is_wrapper else kind._get_active_ddp_module()
+    return (
+        parallel is not None
+        and parallel.bucket_bytes_cap < torch.distributed._DEFAULT_FIRST_BUCKET_BYTES
+    )
 
 
 def _is_lazy(module):

@@ -3,9 +3,10 @@
 """A graph of ATen ops in pieces, between which values are read.
 
 `x.item()` and `nonzero` need values before the graph can go on, and so does what raises
-by value, as `linalg.inv` does. What stands between them is compiled. Control flow with
-such ops in a branch or a body is cut out in the same way, and its branches and bodies
-are compiled by themselves.
+by value, as `linalg.inv` does. Collectives are called as in eager, once for each run,
+since other ranks count the calls. What stands between them is compiled. Control flow
+with such ops in a branch or a body is cut out in the same way, and its branches and
+bodies are compiled by themselves.
 """
 
 import operator
@@ -23,6 +24,8 @@ _OF_ANY_SIZE = {
     for name in ("while_loop_stack_output",)
     if hasattr(_higher_order, name)
 }
+# Other ranks take part in their ops.
+_COLLECTIVE = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
 
 
 def reads_values(node):
@@ -40,6 +43,8 @@ def reads_values(node):
         return node.target in _OF_ANY_SIZE or (
             not is_unrolled(node) and any(map(_needs_pieces, bodies_of(node)))
         )
+    if getattr(node.target, "namespace", None) in _COLLECTIVE:
+        return True
     return torch.Tag.data_dependent_output in getattr(node.target, "tags", ())
 
 

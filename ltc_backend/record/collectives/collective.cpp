@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/collectives/collective.h"
 
+#include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/sync_cause.h"
+#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/collectives/collective_call.h"
@@ -60,6 +62,21 @@ constexpr Collective kCollectives[] = {
     {"send", "send", Access::Read, Alike::First},
 };
 
+/// Before the call is counted in its group: the other ranks may build no graph.
+static void refuseInBuiltGraph(const c10::OperatorHandle &op,
+                               c10::ArrayRef<IValue> arguments) {
+  for (const IValue &value : arguments)
+    forEachNested(value, [&](const Tensor &tensor) {
+      if (tensor.defined() && tensor.device().is_lazy() &&
+          homeOf(tensor.device().index()) != tensor.device().index())
+        raise({ErrorCode::Unsupported, Stage::Record,
+               "a graph that is being built has types and no values, and a "
+               "collective needs other ranks'",
+               c10::toString(op.operator_name()), sourceOf(currentSource()),
+               "call it between graphs"});
+    });
+}
+
 namespace {
 class CollectiveKernel final : public c10::OperatorKernel {
 public:
@@ -69,6 +86,7 @@ public:
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet,
                   torch::jit::Stack *stack) {
     auto arguments = torch::jit::pop(*stack, op.schema().arguments().size());
+    refuseInBuiltGraph(op, arguments);
     CollectiveCall named = describe(collective, op.schema(), arguments);
     static Counter &counted = counter("execute.collectives");
     counted.add();
@@ -261,9 +279,29 @@ static void registerOnMathBits() {
   }
 }
 
+namespace {
 /// Those that return what they fill are made of the others, and see the
 /// program's tensors. On the host they would be copied before they are filled.
+/// Tensors of a trace are PyTorch's to functionalise.
+struct FunctionalKernel final : KernelOverride {
+  using KernelOverride::KernelOverride;
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
+                  torch::jit::Stack *stack) {
+    if (!hasLazy(torch::jit::last(*stack, op.schema().arguments().size())))
+      return stock.callBoxed(op, keys, stack);
+    op.redispatchBoxed(keys &
+                           c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER,
+                                               c10::DispatchKey::Functionalize),
+                       stack);
+  }
+};
+} // namespace
+
 static void passOnFunctional() {
+  // PyTorch's one kernel for all that have none of their own.
+  c10::OperatorHandle any = c10::Dispatcher::singleton().findSchemaOrThrow(
+      "_c10d_functional::all_reduce", "");
   auto names = c10::Dispatcher::singleton().getAllOpNames();
   // Python defines it, maybe later: in torch.distributed's functional module.
   c10::OperatorName wrap("_c10d_functional::_wrap_tensor_autograd", "");
@@ -275,7 +313,8 @@ static void passOnFunctional() {
     for (const c10::OperatorName &name : names)
       if (name.getNamespace() == space)
         library->impl(c10::toString(name).c_str(),
-                      torch::CppFunction::makeFallthrough());
+                      torch::CppFunction::makeFromBoxedFunctor(
+                          std::make_unique<FunctionalKernel>(any)));
   }
 }
 

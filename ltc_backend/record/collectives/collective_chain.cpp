@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===
 #include "ltc_backend/record/collectives/collective_chain.h"
 
+#include "ltc/log.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/raise.h"
@@ -63,8 +64,9 @@ static std::pair<int64_t, Tensor> endOfChain(int64_t device) {
   return {firstInChain(), makeTensor(upload(first, device), device)};
 }
 
-/// Computed even if nobody reads it: other ranks take part.
-static void computeAlways(const Tensor &value) {
+/// Computed even if nobody reads it: other ranks take part. Returns whether
+/// all else that is recorded there waits for collectives.
+static bool computeAlways(const Tensor &value) {
   TensorDataPtr data = tensorData(value);
   PendingList &list = pendingList(deviceOf(*data));
   std::lock_guard lock(list.mutex);
@@ -73,9 +75,14 @@ static void computeAlways(const Tensor &value) {
       !static_cast<const LtcNode &>(*data->ir_value.node).isData)
     list.checks.push_back(
         std::static_pointer_cast<OpNode>(data->ir_value.node));
+  for (OpNode *node = list.lastNode; node; node = node->previous)
+    if (node != data->ir_value.node.get() &&
+        !node->call->op->facts.has(OpFact::Awaits))
+      return false;
+  return true;
 }
 
-void recordStart(const GraphCollectivePtr &collective, int64_t device,
+bool recordStart(const GraphCollectivePtr &collective, int64_t device,
                  const std::string &key, c10::ArrayRef<Tensor> read) {
   static const OpInfo &op = opInfo("torch_ltc::collective_start", "");
   auto [number, after] = endOfChain(device);
@@ -84,12 +91,13 @@ void recordStart(const GraphCollectivePtr &collective, int64_t device,
   isOpen = true;
   Tensor token = recordOne(op, {after, c10::List<Tensor>(read),
                                 at::Scalar(collective->number), key});
-  computeAlways(token);
+  bool isAlone = computeAlways(token);
   Chain &all = chain();
   std::lock_guard lock(all.mutex);
   all.device = device;
   all.number = collective->number;
   std::swap(all.last, token);
+  return isAlone;
 }
 
 void recordFetch(GraphCollective &collective, int64_t index,
@@ -103,20 +111,33 @@ void recordFetch(GraphCollective &collective, int64_t index,
   writeValue(tensor, value);
 }
 
-void launchRecorded() {
+/// What the last one gives, if that is still recorded; else null.
+static TensorDataPtr lastRecorded() {
   Tensor last = lastOf(chain());
-  if (!last.defined())
-    return;
-  TensorDataPtr data = tensorData(last);
-  if (!deviceData(*data))
-    sync(deviceOf(*data), /*wait=*/false, data);
+  TensorDataPtr data = last.defined() ? tensorData(last) : nullptr;
+  return data && !deviceData(*data) ? data : nullptr;
+}
+
+void launchRecorded(bool raises) {
+  if (TensorDataPtr data = lastRecorded())
+    syncOnly(deviceOf(*data), data, raises);
+}
+
+std::optional<int64_t> recordedAround() {
+  TensorDataPtr data = lastRecorded();
+  if (!data)
+    return std::nullopt;
+  PendingList &list = pendingList(deviceOf(*data));
+  std::lock_guard lock(list.mutex);
+  return list.recorded;
 }
 
 void settleRecorded() {
   if (!isOpen)
     return;
   SyncCause cause(profile::Cause::Collective, "what is recorded begins");
-  launchRecorded();
+  if (TensorDataPtr data = lastRecorded())
+    sync(deviceOf(*data), /*wait=*/false, data);
   Tensor last = lastOf(chain());
   if (auto data = last.defined() ? deviceData(*tensorData(last)) : nullptr) {
     Waiting waiting;
@@ -125,6 +146,16 @@ void settleRecorded() {
   std::lock_guard lock(chain().mutex);
   if (chain().last.is_same(last))
     isOpen = false;
+}
+
+void finishRecorded() {
+  try {
+    settleRecorded();
+  } catch (const std::exception &error) {
+    log(LogLevel::Warn, Stage::Execute,
+        std::string("at exit, a collective could not begin: ") + error.what());
+  }
+  awaitAllBegun();
 }
 
 } // namespace ltc::backend

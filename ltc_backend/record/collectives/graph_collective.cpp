@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/collectives/graph_collective.h"
 
+#include "ltc/log.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/tensors/map_tensors.h"
@@ -47,21 +48,26 @@ struct Registry {
     std::lock_guard lock(mutex);
     lastStarted = std::max(lastStarted, number);
   }
+  std::vector<GraphCollectivePtr> all() {
+    std::lock_guard lock(mutex);
+    std::vector<GraphCollectivePtr> found;
+    for (auto &[number, each] : known)
+      found.push_back(each);
+    return found;
+  }
   void add(GraphCollectivePtr collective) {
-    std::vector<GraphCollectivePtr> all;
+    std::vector<GraphCollectivePtr> over = all();
     int64_t recorded, started;
     {
       std::lock_guard lock(mutex);
-      for (auto &[number, each] : known)
-        all.push_back(each);
       recorded = last - 1;
       started = lastStarted;
     }
-    std::erase_if(all, [&](const GraphCollectivePtr &each) {
+    std::erase_if(over, [&](const GraphCollectivePtr &each) {
       return !each->isOver(recorded, started);
     });
     std::lock_guard lock(mutex);
-    for (const GraphCollectivePtr &each : all)
+    for (const GraphCollectivePtr &each : over)
       known.erase(each->number);
     known[collective->number] = std::move(collective);
   }
@@ -76,6 +82,11 @@ static Registry &registry() {
 int64_t firstInChain() { return kFirstNumber; }
 
 void keep(const GraphCollectivePtr &collective) { registry().add(collective); }
+
+void awaitAllBegun() {
+  for (const GraphCollectivePtr &each : registry().all())
+    each->awaitEnd();
+}
 
 /// A tensor without memory.
 static Tensor typeOf(const Tensor &tensor) {
@@ -170,12 +181,31 @@ bool GraphCollective::isOver(int64_t lastRecorded, int64_t lastStarted) {
     return false;
   if (!unheld)
     unheld = lastRecorded;
-  return lastStarted > unheld;
+  return lastStarted > unheld && (!begun || begun->isCompleted());
+}
+
+void GraphCollective::awaitEnd() {
+  auto under = work();
+  if (!under)
+    return;
+  try {
+    under->wait();
+  } catch (const std::exception &error) {
+    std::lock_guard lock(mutex);
+    if (!isFetched)
+      log(LogLevel::Warn, Stage::Execute,
+          "at exit, nobody had waited for a collective: " +
+              call.failure(error.what()).message);
+  }
 }
 
 Tensor GraphCollective::fetch(int64_t index) {
   auto under = work();
   TORCH_CHECK(under, call.text, " has not begun");
+  {
+    std::lock_guard lock(mutex);
+    isFetched = true;
+  }
   try {
     under->wait();
   } catch (const std::exception &error) {

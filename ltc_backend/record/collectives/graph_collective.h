@@ -43,8 +43,10 @@ public:
   /// A node that is to fetch one of the tensors: of the last, nobody asks for
   /// more.
   void addFetch(std::weak_ptr<torch::lazy::Node> node);
-  /// Whether nothing can fetch any more: nodes that are gone have run once
-  /// another start has that was recorded later.
+  /// Waits until it is over, and warns if it has failed and nothing fetched it.
+  void awaitEnd();
+  /// Whether nothing can fetch any more, and the library is done with it: nodes
+  /// that are gone have run once another start has that was recorded later.
   bool isOver(int64_t lastRecorded, int64_t lastStarted);
 
   const CollectiveCall call;
@@ -65,6 +67,7 @@ private:
   std::vector<c10::IValue> arguments; ///< tensors stand for types
   std::vector<at::Tensor> written;
   c10::intrusive_ptr<c10d::Work> begun;
+  bool isFetched = false;
   uint64_t waiting = 0; ///< the call's in its group
   size_t outputs = 0;   ///< that fetches are recorded for in the end
   std::vector<std::weak_ptr<torch::lazy::Node>> fetches;
@@ -76,6 +79,9 @@ using GraphCollectivePtr = std::shared_ptr<GraphCollective>;
 int64_t firstInChain();
 /// The nodes find it by its number from now on, for as long as there are any.
 void keep(const GraphCollectivePtr &collective);
+
+/// Waits until all that have begun are over.
+void awaitAllBegun();
 
 /// Whether the calling thread is in start(), whose calls of the library are in
 /// order by themselves.

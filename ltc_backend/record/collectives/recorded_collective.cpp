@@ -10,13 +10,12 @@
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/collectives/collective_chain.h"
+#include "ltc_backend/record/collectives/collective_flush.h"
 #include "ltc_backend/tensors/functional.h"
 #include "ltc_backend/tensors/map_tensors.h"
 #include "ltc_backend/tensors/tape.h"
 
 #include "ltc/settings.h"
-
-#include <torch/csrc/autograd/graph_task.h>
 
 #include <unordered_set>
 
@@ -231,15 +230,14 @@ void RecordableCall::record(const Collective &kind, CollectiveCall call,
                             torch::jit::Stack &results) const {
   std::string text =
       call.meeting.call + " of " + std::to_string(ranks) + " ranks";
-  const std::string name = kind.name;
   auto collective = std::make_shared<GraphCollective>(kind, std::move(call), op,
                                                       std::move(arguments));
-  recordStart(collective, device, text, read);
-  // While gradients are computed there is more to come; elsewhere others may
-  // wait for it that long.
-  if (torch::autograd::get_current_graph_task_id() < 0) {
-    SyncCause cause(profile::Cause::Collective, name);
+  // Where no graph has been begun there is none to be a part of.
+  if (recordStart(collective, device, text, read)) {
+    SyncCause cause(profile::Cause::Collective);
     launchRecorded();
+  } else {
+    flushWhenIdle();
   }
   auto work =
       c10::make_intrusive<RecordedWork>(collective, written, outputsOf(first));

@@ -35,6 +35,7 @@ class Switch:
 
     def __init__(self, devices):
         self.cut, self.delay, self.loss = set(), 0.0, 0.0
+        self.jitter = 1.0  # of the delay; with some, frames overtake others
         self._ports = [self._open(device) for device in devices]
         self._late = []  # (when, number, port, frame)
         self._ends = threading.Event()
@@ -63,7 +64,8 @@ class Switch:
                     if drawn.random() < self.loss:
                         continue
                     number += 1
-                    when = time.monotonic() + drawn.uniform(0, 2 * self.delay)
+                    jitter = drawn.uniform(-self.jitter, self.jitter)
+                    when = time.monotonic() + self.delay * (1 + jitter)
                     late = (when, number, key.data, frame)
                     heapq.heappush(self._late, late)
 

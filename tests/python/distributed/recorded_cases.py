@@ -6,7 +6,15 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+from networks import Gpt, loss_of, sgd
 from torch import nn
+from torch.distributed import _functional_collectives as functional
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    RowwiseParallel,
+    parallelize_module,
+)
 from torch.nn.parallel import DistributedDataParallel
 
 CASES = {}
@@ -51,6 +59,89 @@ def a_data_parallel_step_is_one_graph(device):
             assert count(device, "execute.launches") == before[0] + 1
             assert count(device, "execute.collectives") >= before[1] + 2
     return [parameter.detach() for parameter in model.parameters()]
+
+
+def steps_of_one_graph(device, step, collectives):
+    """Take steps, of which the last are one graph each; return their losses."""
+    losses = []
+    for turn in range(6):
+        before = [
+            count(device, f"execute.{name}") for name in ("launches", "collectives")
+        ]
+        losses.append(step(turn).detach())
+        if device == "lazy" and turn > 3:
+            assert count(device, "execute.launches") == before[0] + 1
+            assert count(device, "execute.collectives") >= before[1] + collectives
+    return losses
+
+
+@case
+def a_tensor_parallel_step_is_one_graph(device):
+    """It sums in forward as in backward."""
+    model, mesh = Gpt().to(device), init_device_mesh(device, (dist.get_world_size(),))
+    plan = {name: ColwiseParallel() for name in ("q", "k", "v", "up")}
+    plan |= {name: RowwiseParallel() for name in ("out", "down")}
+    for block in model.blocks:
+        parallelize_module(block, mesh, dict(plan))
+    optimizer = sgd(model)
+
+    def step(turn):
+        optimizer.zero_grad()
+        loss = loss_of(model, Gpt, turn, device, rank=0)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return steps_of_one_graph(device, step, 8)
+
+
+@case
+def functional_collectives_are_part_of_the_graph(device):
+    weight = own(device, 3, 3).div_(20).requires_grad_()
+    optimizer = torch.optim.SGD([weight], lr=0.01)
+
+    def step(turn):
+        optimizer.zero_grad()
+        group = dist.group.WORLD
+        h = functional.all_reduce((own(device, 2, 3) @ weight).tanh(), "sum", group)
+        parts = functional.all_gather_tensor(h * (turn + 1), 0, group)
+        loss = parts.sum() + (weight * 2).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return steps_of_one_graph(device, step, 2)
+
+
+@case
+def a_rank_that_rests_takes_part(device):
+    """It waits by other means for a rank that waits for its part of a sum."""
+    store, results = dist.distributed_c10d._get_default_store(), []
+    for turn in range(3):
+        x = own(device, 7) * 2
+        dist.all_reduce(x)
+        if dist.get_rank() == 1:
+            x.cpu()
+            store.set(f"{device} read {turn}", "")
+        else:
+            store.wait([f"{device} read {turn}"])
+        results.append(x)
+    return results
+
+
+@case
+def what_is_recorded_alone_begins_at_once(device):
+    results = []
+    if device == "lazy":
+        torch.lazy.synchronize()
+    for turn in range(TURNS):
+        x = own(device, 9)
+        before = count(device, "execute.launches")
+        dist.all_reduce(x)
+        if device == "lazy" and turn > 1:
+            assert count(device, "execute.launches") == before + 1
+        results.append(x)
+    return results
 
 
 @case

@@ -9,6 +9,8 @@ import recorded_cases
 import torch
 import torch.distributed as dist
 import torch_ltc
+from torch.distributed import _functional_collectives as functional
+from torch_ltc import startup
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +77,28 @@ def test_errors_of_the_program_have_eager_words(alone):
         with pytest.raises(RuntimeError, match=r"ProcessGroupGloo::allgather"):
             x = torch.ones(2, device=device)
             dist.all_gather([torch.ones(3, device=device)], x)
+
+
+def test_a_graph_that_is_built_ahead_has_none(alone):
+    builder = startup.start().GraphBuilder(0)
+    x = builder.input(torch.empty(2, device="meta"))
+    with pytest.raises(torch_ltc.UnsupportedOpError, match="c10d::allreduce_"):
+        dist.all_reduce(x)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["ltc", "aot_eager"])
+def test_compiled_calls_with_tensors_of_the_cpu(backend, alone):
+    """Collectives are between what is compiled, whichever backend compiles it."""
+
+    def twice(x):
+        return functional.all_reduce(x * 2, "sum", dist.group.WORLD) + 1
+
+    startup.start()
+    x = torch.arange(3.0)
+    call = torch.compile(twice, backend=backend, fullgraph=True)
+    for turn in range(3):
+        assert torch.equal(call(x + turn), twice(x + turn))
 
 
 def test_results_take_the_memory_of_the_tensor(alone):

@@ -46,6 +46,27 @@ def test_a_rank_that_has_ended(tmp_path):
     assert "program.py:" in said and "nothing was wrong" not in said
 
 
+ENDS_UNREAD = """
+import torch, torch.distributed as dist
+
+dist.init_process_group()
+for turn in range(3):
+    x = torch.ones(4, device="lazy") * 2
+    dist.all_reduce(x)
+if dist.get_rank() == 0:
+    print("sum", x.sum().item(), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_ends_without_reading_has_taken_part(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(ENDS_UNREAD)
+    ended = ranks.finish(ranks.start([program], 2), timeout=60)
+    assert [code for code, _ in ended] == [0, 0], ended
+    assert "sum 16.0" in ended[0][1] and not ended[1][1], ended
+
+
 DIFFERENT = """
 import os
 import torch, torch.distributed as dist

@@ -28,3 +28,13 @@ def test_options_and_other_ways(tmp_path):
 @pytest.mark.slow
 def test_graphs_that_run_call_by_call(tmp_path):
     assert not wrong("training_cases", 5, tmp_path, LTC_TIERS="auto")
+
+
+@pytest.mark.long
+def test_compiled_and_frozen_steps(tmp_path):
+    assert not wrong("compiled_cases", 5, tmp_path)
+
+
+@pytest.mark.long
+def test_unmodified_programs_through_dynamo(tmp_path):
+    assert not wrong("training_cases", 5, tmp_path, LTC_FRONTEND="dynamo")

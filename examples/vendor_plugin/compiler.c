@@ -97,9 +97,11 @@ static void run_loops(const code *made, value *values, uint32_t index,
   for (int64_t n = 0; n < points; ++n) {
     for (uint32_t i = 0; i < form->operands; ++i) {
       const value *from = operands[i];
-      place[i] = ltc_linalg_place(nest, i, n);
+      int64_t at = ltc_linalg_place(nest, i, n);
+      int goes_on = n && i >= inputs && at == place[i]; /* a sum, unrounded */
       values[form->first_argument + i].number =
-          from->data ? from->data[place[i]] : from->number;
+          from->data && !goes_on ? from->data[at] : from->number;
+      place[i] = at;
     }
     for (uint32_t i = index + 1; i + 1 < form->end; ++i)
       values[m->ops[i].first_result].number = number_of(made, values, i);

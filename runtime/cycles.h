@@ -56,4 +56,14 @@ private:
 #endif
 };
 
+/// The same as a clock of the standard library's.
+struct CycleClock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<CycleClock>;
+  static constexpr bool is_steady = true;
+  static time_point now() { return time_point(duration(Cycles::now())); }
+};
+
 } // namespace ltc::runtime

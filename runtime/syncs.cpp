@@ -42,6 +42,7 @@ struct Thread {
   // Sums over the thread's life, and as they were when the sync began.
   int64_t waited = 0, compiled = 0, waitedBefore = 0, compiledBefore = 0;
   uint64_t graphs = 0;
+  Row *last = nullptr; ///< of the ledger, which keeps all
   std::vector<std::shared_ptr<Guard::State>> guards;
   size_t noFallbacks = 0;
 };
@@ -197,7 +198,11 @@ void end() {
   int64_t compile = thread.compiled - thread.compiledBefore;
   Ledger &ledger = all();
   std::lock_guard lock(ledger.mutex);
-  Row &row = ledger.rows[{cause, place, detail}];
+  Row *&last = thread.last; // as that of the step before, mostly
+  if (!last || last->cause != cause || last->place != place ||
+      last->detail != detail)
+    last = &ledger.rows[{cause, place, detail}];
+  Row &row = *last;
   if (!row.count++) {
     row.cause = cause;
     row.detail = detail;

@@ -9,6 +9,8 @@
 #include "ltc/metrics.h"
 #include "ltc/profile.h"
 
+#include "cycles.h"
+
 namespace ltc {
 
 namespace {
@@ -48,13 +50,10 @@ bool isTimedElsewhere(Stage stage) {
 Span::Span(Stage stage)
     : stage(stage), told(isTimedElsewhere(stage) ? "" : name(stage)),
       begun(profile::isOn() ? profile::clock() : 0),
-      start(std::chrono::steady_clock::now()) {}
+      start(runtime::Cycles::now()) {}
 
 Span::~Span() {
-  int64_t elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                        std::chrono::steady_clock::now() - start)
-                        .count();
-  countersOf(stage).add(elapsed);
+  countersOf(stage).add(runtime::Cycles::now() - start);
   if (profile::isOn() && !isTimedElsewhere(stage)) [[unlikely]]
     profile::addEvent(std::string(name(stage)), begun);
 }

@@ -9,7 +9,6 @@
 #include "ltc/error.h"
 #include "ltc/spans.h"
 
-#include <chrono>
 #include <cstdint>
 
 namespace ltc {
@@ -27,7 +26,7 @@ private:
   Stage stage;
   spans::Span told;
   int64_t begun; ///< by profile::clock(), 0 where nobody watches
-  std::chrono::steady_clock::time_point start;
+  int64_t start;
 };
 
 } // namespace ltc

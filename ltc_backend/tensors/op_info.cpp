@@ -84,7 +84,7 @@ bool ArgumentInfo::lifts(const c10::IValue &value) const {
   }
   std::optional<double> number = toNumber(value);
   // A sum of products does not look at what it would multiply by none.
-  if (name == "beta" && number == 0)
+  if (number == 0 && name == "beta")
     return false;
   return number && number != initial;
 }

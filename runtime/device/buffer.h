@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "cycles.h"
 #include "device/device.h"
 
 #include <atomic>
@@ -29,7 +30,7 @@ using FailurePtr = std::shared_ptr<Failure>;
 /// thread waits; one thread finishes, once.
 class Completion {
 public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = CycleClock;
 
   /// The one of all that is ready from the beginning.
   static const std::shared_ptr<Completion> &ready();

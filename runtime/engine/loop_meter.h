@@ -14,6 +14,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "cycles.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -23,22 +25,22 @@ namespace ltc::runtime {
 
 /// What a LoopMeter keeps of one program.
 struct LoopWindow {
-  std::chrono::steady_clock::time_point start;
-  std::chrono::steady_clock::duration idleBefore{};
+  CycleClock::time_point start;
+  CycleClock::duration idleBefore{};
   uint64_t buildsBefore = 0;
   int launches = 0;
 };
 
 struct LoopPace {
   double idleShare = 0; ///< of the wall time, 0 to 1
-  std::chrono::steady_clock::duration step{};
+  CycleClock::duration step{};
   bool isHostBound() const { return idleShare > 0.5; }
 };
 
 /// Used by one thread at a time: whoever runs the queue's work.
 class LoopMeter {
 public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = CycleClock;
 
   /// The first launches meet cold caches and choose their threads.
   static constexpr int kSettled = 10, kMeasured = 32;

@@ -13,6 +13,8 @@
 
 #include "drivers/worker.h"
 
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 struct ltc_error {
@@ -39,6 +41,13 @@ inline ltc_error *own(Outcome outcome) {
 }
 inline ltc_error *fail(ltc_error_code code, std::string message) {
   return new ltc_error{{code, std::move(message)}};
+}
+
+/// Whether the value of an option is one, and all of it.
+bool isNumber(std::string_view text, auto &number) {
+  const char *last = text.data() + text.size();
+  auto [end, failure] = std::from_chars(last - text.size(), last, number);
+  return failure == std::errc() && end == last;
 }
 
 /// Does it now where there is no queue.

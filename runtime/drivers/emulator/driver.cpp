@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -56,12 +55,6 @@ ltc_error *passOn(ltc_error *error) { return own(take(error)); }
 
 ltc_error *deviceCount(uint32_t *count) {
   return passOn(cpu->device_count(count));
-}
-
-bool isNumber(std::string_view text, auto &number) {
-  const char *last = text.data() + text.size();
-  auto [end, failure] = std::from_chars(last - text.size(), last, number);
-  return failure == std::errc() && end == last;
 }
 
 /// `passedOn` are options for the CPU's driver.

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdlib>
 
 using namespace ltc::drivers;
@@ -103,20 +102,18 @@ ltc_error *deviceCount(uint32_t *count) {
 
 ltc_error *takeOption(ltc_device &made, const ltc_property &option) {
   std::string_view name = option.name, value = option.value;
-  const char *last = value.data() + value.size();
   size_t number = 0;
-  auto [end, failure] = std::from_chars(value.data(), last, number);
-  bool isNumber = failure == std::errc() && end == last;
+  bool isCount = isNumber(value, number);
   if (name == "memory_limit") {
     made.limit = number;
     made.limitText = value;
-    return isNumber ? nullptr
-                    : fail(LTC_INVALID_ARGUMENT,
-                           "memory_limit is a number of bytes");
+    return isCount ? nullptr
+                   : fail(LTC_INVALID_ARGUMENT,
+                          "memory_limit is a number of bytes");
   }
   if (name == "executables") {
     made.place.code.limit(number);
-    return isNumber && number > 0
+    return isCount && number > 0
                ? nullptr
                : fail(LTC_INVALID_ARGUMENT,
                       "executables is how many are kept, at least 1");

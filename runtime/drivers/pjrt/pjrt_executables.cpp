@@ -39,7 +39,8 @@ Outcome Executables::load(std::string_view module, ExecutablePtr &made) {
 Outcome Executables::load(Code &code, ExecutablePtr &made) {
   {
     std::lock_guard lock(mutex);
-    if ((made = code.loaded.lock()))
+    made = code.loaded.lock();
+    if (made)
       return std::nullopt;
   }
   if (Outcome outcome = load(code.module, made))

@@ -6,11 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "pjrt_options.h"
 
+#include "drivers/worker_table.h"
+
 #include <algorithm>
 #include <bit>
-#include <charconv>
 
 namespace ltc::pjrt {
+
+using drivers::isNumber;
 
 namespace {
 
@@ -21,12 +24,6 @@ std::string_view next(std::string_view &text, char separator) {
   std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(part.size() + 1, text.size()));
   return part;
-}
-
-bool isNumber(std::string_view text, auto &number) {
-  const char *last = text.data() + text.size();
-  auto [end, failure] = std::from_chars(text.data(), last, number);
-  return failure == std::errc() && end == last;
 }
 
 /// Words such as "inf" are texts.

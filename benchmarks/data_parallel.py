@@ -7,13 +7,12 @@
 Each process has one thread. Rounds of the contenders take turns; a ratio is of a
 round to eager's beside it, and the median is told with its quartiles. With
 ``--inductor`` there is a third: torch.compile of the wrapped model, which cuts its
-graphs at the buckets, and of the optimizer's step. ``--hidden`` tells what share of
-the time of the sums is hidden behind computation: a step without sums is timed, and
-so are the sums alone. delayed_links.py runs this over links that delay.
+graphs at the buckets, and of the optimizer's step. Of the time from the begin to the
+end of the sums, the part is told in which lazy's queue did not wait for them.
+delayed_links.py runs this over links that delay.
 """
 
 import argparse
-import contextlib
 import statistics
 import time
 
@@ -53,13 +52,12 @@ class Trainer:
         self.update()
         return loss.detach()
 
-    def round(self, steps, sums=True):
+    def round(self, steps):
         """Return the wall and the processor time of a step, in ms, and the loss."""
         dist.barrier()
         wall, processor = time.perf_counter(), time.process_time()
-        with contextlib.nullcontext() if sums else self.model.no_sync():
-            for number in range(steps):
-                loss = self.step(number)
+        for number in range(steps):
+            loss = self.step(number)
         value = loss.item()
         dist.barrier()
         scale = 1e3 / steps
@@ -69,35 +67,26 @@ class Trainer:
             value,
         )
 
-    def time_sums(self):
-        """Return the ms of the sums of a step, one after the other, by themselves."""
-        buckets = self.model.reducer._get_zeros_like_grad_buckets()
-        buffers = [torch.zeros_like(x.buffer(), device="cpu") for x in buckets]
-        dist.barrier()
-        start = time.perf_counter()
-        for buffer in buffers:
-            dist.all_reduce(buffer)
-        return 1e3 * (time.perf_counter() - start)
 
+class Hidden:
+    """What share of the time of lazy's sums is hidden, in each round."""
 
-def tell_hidden(trainers, options):
-    """Print how much of the sums' time is hidden, in rounds that take turns."""
-    told = {name: ([], [], []) for name in trainers}
-    for trainer in trainers.values():
-        trainer.round(4, sums=False)
-    for _ in range(options.rounds):
-        for name, trainer in trainers.items():
-            own = trainer.round(options.steps, sums=False)[0]
-            whole = trainer.round(options.steps)[0]
-            sums = trainer.time_sums()
-            row = own, sums, 1 - (whole - own) / sums
-            for values, value in zip(told[name], row, strict=True):
-                values.append(value)
-    if dist.get_rank() == 0:
-        for name, (own, sums, hidden) in told.items():
-            print(f"  wall ms a step without sums, {name}: {quartiles(own)}")
-            print(f"  wall ms of the sums alone, {name}: {quartiles(sums)}")
-            print(f"  share of them hidden, {name}: {quartiles(hidden)}")
+    def __init__(self):
+        self.shares = []
+        self.before = self._times()
+
+    @staticmethod
+    def _times():
+        metrics = torch.lazy.metrics()
+        names = "collective_microseconds", "collective_wait_microseconds"
+        return [metrics.get(f"execute.{name}", 0) for name in names]
+
+    def end_round(self):
+        """Note the share since the last round."""
+        now = self._times()
+        took, waited = (b - a for a, b in zip(self.before, now, strict=True))
+        self.before = now
+        self.shares.append(1 - waited / max(took, 1))
 
 
 def quartiles(values):
@@ -113,7 +102,6 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=8, help="in a round")
     parser.add_argument("--inductor", action="store_true", help="time it as well")
-    parser.add_argument("--hidden", action="store_true", help="time the sums as well")
     options = parser.parse_args()
     torch.set_num_threads(1)
     dist.init_process_group()
@@ -123,9 +111,10 @@ def main():
     }
     for trainer in trainers.values():
         trainer.round(4)
-    rounds = []
+    rounds, hidden = [], Hidden()
     for _ in range(options.rounds):
         rounds.append({n: t.round(options.steps) for n, t in trainers.items()})
+        hidden.end_round()
     if dist.get_rank() == 0:
         print(f"{options.workload}, {dist.get_world_size()} ranks, rank 0:")
         for i, clock in enumerate(("wall", "processor")):
@@ -135,11 +124,9 @@ def main():
             for name in list(trainers)[1:]:
                 ratios = [each[name][i] / each["eager"][i] for each in rounds]
                 print(f"  {clock}, {name} / eager: {quartiles(ratios)}")
+        print(f"  share of lazy's sums that is hidden: {quartiles(hidden.shares)}")
         losses = [f"{each[2]:.6f}" for each in rounds[-1].values()]
         print(f"  last losses: {' '.join(losses)}")
-    if options.hidden:
-        trainers.pop("inductor", None)
-        tell_hidden(trainers, options)
     dist.destroy_process_group()
 
 

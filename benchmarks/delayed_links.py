@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Run a program of torch.distributed on hosts whose links delay all they carry.
 
-    python benchmarks/delayed_links.py --delay-ms 5 benchmarks/data_parallel.py --hidden
+    python benchmarks/delayed_links.py --delay-ms 5 benchmarks/data_parallel.py
 
 The hosts are network namespaces of this machine, a rank each, and the links a switch
 in this process (tests/python/distributed/hosts.py). So it needs to be root, and takes

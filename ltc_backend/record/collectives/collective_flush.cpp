@@ -1,4 +1,4 @@
-//===- collectives/collective_flush.cpp - Begun when a program rests ----===//
+//===- collectives/collective_flush.cpp - Begun at rest -------------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- collectives/collective_flush.h - Begun when a program rests --*- C++
+//===- collectives/collective_flush.h - Begun at rest -----------*- C++ -*-===//
 //-*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.

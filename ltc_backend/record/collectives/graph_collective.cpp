@@ -7,6 +7,7 @@
 #include "ltc_backend/record/collectives/graph_collective.h"
 
 #include "ltc/log.h"
+#include "ltc/metrics.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/tensors/map_tensors.h"
@@ -152,9 +153,13 @@ void GraphCollective::start(c10::ArrayRef<Tensor> read) {
 /// they are done.
 void GraphCollective::watch() {
   waiting = call.group->begin(call.meeting);
+  began = std::chrono::steady_clock::now();
   try {
     begun->getFuture()->addCallback(
-        [group = call.group, waiting = waiting](c10::ivalue::Future &done) {
+        [group = call.group, waiting = waiting,
+         weak = weak_from_this()](c10::ivalue::Future &done) {
+          if (auto self = weak.lock())
+            self->noteEnd();
           if (!done.hasError())
             group->end(waiting);
         },
@@ -162,6 +167,18 @@ void GraphCollective::watch() {
   } catch (const c10::Error &) {
     return; // fetch() ends it then, as it does what has failed
   }
+}
+
+static void addSince(Counter &sum,
+                     std::chrono::steady_clock::time_point start) {
+  using namespace std::chrono;
+  sum.add(duration_cast<microseconds>(steady_clock::now() - start).count());
+}
+
+void GraphCollective::noteEnd() {
+  static Counter &spent = counter("execute.collective_microseconds");
+  if (!hasEnded.exchange(true))
+    addSince(spent, began);
 }
 
 c10::intrusive_ptr<c10d::Work> GraphCollective::work() {
@@ -206,6 +223,8 @@ Tensor GraphCollective::fetch(int64_t index) {
     std::lock_guard lock(mutex);
     isFetched = true;
   }
+  static Counter &waited = counter("execute.collective_wait_microseconds");
+  auto start = std::chrono::steady_clock::now();
   try {
     under->wait();
   } catch (const std::exception &error) {
@@ -213,6 +232,8 @@ Tensor GraphCollective::fetch(int64_t index) {
     call.group->end(waiting);
     raise(failure);
   }
+  addSince(waited, start);
+  noteEnd();
   call.group->end(waiting);
   std::lock_guard lock(mutex);
   TORCH_CHECK(written.at(index).defined(), call.text, " was fetched before");

@@ -20,6 +20,8 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <torch/csrc/lazy/core/ir.h>
 
+#include <atomic>
+#include <chrono>
 #include <mutex>
 
 namespace ltc::backend {
@@ -60,6 +62,7 @@ private:
   c10::IValue toHost(const c10::IValue &value, size_t argument,
                      const at::Tensor *&next);
   void watch();
+  void noteEnd();
 
   const Collective &kind;
   const c10::OperatorHandle op;
@@ -68,8 +71,10 @@ private:
   std::vector<at::Tensor> written;
   c10::intrusive_ptr<c10d::Work> begun;
   bool isFetched = false;
-  uint64_t waiting = 0; ///< the call's in its group
-  size_t outputs = 0;   ///< that fetches are recorded for in the end
+  std::chrono::steady_clock::time_point began;
+  std::atomic<bool> hasEnded = false; ///< not guarded
+  uint64_t waiting = 0;               ///< the call's in its group
+  size_t outputs = 0; ///< that fetches are recorded for in the end
   std::vector<std::weak_ptr<torch::lazy::Node>> fetches;
   int64_t unheld = 0; ///< the last that was recorded when those were gone
 };

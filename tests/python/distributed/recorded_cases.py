@@ -58,7 +58,14 @@ def a_data_parallel_step_is_one_graph(device):
         if device == "lazy" and step > 3:
             assert count(device, "execute.launches") == before[0] + 1
             assert count(device, "execute.collectives") >= before[1] + 2
-    return [parameter.detach() for parameter in model.parameters()]
+    results = [parameter.detach().cpu() for parameter in model.parameters()]
+    if device == "lazy":
+        took, waited = (
+            count(device, f"execute.collective_{name}microseconds")
+            for name in ("", "wait_")
+        )
+        assert took > 0 and waited < 2 * took
+    return results
 
 
 def steps_of_one_graph(device, step, collectives):

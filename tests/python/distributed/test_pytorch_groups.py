@@ -9,7 +9,6 @@ import sys
 import pytest
 import ranks
 
-
 # Parts of the names of those that want eight ranks.
 EIGHT = (
     "barrier_failure_order",

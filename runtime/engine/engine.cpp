@@ -211,10 +211,12 @@ Result<BufferPtr> DeviceEngine::upload(const TensorType &type,
   void *host = data ? memory->hostPointer() : nullptr;
   if (host)
     std::memcpy(host, data, bytes);
+  const bool isThere = host || bytes == 0; // what is empty has no address
   auto buffer = std::make_shared<DeviceBuffer>(
-      type, this, host ? Completion::ready() : std::make_shared<Completion>());
+      type, this,
+      isThere ? Completion::ready() : std::make_shared<Completion>());
   buffer->memory = std::move(*memory);
-  if (host)
+  if (isThere)
     return BufferPtr(buffer);
   if (!queue.push(std::make_unique<Upload>(state, *opened, buffer,
                                            static_cast<const char *>(data))))

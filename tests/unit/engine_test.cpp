@@ -408,6 +408,20 @@ TEST_F(EngineTest, EmptyTensorsAndDynamicTypes) {
   EXPECT_FALSE(engine->upload({DType::F32, {symbolicSize(0)}}, nullptr));
 }
 
+TEST_F(EngineTest, WhatIsEmptyIsThereWhileTheQueueIsBusy) {
+  fake::Gate gate;
+  BufferPtr behind = launch(program("inc"), {upload(1)});
+  gate.awaitArrival();
+  const float none = 0;
+  for (const void *data :
+       {static_cast<const void *>(&none), static_cast<const void *>(nullptr)}) {
+    auto empty = engine->upload({DType::F32, {0}}, data);
+    ASSERT_TRUE(empty);
+    EXPECT_TRUE((*empty)->waitFor(std::chrono::milliseconds(0)));
+  }
+  EXPECT_FALSE(behind->waitFor(std::chrono::milliseconds(0)));
+}
+
 TEST_F(EngineTest, BuffersOutliveTheEngine) {
   BufferPtr pending, x = upload(5);
   {

@@ -16,7 +16,8 @@ constexpr size_t kMaxGraphs = 1 << 14;
 
 /// How much of what a compile takes must runs have taken before: little for a
 /// program's first graphs, since most programs are loops that run for long and
-/// have few, and more with each graph that was compiled.
+/// have few, and more with each graph that was compiled, or that shares the
+/// program's time with this one.
 constexpr double kEachGraph = 1. / 16, kMost = 2;
 /// The same of a first run, of which nobody knows whether it is the last.
 constexpr double kFirst = 3;
@@ -24,7 +25,15 @@ constexpr double kFirst = 3;
 double Deferrals::until(const Account &account) const {
   if (account.runs == 0)
     return kFirst * account.compile;
-  return std::min(kMost, kEachGraph * double(1 + compiled)) * account.compile;
+  const double inTurn = account.spent > 0 ? spent / account.spent : 1;
+  return std::min(kMost, kEachGraph * (double(compiled) + inTurn)) *
+         account.compile;
+}
+
+void Deferrals::count(Account &account, double run) {
+  account.spent += run;
+  spent += run;
+  ++account.runs;
 }
 
 bool Deferrals::isWorth(const Account &account, double run) const {
@@ -46,12 +55,12 @@ bool Deferrals::defer(Hash128 key, Hash128 structure, Costs costs,
     // All its graphs look for the program. Those that it does not serve have to
     // earn the next compile.
     account->isOver = true;
+    spent -= account->spent;
     byStructure.erase(structure);
     byKey.erase(key);
     return false;
   }
-  account->spent += costs.run;
-  ++account->runs;
+  count(*account, costs.run);
   byKey[key] = {account, costs.run};
   return true;
 }
@@ -64,8 +73,7 @@ bool Deferrals::deferAgain(Hash128 key) {
   auto &[account, run] = found->second;
   if (account->isOver || isWorth(*account, run))
     return false;
-  account->spent += run;
-  ++account->runs;
+  count(*account, run);
   return true;
 }
 
@@ -74,6 +82,7 @@ void Deferrals::makeRoom() {
     return;
   byKey.clear();
   byStructure.clear();
+  spent = 0;
 }
 
 void Deferrals::note(Hash128 key) {
@@ -107,6 +116,7 @@ void Deferrals::clear() {
   std::lock_guard lock(mutex);
   byKey.clear();
   byStructure.clear();
+  spent = 0;
 }
 
 } // namespace ltc::runtime

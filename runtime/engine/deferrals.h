@@ -58,6 +58,7 @@ private:
   /// What an account must have spent before a compile.
   double until(const Account &account) const;
   bool isWorth(const Account &account, double run) const;
+  void count(Account &account, double run);
   /// With the lock.
   void makeRoom();
 
@@ -65,6 +66,7 @@ private:
   std::unordered_map<Hash128, Deferred> byKey;
   std::unordered_map<Hash128, std::shared_ptr<Account>> byStructure;
   size_t compiled = 0; ///< graphs that were worth it
+  double spent = 0;    ///< by all accounts that are not over
 };
 
 } // namespace ltc::runtime

@@ -62,6 +62,33 @@ TEST(Deferrals, GraphsOfOneStructureCountTogether) {
   EXPECT_TRUE(deferrals.defer(key(1), key(1), {.run = 1, .compile = 160}));
 }
 
+/// How often each of some graphs that take turns runs before one is compiled.
+int turnsBeforeCompile(uint64_t graphs, Deferrals::Costs costs) {
+  Deferrals deferrals;
+  for (int turns = 0;; ++turns)
+    for (uint64_t graph = 0; graph < graphs; ++graph)
+      if (!deferrals.deferAgain(key(graph)) &&
+          !deferrals.defer(key(graph), key(graph), costs))
+        return turns;
+}
+
+TEST(Deferrals, GraphsThatTakeTurnsWaitLonger) {
+  Deferrals::Costs costs{.run = 1, .compile = 160};
+  EXPECT_EQ(turnsBeforeCompile(1, costs), 9);
+  int two = turnsBeforeCompile(2, costs), eight = turnsBeforeCompile(8, costs);
+  EXPECT_NEAR(two, 2 * 9, 3);
+  EXPECT_NEAR(eight, 8 * 9, 10);
+  // Twice what a compile takes is the most.
+  EXPECT_LE(turnsBeforeCompile(200, costs), 320);
+}
+
+TEST(Deferrals, WhatIsCompiledTakesNoTurnsAnyMore) {
+  Deferrals deferrals;
+  Deferrals::Costs costs{.run = 1, .compile = 160};
+  EXPECT_EQ(runsBeforeCompile(deferrals, 1, costs), 9);
+  EXPECT_EQ(runsBeforeCompile(deferrals, 2, costs), 19);
+}
+
 TEST(Deferrals, OnlyWhatWasDeferredIsDeferredAgain) {
   Deferrals deferrals;
   EXPECT_FALSE(deferrals.deferAgain(key(1)));

@@ -411,8 +411,8 @@ void addEvent(std::string name, int64_t begun) {
   Session &to = session();
   int64_t start = begun - to.start.load(std::memory_order_relaxed);
   std::lock_guard lock(to.mutex);
-  to.add(to.rows.events, Event{std::move(name), std::max(start, int64_t(0)),
-                               end, mine.thread});
+  to.add(to.rows.events,
+         Event{std::move(name), std::max(start, int64_t(0)), end, mine.thread});
 }
 
 } // namespace ltc::profile

@@ -115,6 +115,21 @@ bool HostEval::add(const Operand &value) {
   return place.has_value();
 }
 
+at::Tensor HostEval::valueOf(const torch::lazy::Node &node,
+                             size_t index) const {
+  for (const Step &step : steps)
+    if (step.node.get() == &node)
+      return step.node->call->op->view && values[step.operands[0]].data
+                 ? at::Tensor()
+                 : values[step.firstResult + index].tensor;
+  return {};
+}
+
+size_t HostEval::works() const {
+  return std::ranges::count_if(
+      steps, [](const Step &step) { return !step.node->call->op->view; });
+}
+
 bool HostEval::runStep(const Step &step) {
   c10::SmallVector<const at::Tensor *, 6> tensors;
   for (Place operand : step.operands)

@@ -26,8 +26,13 @@ public:
   bool add(const Operand &value);
   /// The values, or none if a kernel failed: the graph will say why.
   std::vector<at::Tensor> run();
+  /// What run() has computed for a node; undefined if nothing, or an alias of
+  /// data that is there.
+  at::Tensor valueOf(const torch::lazy::Node &node, size_t index) const;
 
   size_t nodes() const { return steps.size(); }
+  /// Of those, all but views, which are aliases and no work.
+  size_t works() const;
   std::shared_ptr<DeviceData> firstLeaf; ///< of the data, as it was found
   bool ofNumbers = true;                 ///< all data have one element each
   uint64_t newest = 0;                   ///< when the last of the data was made

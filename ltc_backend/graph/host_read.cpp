@@ -25,9 +25,17 @@ static bool add(HostEval &eval, const TensorData &tensor) {
   return eval.add(Operand{value.node, uint32_t(value.index)});
 }
 
-/// Whether a graph that ends here would hold nothing else.
+/// Whether a graph that ends here would hold nothing else but views, such as
+/// the rows that a loop keeps of what it reads.
 static bool isAlone(const HostEval &eval, const PendingList &list) {
-  return list.nodes <= eval.nodes();
+  size_t others = list.nodes - std::min(list.nodes, eval.nodes());
+  if (others == 0)
+    return true;
+  size_t left = eval.works();
+  for (const OpNode *node = list.firstNode; node; node = node->next)
+    if (!node->call->op->view && left-- == 0)
+      return false;
+  return true;
 }
 
 /// Whether this line has read before since the last sync, other than in the
@@ -53,6 +61,65 @@ static bool comesAround(const HostEval &eval, PendingList &list,
   list.hostReads.push_back(
       {line, eval.nodes(), eval.firstLeaf, DeviceData::lastMade()});
   return false;
+}
+
+namespace {
+/// A tensor that waits for what was computed on the way to another one.
+struct OnTheWay {
+  TensorDataPtr tensor;
+  Operand wanted;
+  at::Tensor value;
+};
+} // namespace
+
+/// More are a part of a program that waits for a graph anyway.
+constexpr size_t kMostOnTheWay = 64;
+
+/// Other ones than `roots`, which are given theirs in any case.
+static std::vector<OnTheWay> findOnTheWay(const HostEval &eval,
+                                          PendingList &list,
+                                          c10::ArrayRef<TensorDataPtr> roots) {
+  std::vector<OnTheWay> found;
+  std::lock_guard lock(list.mutex);
+  size_t seen = 0;
+  for (TensorData *tensor = list.lastTensor; tensor && seen < kMostOnTheWay;
+       tensor = tensor->previous, ++seen) {
+    const torch::lazy::Value &wanted = tensor->ir_value;
+    at::Tensor value = eval.valueOf(*wanted.node, wanted.index);
+    if (!value.defined() ||
+        std::ranges::find(roots, tensor, &TensorDataPtr::get) != roots.end())
+      continue;
+    if (TensorDataPtr alive = tensor->weak_from_this().lock())
+      found.push_back({std::move(alive),
+                       {wanted.node, uint32_t(wanted.index)},
+                       std::move(value)});
+  }
+  return found;
+}
+
+/// Gives tensors their values that the host has computed on its way: the next
+/// graph would compute them again.
+static void settleOnTheWay(const HostEval &eval,
+                           c10::ArrayRef<TensorDataPtr> roots) {
+  const int64_t device = deviceOf(*roots[0]);
+  PendingList &list = pendingList(device);
+  for (OnTheWay &one : findOnTheWay(eval, list, roots)) {
+    torch::lazy::Value now(
+        std::make_shared<DataNode>(upload(one.value, device)));
+    std::lock_guard lock(list.mutex);
+    // Another thread may have written to it meanwhile.
+    if (one.tensor->pending && one.tensor->ir_value.node == one.wanted.node &&
+        one.tensor->ir_value.index == one.wanted.index)
+      exchange(list, *one.tensor, now);
+  }
+}
+
+/// Gives the pending tensors the values that the host has computed for them.
+static void settle(c10::ArrayRef<TensorDataPtr> tensors,
+                   c10::ArrayRef<at::Tensor> values) {
+  for (size_t i = 0; i < values.size(); ++i)
+    assign(tensors[i], {std::make_shared<DataNode>(
+                           upload(values[i], deviceOf(*tensors[i])))});
 }
 
 static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
@@ -85,20 +152,18 @@ static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
     static Counter &reads = counter("graph.host_reads");
     std::vector<at::Tensor> values = eval.run();
     reads.add(!values.empty());
+    if (!values.empty() && scope != HostEval::Exact)
+      settleOnTheWay(eval, tensors);
+    // An alias of data is no work that a graph should keep, and may
+    // be read again when much else is pending.
+    if (scope == HostEval::Exact && eval.works() == 0)
+      settle(tensors, values);
     return values;
   }
   sync(device, /*wait=*/false, tensors);
   std::lock_guard lock(list.mutex);
   comesAround(eval, list, line); // noted for the graph that begins here
   return {};
-}
-
-/// Gives the pending tensors the values that the host has computed for them.
-static void settle(c10::ArrayRef<TensorDataPtr> tensors,
-                   c10::ArrayRef<at::Tensor> values) {
-  for (size_t i = 0; i < values.size(); ++i)
-    assign(tensors[i], {std::make_shared<DataNode>(
-                           upload(values[i], deviceOf(*tensors[i])))});
 }
 
 /// Whether nobody asks for programs, or for errors and values of another kind.

@@ -14,8 +14,10 @@
 // line that reads again ends the graph, unless it reads the same a second time,
 // as a model does that looks at its mask for two kinds of attention, or numbers
 // that are older than its first read, as those are by which layers of one class
-// find their padding. Where nothing else is pending, a loop whose reads do not
-// grow, or are of few ops, may read as often as it likes.
+// find their padding. Where nothing else is pending but views, a loop whose
+// reads do not grow, or are of few ops, may read as often as it likes. What the
+// host computes on the way to an operand is not computed again: tensors that
+// wait for it are given it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -10,6 +10,7 @@
 #include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/no_grad.h"
 #include "ltc_backend/record/transfer.h"
+#include "ltc_backend/tensors/deferred_view.h"
 #include "ltc_backend/tensors/functional.h"
 #include "ltc_backend/tensors/lazy_tensor.h"
 #include "ltc_backend/tensors/wrapper.h"
@@ -142,8 +143,11 @@ static void registerDirectNumber(torch::Library &library) {
   auto stock = std::make_shared<KernelOverride>(op);
   implement(library, name,
             [op, stock](DispatchKeySet keys, const Tensor &self) -> at::Scalar {
-              if (isPlain(self) && isUnwatched(toCopyInfo()))
-                return readNumber(valueOf(self));
+              if (isPlain(self) && isUnwatched(toCopyInfo())) {
+                materialise(self); // a view that is read again has its value
+                return readNumber(
+                    at::functionalization::impl::from_functional_tensor(self));
+              }
               return stock->stock.call<at::Scalar, const Tensor &>(op, keys,
                                                                    self);
             });

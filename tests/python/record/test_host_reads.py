@@ -314,6 +314,42 @@ def test_a_line_reads_small_things_of_several_sizes(counts):
     assert counts["graph.host_reads"] == 6
 
 
+def test_a_view_is_read_once(counts):
+    row = torch.arange(12.0).view(3, 4).to("lazy")[1]
+    beside = row * 2
+    assert [row[2].item(), row[2].item()] == [6, 6]
+    number = row[3]
+    assert [number.item() for _ in range(3)] == [7, 7, 7]
+    assert counts["graph.host_reads"] == 3
+    number.add_(1)
+    assert number.item() == row[3].item() == 8
+    assert beside.tolist() == [8, 10, 12, 14]
+
+
+def kept_rows(device):
+    """As boxes are suppressed: the locals of a turn live on in the next one."""
+    x = torch.linspace(-1, 1, 40).view(20, 2).to(device)
+    order, kept, widths = torch.arange(20).to(device), [], []
+    while len(order):
+        first, rest = order[0], order[1:]
+        kept.append(first)
+        width = (x[first, 0] - x[rest, 0]).abs() * x[first, 1].abs()
+        widths.append(width)
+        order = rest[width * 2 > 0.1]
+    return torch.stack(kept).tolist(), [width.tolist() for width in widths]
+
+
+def test_what_the_host_has_computed_on_its_way_is_not_computed_again(counts):
+    with torch_ltc.settings.scope(tiers="auto"):
+        rows, widths = kept_rows("lazy")
+    assert counts["execute.launches"] == 0
+    # What was left for a graph is to stack the rows that were kept.
+    assert counts["execute.interpreted"] == counts["execute.calls"] == 1
+    wanted_rows, wanted_widths = kept_rows("cpu")
+    assert rows == wanted_rows and len(rows) > 3
+    assert widths == wanted_widths
+
+
 SHAPED = {
     "nonzero": lambda x: (x > 0.3).nonzero(),
     "of a view": lambda x: x[1:, ::2].nonzero(),

@@ -4,14 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/graph/frozen_step.h"
+#include "ltc_backend/graph/frozen_run.h"
 
 #include "ltc/cpu_kernels.h"
 #include "ltc/freelist.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/graph/sync_cause.h"
-#include "ltc_backend/lazy_device.h"
 #include "ltc_backend/lent_generator.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/tensors/deferred_view.h"
@@ -24,57 +23,6 @@
 #include <ATen/ATen.h>
 
 namespace ltc::backend {
-
-class FrozenStep::Run {
-public:
-  Run(const FrozenStep &frozen, const Given &given)
-      : frozen(frozen), step(frozen.step), given(given),
-        list(pendingList(frozen.device)) {}
-
-  std::optional<std::vector<at::Tensor>> run();
-
-private:
-  using DataPtr = std::shared_ptr<DeviceData>;
-
-  const at::Tensor &tensor(uint32_t slot) const;
-  const at::Tensor &host(uint32_t index) const;
-  bool find();
-  void settle();
-  /// Whether all is as the recordings had it. With the list's lock, as take().
-  bool fits() const;
-  void take();
-  void count(int by);
-  LaunchArgument argument(const StepValue &value);
-  DataPtr value(const StepValue &value);
-  std::shared_ptr<Replaced> replacedBy(const StepRecording::Launch &launch);
-  void launchAll();
-  void deliver(size_t launch, const std::shared_ptr<Replaced> &replaced);
-  void give(TensorData &tensor, DataPtr data);
-  void tellWritten(uint32_t slot);
-  void finish();
-  DataPtr own(const StepRecording::Fresh &fresh);
-  at::Tensor make(const StepRecording::Fresh &fresh);
-  /// Gives the gradient of the step before this one's value, where that is as
-  /// good as a new tensor.
-  bool refill(const at::Tensor &gradient, const StepRecording::Fresh &fresh);
-
-  const FrozenStep &frozen;
-  const StepRecording &step;
-  const Given &given;
-  PendingList &list;
-  std::vector<TensorData *> datas; ///< by use
-  std::vector<DataPtr> starts;     ///< by use, of what no launch is given
-  std::vector<BufferPtr> buffers;  ///< by use
-  std::vector<uint64_t> seeds;
-  std::vector<DataPtr> uploads; ///< by host
-  struct Made {
-    DataPtr data;
-    bool isGiven = false;
-  };
-  std::vector<std::vector<Made>> made; ///< by launch and result
-  std::vector<torch::lazy::Value> released;
-  std::vector<DataPtr> dropped;
-};
 
 const at::Tensor &FrozenStep::Run::tensor(uint32_t slot) const {
   if (slot >= 2 * step.tensors)
@@ -127,8 +75,7 @@ void FrozenStep::Run::settle() {
   sync(frozen.device, /*wait=*/false, wanted);
 }
 
-/// Whether nobody else can reach what the tensor has, as the collector has it.
-static bool isLastOwner(const TensorData &tensor) {
+bool isLastOwner(const TensorData &tensor) {
   const auto &data = static_cast<const DeviceData &>(*tensor.handle);
   long shares = 1;
   if (tensor.ir_value.node) {
@@ -141,13 +88,31 @@ static bool isLastOwner(const TensorData &tensor) {
          (!data.first || data.first.use_count() == 1);
 }
 
-bool FrozenStep::Run::fits() const {
-  for (const StepRecording::Launch &launch : step.launches)
+static double countOf(const at::Tensor &steps) {
+  return steps.scalar_type() == at::kFloat && steps.numel() == 1
+             ? double(*steps.const_data_ptr<float>())
+             : hostValue(steps);
+}
+
+bool FrozenStep::Run::leavesFit() const {
+  for (const Launch &launch : step.launches)
     for (const StepValue &value : launch.arguments)
       if (value.kind == StepValue::Leaf)
         for (uint32_t leaf : value.slots)
           if (given.leaves[leaf] != given.leaves[value.index])
             return false;
+  // Which of the counts that were equal a number follows is not known either.
+  for (size_t i = 0; i < frozen.counted.size(); ++i)
+    if (uint32_t first = frozen.firstLike[i];
+        first != i && countOf(host(frozen.counted[i])) !=
+                          countOf(host(frozen.counted[first])))
+      return false;
+  return true;
+}
+
+bool FrozenStep::Run::fits() const {
+  if (!leavesFit())
+    return false;
   for (size_t i = 0; i < datas.size(); ++i) {
     const Use &use = frozen.uses[i];
     if (!datas[i]->handle)
@@ -229,7 +194,7 @@ LaunchArgument FrozenStep::Run::argument(const StepValue &from) {
     argument.integer = int64_t(seeds[from.index]);
     break;
   case StepValue::Count:
-    argument.real = hostValue(host(from.index));
+    argument.real = countOf(host(from.index));
     break;
   case StepValue::Leaf:
     argument.real =
@@ -245,13 +210,14 @@ LaunchArgument FrozenStep::Run::argument(const StepValue &from) {
 }
 
 std::shared_ptr<Replaced>
-FrozenStep::Run::replacedBy(const StepRecording::Launch &launch) {
+FrozenStep::Run::replacedBy(const Launch &launch,
+                            const std::vector<uint32_t> &effects) {
   auto replaced = std::make_shared<Replaced>();
-  replaced->values.reserve(launch.effects.size());
+  replaced->values.reserve(effects.size());
   std::lock_guard lock(list.mutex);
-  for (const StepRecording::Effect &effect : launch.effects)
+  for (uint32_t effect : effects)
     replaced->values.push_back(std::static_pointer_cast<DeviceData>(
-        datas[frozen.useOf[effect.slot]]->handle));
+        datas[frozen.useOf[launch.effects[effect].slot]]->handle));
   return replaced;
 }
 
@@ -263,18 +229,60 @@ static ExecutablePtr executableOf(Engine &target,
   return valueOrRaise(target.compile(*launch.graph));
 }
 
-void FrozenStep::Run::launchAll() {
-  Engine &target = engine(frozen.device);
+void FrozenStep::Run::drawSeeds() {
   for (const auto &generator : step.draws)
     seeds.push_back(drawSeed(generator));
+}
+
+FrozenStep::Run::DataPtr
+FrozenStep::Run::dataOf(const Launch &launch, uint32_t result, BufferPtr buffer,
+                        const std::shared_ptr<Replaced> &replaced) const {
+  auto data = std::allocate_shared<DeviceData>(
+      Freelist<DeviceData>(), frozen.device, launch.shapes[result],
+      std::move(buffer));
+  data->replaced = replaced;
+  return data;
+}
+
+std::vector<BufferPtr>
+FrozenStep::Run::launch(const Launch &launch, const ExecutablePtr &executable,
+                        std::vector<LaunchArgument> arguments,
+                        const std::shared_ptr<Replaced> &replaced) {
+  // Where every call meets something that has changed, only now and then.
+  constexpr uint32_t kTries = 4, kPause = 16;
+  Engine &target = engine(frozen.device);
+  const Plan &plan = frozen.plan;
+  const uint32_t unrepeated = frozen.unrepeated++;
+  if (plan.isPossible && (unrepeated < kTries || unrepeated % kPause == 0))
+    if (auto made = prepare(target, executable, plan.renewals, plan.varies))
+      prepared = std::move(*made);
+  if (!prepared)
+    return valueOrRaise(
+        target.launch(executable, std::move(arguments), replaced));
+  PreparedRun run = valueOrRaise(
+      ltc::launch(target, prepared, std::move(arguments), replaced));
+  whole = std::move(run.whole);
+  std::vector<BufferPtr> results;
+  results.reserve(plan.renewals.size());
+  size_t fresh = 0;
+  for (size_t i = 0; i < plan.renewals.size(); ++i)
+    results.push_back(plan.renewals[i] == Renewal::Fresh
+                          ? std::move(run.fresh[fresh++])
+                          : prepared->result(i));
+  return results;
+}
+
+void FrozenStep::Run::launchAll() {
+  Engine &target = engine(frozen.device);
+  drawSeeds();
   for (size_t l = 0; l < step.launches.size(); ++l) {
-    const StepRecording::Launch &launch = step.launches[l];
+    const Launch &launch = step.launches[l];
     ExecutablePtr executable = executableOf(target, launch);
     std::vector<LaunchArgument> arguments;
     arguments.reserve(launch.arguments.size());
     for (const StepValue &value : launch.arguments)
       arguments.push_back(argument(value));
-    std::shared_ptr<Replaced> replaced = replacedBy(launch);
+    std::shared_ptr<Replaced> replaced = replacedBy(launch, frozen.effects[l]);
     kernels::noteThreadCount();
     kernels::releaseThreads();
     if (profile::isOn()) [[unlikely]]
@@ -282,17 +290,13 @@ void FrozenStep::Run::launchAll() {
                        launch.graph->inputs.size(),
                        launch.graph->outputs.size());
     syncs::countGraph();
-    auto results =
-        valueOrRaise(target.launch(executable, std::move(arguments), replaced));
+    std::vector<BufferPtr> results =
+        this->launch(launch, executable, std::move(arguments), replaced);
     std::vector<Made> &row = made.emplace_back();
     row.reserve(results.size());
-    for (size_t i = 0; i < results.size(); ++i) {
-      row.push_back({std::allocate_shared<DeviceData>(
-          Freelist<DeviceData>(), frozen.device, launch.shapes[i],
-          std::move(results[i]))});
-      row.back().data->replaced = replaced;
-    }
-    deliver(l, replaced);
+    for (uint32_t i = 0; i < results.size(); ++i)
+      row.push_back({dataOf(launch, i, std::move(results[i]), replaced)});
+    deliver(l, frozen.effects[l], replaced);
   }
 }
 
@@ -305,8 +309,11 @@ void FrozenStep::Run::give(TensorData &tensor, DataPtr data) {
 }
 
 void FrozenStep::Run::deliver(size_t number,
+                              const std::vector<uint32_t> &effects,
                               const std::shared_ptr<Replaced> &replaced) {
-  const StepRecording::Launch &launch = step.launches[number];
+  if (effects.empty())
+    return;
+  const Launch &launch = step.launches[number];
   std::vector<bool> isDonated(frozen.uses.size());
   for (const GraphOutput &output : launch.graph->outputs)
     if (output.donated)
@@ -314,8 +321,8 @@ void FrozenStep::Run::deliver(size_t number,
           from.kind == StepValue::Slot)
         isDonated[frozen.useOf[from.slots[0]]] = true;
   std::lock_guard lock(list.mutex);
-  for (uint32_t i = 0; i < launch.effects.size(); ++i) {
-    const StepRecording::Effect &effect = launch.effects[i];
+  for (uint32_t i = 0; i < effects.size(); ++i) {
+    const StepRecording::Effect &effect = launch.effects[effects[i]];
     Made &result = made[number][effect.result];
     DataPtr data = result.data;
     if (std::exchange(result.isGiven, true)) {
@@ -344,10 +351,7 @@ at::Tensor FrozenStep::Run::make(const StepRecording::Fresh &fresh) {
   return wrap(makeTensor(own(fresh), frozen.device, fresh.layout));
 }
 
-/// Whether nobody can tell the gradient from a new tensor: it is as one, and
-/// only the parameter has it.
-static bool isLikeNew(const at::Tensor &gradient,
-                      const StepRecording::Fresh &fresh) {
+bool isLikeNew(const at::Tensor &gradient, const StepRecording::Fresh &fresh) {
   const c10::TensorImpl &impl = *gradient.unsafeGetTensorImpl();
   if (gradient.use_count() != 1 || gradient.weak_use_count() != 1 ||
       impl.autograd_meta() || !isFunctionalLazy(gradient) ||
@@ -407,15 +411,25 @@ void FrozenStep::Run::finish() {
       if (use.isWritten && use.slot < 2 * step.tensors)
         tellWritten(use.slot);
   }
-  for (const StepRecording::Gradient &gradient : step.gradients) {
-    const at::Tensor &parameter = tensor(gradient.tensor);
-    if (!gradient.fresh)
-      parameter.mutable_grad() = at::Tensor();
-    else if (!refill(parameter.grad(), *gradient.fresh))
-      parameter.mutable_grad() = make(*gradient.fresh);
-  }
+  for (const StepRecording::Gradient &gradient : step.gradients)
+    setGradient(gradient);
   for (const StepRecording::Counted &counted : step.counted)
-    noteStep(tensor(counted.parameter), counted.counts);
+    noteStep(tensor(counted.parameter), counted.counts, whole);
+}
+
+void FrozenStep::Run::setGradient(const StepRecording::Gradient &gradient) {
+  const at::Tensor &parameter = tensor(gradient.tensor);
+  if (!gradient.fresh)
+    parameter.mutable_grad() = at::Tensor();
+  else if (!refill(parameter.grad(), *gradient.fresh))
+    parameter.mutable_grad() = make(*gradient.fresh);
+}
+
+std::vector<at::Tensor> FrozenStep::Run::results() {
+  std::vector<at::Tensor> tensors;
+  for (const StepRecording::Fresh &result : step.results)
+    tensors.push_back(make(result));
+  return tensors;
 }
 
 std::optional<std::vector<at::Tensor>> FrozenStep::Run::run() {
@@ -449,10 +463,10 @@ std::optional<std::vector<at::Tensor>> FrozenStep::Run::run() {
     }
   }
   finish();
-  std::vector<at::Tensor> results;
-  for (const StepRecording::Fresh &result : step.results)
-    results.push_back(make(result));
-  return results;
+  std::vector<at::Tensor> tensors = results();
+  if (prepared)
+    remember();
+  return tensors;
 }
 
 std::optional<std::vector<at::Tensor>>
@@ -460,6 +474,8 @@ FrozenStep::run(const Given &given) const {
   if (&settings() != under && settings() != *under)
     return std::nullopt;
   at::NoGradGuard noGrad;
+  if (auto results = Run(*this, given).runAgain())
+    return results;
   return Run(*this, given).run();
 }
 

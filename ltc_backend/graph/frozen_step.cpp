@@ -15,6 +15,10 @@
 #include <ATen/ATen.h>
 
 #include <bit>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <set>
 
 namespace ltc::backend {
 
@@ -97,13 +101,62 @@ FrozenStep::make(const StepRecording &older, const StepRecording &newer,
       return nullptr;
     }
   made->listSlots();
+  made->listCounts(older);
+  made->makePlan();
   return made;
+}
+
+namespace {
+struct Steps {
+  std::mutex mutex;
+  std::set<const FrozenStep *> steps;
+};
+} // namespace
+
+/// Never destroyed: steps may outlive statics.
+static Steps &allSteps() {
+  static auto *all = new Steps;
+  return *all;
 }
 
 FrozenStep::FrozenStep(const StepRecording &recording, Given state,
                        std::vector<uint32_t> counted)
     : step(recording), state(std::move(state)), counted(std::move(counted)),
-      under(&settings()) {}
+      under(&settings()) {
+  std::lock_guard lock(allSteps().mutex);
+  allSteps().steps.insert(this);
+}
+
+FrozenStep::~FrozenStep() {
+  std::lock_guard lock(allSteps().mutex);
+  allSteps().steps.erase(this);
+}
+
+std::shared_ptr<const FrozenStep::Kept> FrozenStep::kept() const {
+  std::lock_guard lock(allSteps().mutex);
+  return last;
+}
+
+/// A step that runs with other shapes may never run again, and would keep the
+/// gradients of its last run.
+void FrozenStep::keep(std::shared_ptr<const Kept> kept) const {
+  std::vector<std::shared_ptr<const Kept>> dropped; // without the lock
+  std::lock_guard lock(allSteps().mutex);
+  for (const FrozenStep *step : allSteps().steps)
+    if (step->last && step->last->updated[0].buffer->isConsumed())
+      dropped.push_back(std::move(step->last));
+  dropped.push_back(std::exchange(last, std::move(kept)));
+}
+
+void FrozenStep::listCounts(const StepRecording &older) {
+  std::map<std::pair<double, double>, uint32_t> first;
+  for (uint32_t i = 0; i < counted.size(); ++i)
+    firstLike.push_back(
+        first
+            .emplace(std::pair(older.after[counted[i]], step.after[counted[i]]),
+                     i)
+            .first->second);
+}
 
 void FrozenStep::listSlots() {
   useOf.assign(4 * step.tensors, UINT32_MAX);
@@ -121,6 +174,8 @@ void FrozenStep::listSlots() {
   };
   for (const StepRecording::Launch &launch : step.launches) {
     device = launch.device;
+    effects.emplace_back(launch.effects.size());
+    std::iota(effects.back().begin(), effects.back().end(), 0u);
     for (size_t i = 0; i < launch.arguments.size(); ++i) {
       const StepValue &value = launch.arguments[i];
       read(value);

@@ -38,7 +38,8 @@ static bool isOver(const PendingList::Step &step) {
                                  !step.witness->failure());
 }
 
-void noteStep(const at::Tensor &parameter, std::vector<at::Tensor> counts) {
+void noteStep(const at::Tensor &parameter, std::vector<at::Tensor> counts,
+              BufferPtr run) {
   TensorDataPtr data = tensorData(parameter);
   if (Tape *tape = Tape::current()) [[unlikely]]
     tape->counted.push_back({data, counts});
@@ -48,7 +49,7 @@ void noteStep(const at::Tensor &parameter, std::vector<at::Tensor> counts) {
   auto kept = std::ranges::partition(list.steps, std::not_fn(isOver));
   std::ranges::move(kept, std::back_inserter(over));
   list.steps.erase(kept.begin(), kept.end());
-  list.steps.push_back({data, std::move(counts), nullptr});
+  list.steps.push_back({data, std::move(counts), std::move(run)});
   findWitness(list.steps.back()); // `data` holds it too
 }
 

@@ -18,9 +18,10 @@
 namespace ltc::backend {
 
 /// Notes that a step has counted these CPU tensors up by 1, and updated
-/// `parameter`, a lazy tensor. Before the sync that ends it. Any thread.
+/// `parameter`, a lazy tensor. Before the sync that ends it, or behind the run
+/// that does it. Any thread.
 LTC_API void noteStep(const at::Tensor &parameter,
-                      std::vector<at::Tensor> counts);
+                      std::vector<at::Tensor> counts, BufferPtr run = nullptr);
 
 struct PendingList;
 /// After a sync: a step has failed if the value of its parameter has.

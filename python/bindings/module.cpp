@@ -233,7 +233,11 @@ void defineProcess(py::module_ &m) {
   m.def("set_creation_hook", torch::wrap_pybind_function(installCreationHook));
   m.def("records_alone", torch::wrap_pybind_function(backend::recordsAlone));
   m.def("drop_lost_gradients", torch::wrap_pybind_function(dropLostGradients));
-  m.def("note_step", torch::wrap_pybind_function(backend::noteStep));
+  m.def("note_step",
+        torch::wrap_pybind_function(
+            [](const at::Tensor &parameter, std::vector<at::Tensor> counts) {
+              backend::noteStep(parameter, std::move(counts));
+            }));
   m.def("auto_step", torch::wrap_pybind_function_no_gil(backend::autoStep));
   m.def("caller_source", torch::wrap_pybind_function(callerSource));
   m.def("adopt_custom_ops",

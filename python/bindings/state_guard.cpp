@@ -115,41 +115,77 @@ static uint64_t modesNow() {
   return modes;
 }
 
-static size_t hooksOf(const at::Tensor &tensor) {
+static uint32_t hooksOf(const at::Tensor &tensor) {
   auto *meta = torch::autograd::impl::get_autograd_meta(tensor);
-  return meta ? 2 * meta->hooks_.size() + (meta->post_acc_grad_hooks_ ? 1 : 0)
+  return meta ? uint32_t(2 * meta->hooks_.size()) +
+                    (meta->post_acc_grad_hooks_ ? 1 : 0)
               : 0;
+}
+
+/// A number that each change of a dictionary changes; 0 where CPython has none
+/// any more.
+static uint64_t versionOf(PyObject *dict) {
+#if PY_VERSION_HEX < 0x030C0000
+  return reinterpret_cast<PyDictObject *>(dict)->ma_version_tag;
+#else
+  return 0;
+#endif
+}
+
+static bool hasFloats(const std::vector<KnownValue> &values) {
+  return std::ranges::any_of(
+      values, [](const KnownValue &value) { return value.leaf.has_value(); });
+}
+
+void StateGuard::addTensor(const at::Tensor &tensor, bool isHost, bool isRead) {
+  TensorRow &row = tensors.emplace_back();
+  row.tensor = tensor;
+  row.isHost = isHost;
+  row.isRead = isRead && !tensor.is_inference();
+  row.requiresGrad = tensor.requires_grad();
+  row.hooks = hooksOf(tensor);
+  row.version = row.isRead ? tensor._version() : 0;
 }
 
 StateGuard::StateGuard(const py::list &given, const std::vector<bool> &variable)
     : modes(modesNow()) {
   static const std::vector<std::string> kinds{
       "dict", "names", "list", "cell", "attributes", "set", "tensor", "host"};
+  std::vector<Row> dicts;
   for (py::handle item : given) {
     auto tuple = py::reinterpret_borrow<py::tuple>(item);
-    Row &row = rows.emplace_back();
-    auto kind = std::ranges::find(kinds, tuple[0].cast<std::string>());
-    row.kind = Row::Kind(kind - kinds.begin());
-    row.container = tuple[1];
+    auto found = std::ranges::find(kinds, tuple[0].cast<std::string>());
+    const auto kind = Kind(found - kinds.begin());
+    if (kind == Tensor || kind == Host) {
+      // Those that count have no values here.
+      addTensor(THPVariable_Unpack(tuple[1].ptr()), kind == Host,
+                kind == Host && py::len(tuple[3]) != 0);
+      continue;
+    }
+    Row row{kind, tuple[1], {}, knownFrom(tuple[3], tuple[4], variable)};
     for (py::handle key : tuple[2])
       row.keys.push_back(py::reinterpret_borrow<py::object>(key));
-    row.values = knownFrom(tuple[3], tuple[4], variable);
-    if (row.kind != Row::Tensor && row.kind != Row::Host)
-      continue;
-    row.tensor = THPVariable_Unpack(row.container.ptr());
-    row.requiresGrad = row.tensor.requires_grad();
-    row.hooks = hooksOf(row.tensor);
-    // Those that count have no values here.
-    if (row.kind == Row::Host && !row.values.empty() &&
-        !row.tensor.is_inference())
-      row.version = row.tensor._version();
+    const bool isDict = kind == Dict || kind == Names;
+    (isDict && !hasFloats(row.values) ? dicts : rows).push_back(std::move(row));
   }
+  unseen = rows.size();
+  for (Row &row : dicts) {
+    // Not compared yet: no dictionary has this number.
+    seen.push_back({row.container.ptr(), 0, rows.size()});
+    rows.push_back(std::move(row));
+  }
+}
+
+bool StateGuard::TensorRow::isSame() const {
+  if (isHost)
+    return !isRead || tensor._version() == version;
+  return tensor.requires_grad() == requiresGrad && hooksOf(tensor) == hooks;
 }
 
 bool StateGuard::isSame(const Row &row, std::vector<double> &leaves) {
   PyObject *container = row.container.ptr();
   switch (row.kind) {
-  case Row::Dict: {
+  case Dict: {
     if (size_t(PyDict_GET_SIZE(container)) != row.values.size())
       return false;
     Py_ssize_t position = 0;
@@ -159,24 +195,24 @@ bool StateGuard::isSame(const Row &row, std::vector<double> &leaves) {
         return false;
     return true;
   }
-  case Row::Names:
+  case Names:
     for (size_t i = 0; i < row.values.size(); ++i)
       if (PyObject *now = PyDict_GetItem(container, row.keys[i].ptr());
           !now || !row.values[i].isNow(now, leaves))
         return false;
     return true;
-  case Row::List:
+  case List:
     if (size_t(PyList_GET_SIZE(container)) != row.values.size())
       return false;
     for (size_t i = 0; i < row.values.size(); ++i)
       if (!row.values[i].isNow(PyList_GET_ITEM(container, i), leaves))
         return false;
     return true;
-  case Row::Cell: {
+  case Cell: {
     PyObject *now = PyCell_GET(container);
     return now && row.values[0].isNow(now, leaves);
   }
-  case Row::Attributes:
+  case Attributes:
     for (size_t i = 0; i < row.values.size(); ++i) {
       auto now = py::reinterpret_steal<py::object>(
           PyObject_GetAttr(container, row.keys[i].ptr()));
@@ -186,14 +222,12 @@ bool StateGuard::isSame(const Row &row, std::vector<double> &leaves) {
         return false;
     }
     return true;
-  case Row::Set:
+  case Set:
     return PyObject_RichCompareBool(container, row.values[0].value.ptr(),
                                     Py_EQ) == 1;
-  case Row::Host:
-    return !row.version || row.tensor._version() == *row.version;
-  case Row::Tensor:
-    return row.tensor.requires_grad() == row.requiresGrad &&
-           hooksOf(row.tensor) == row.hooks;
+  case Tensor:
+  case Host:
+    break; // have no rows here
   }
   return false;
 }
@@ -201,10 +235,18 @@ bool StateGuard::isSame(const Row &row, std::vector<double> &leaves) {
 bool StateGuard::read(std::vector<double> &leaves) const {
   if (modesNow() != modes)
     return false;
-  for (const Row &row : rows)
-    if (!isSame(row, leaves))
+  for (size_t i = 0; i < unseen; ++i)
+    if (!isSame(rows[i], leaves))
       return false;
-  return true;
+  for (Seen &one : seen) {
+    const uint64_t now = versionOf(one.dict);
+    if (now != 0 && now == one.version)
+      continue;
+    if (!isSame(rows[one.row], leaves))
+      return false;
+    one.version = now;
+  }
+  return std::ranges::all_of(tensors, &TensorRow::isSame);
 }
 
 ArgumentGuard::ArgumentGuard(const py::object &object,

@@ -38,19 +38,36 @@ public:
   bool read(std::vector<double> &leaves) const;
 
 private:
+  enum Kind { Dict, Names, List, Cell, Attributes, Set, Tensor, Host };
   struct Row {
-    enum Kind { Dict, Names, List, Cell, Attributes, Set, Tensor, Host } kind;
+    Kind kind;
     pybind11::object container;
     std::vector<pybind11::object> keys;
     std::vector<KnownValue> values;
-    at::Tensor tensor;
-    std::optional<int64_t> version; ///< of a CPU tensor that is only read
-    bool requiresGrad = false;
-    size_t hooks = 0;
   };
+  /// A dictionary without floats, as it was when its row was last compared.
+  struct Seen {
+    PyObject *dict;
+    uint64_t version;
+    size_t row;
+  };
+  struct TensorRow {
+    at::Tensor tensor;
+    bool isHost = false;
+    bool isRead = false; ///< a CPU tensor that is only read
+    bool requiresGrad = false;
+    uint32_t hooks = 0;
+    int64_t version = 0; ///< of that
+
+    bool isSame() const;
+  };
+  void addTensor(const at::Tensor &tensor, bool isHost, bool isRead);
   static bool isSame(const Row &row, std::vector<double> &leaves);
 
-  std::vector<Row> rows;
+  std::vector<Row> rows;          ///< those of `seen` come last
+  size_t unseen = 0;              ///< the others
+  mutable std::vector<Seen> seen; ///< under the GIL
+  std::vector<TensorRow> tensors;
   const uint64_t modes;
 };
 

@@ -22,11 +22,20 @@ const std::shared_ptr<Completion> &Completion::ready() {
   return *ready;
 }
 
+void Completion::expect() {
+  std::lock_guard lock(mutex);
+  ++unfinished;
+  done.store(false, std::memory_order_release);
+}
+
 void Completion::finish(FailurePtr why) {
   {
     std::lock_guard lock(mutex);
-    failure = std::move(why);
-    done.store(true, std::memory_order_release);
+    if (why && !failure) {
+      failure = std::move(why);
+      hasFailed.store(true, std::memory_order_release);
+    }
+    done.store(--unfinished == 0, std::memory_order_release);
   }
   changed.notify_all();
 }
@@ -66,7 +75,7 @@ Status DeviceBuffer::wait() {
     return forkedError();
   completion->wait();
   const FailurePtr &failure = completion->failed();
-  if (!failure)
+  if (!failure || completion->isRestored())
     return {};
   failure->seen.store(true, std::memory_order_relaxed);
   return failure->error;

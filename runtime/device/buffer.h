@@ -27,14 +27,18 @@ struct Failure {
 using FailurePtr = std::shared_ptr<Failure>;
 
 /// The moment at which the results of a launch become ready or fail. Any
-/// thread waits; one thread finishes, once.
+/// thread waits; one thread finishes, once. Results that stay from one run of a
+/// prepared launch to the next have one for all runs, which fails once.
 class Completion {
 public:
   using Clock = CycleClock;
 
+  explicit Completion(uint32_t runs = 1) : unfinished(runs), done(runs == 0) {}
   /// The one of all that is ready from the beginning.
   static const std::shared_ptr<Completion> &ready();
 
+  /// One more run has to finish before it is done.
+  void expect();
   void finish(FailurePtr failure);
   bool isDone() const { return done.load(std::memory_order_acquire); }
   /// Tells that whoever launched it goes on; returns when.
@@ -47,8 +51,22 @@ public:
   Clock::duration untilAwaited() const;
   void wait();
   bool waitFor(std::chrono::milliseconds time);
-  /// nullptr when all went well. Only after isDone().
-  const FailurePtr &failed() const { return failure; }
+  /// nullptr when all went well so far.
+  const FailurePtr &failed() const {
+    static const FailurePtr none;
+    return hasFailed.load(std::memory_order_acquire) ? failure : none;
+  }
+  /// From now on a failed run leaves what the run before it had made, or, with
+  /// false, nothing.
+  void setRestored(bool is) { restores.store(is, std::memory_order_relaxed); }
+  /// Whether it has failed, and somebody has got the error: its results have
+  /// their values from before.
+  bool isRestored() const {
+    return restores.load(std::memory_order_relaxed) && failed() &&
+           failed()->seen.load(std::memory_order_relaxed);
+  }
+  /// What starts from its results from now on starts from those.
+  void forgive() { hasFailed.store(false, std::memory_order_release); }
   /// Owns it from now on. For whoever finishes it, before that.
   void keep(std::shared_ptr<const void> what) { kept = std::move(what); }
 
@@ -57,8 +75,10 @@ private:
 
   std::atomic<Clock::time_point> handed = Clock::time_point::max();
   std::atomic<Clock::time_point> awaited = Clock::time_point::max();
-  std::atomic<bool> done = false;
-  FailurePtr failure;
+  uint32_t unfinished; ///< runs; under the mutex
+  std::atomic<bool> done;
+  std::atomic<bool> hasFailed = false, restores = false;
+  FailurePtr failure; ///< written once, before `hasFailed`
   std::shared_ptr<const void> kept;
   std::mutex mutex;
   std::condition_variable changed;
@@ -75,7 +95,8 @@ public:
   Status wait() override;
   bool waitFor(std::chrono::milliseconds time) override;
   const Error *failure() const override {
-    return completion->isDone() && completion->failed()
+    return completion->isDone() && completion->failed() &&
+                   !completion->isRestored()
                ? &completion->failed()->error
                : nullptr;
   }

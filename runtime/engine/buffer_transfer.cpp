@@ -78,7 +78,7 @@ Status Upload::start() {
 
 FailurePtr DeviceCopy::awaitSource() {
   from->completion->wait();
-  return from->completion->failed();
+  return from->completion->isRestored() ? nullptr : from->completion->failed();
 }
 
 Status DeviceCopy::start() {

@@ -17,8 +17,6 @@
 
 namespace ltc::runtime {
 
-namespace {
-
 Error invalid(std::string message) {
   return {ErrorCode::InvalidArgument,
           Stage::Execute,
@@ -28,12 +26,10 @@ Error invalid(std::string message) {
           ""};
 }
 
-Error donatedTwice(size_t argument) {
+static Error donatedTwice(size_t argument) {
   return invalid("argument " + std::to_string(argument) +
                  " is donated, and another argument too");
 }
-
-} // namespace
 
 DeviceEngine::DeviceEngine(std::shared_ptr<Device> device,
                            CompilerSource compiler)
@@ -76,19 +72,20 @@ Result<DeviceBufferPtr> DeviceEngine::own(const BufferPtr &buffer) const {
   if (found->consumed)
     return invalid("the buffer of " + found->type().str() +
                    " was donated to an earlier launch");
+  if (found->completion->isRestored()) [[unlikely]]
+    found->completion->forgive();
   return found;
 }
 
 Result<std::vector<ScalarOrBuffer>> DeviceEngine::checkArguments(
-    const BoundProgram &bound,
-    const std::vector<LaunchArgument> &arguments) const {
-  if (arguments.size() != bound.inputs.size())
-    return invalid("the graph has " + std::to_string(bound.inputs.size()) +
+    const RunShape &shape, const std::vector<LaunchArgument> &arguments) const {
+  if (arguments.size() != shape.inputs())
+    return invalid("the graph has " + std::to_string(shape.inputs()) +
                    " inputs, and the launch " +
                    std::to_string(arguments.size()) + " arguments");
   std::vector<ScalarOrBuffer> checked(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const ValueType &wanted = bound.inputs[i];
+    const ValueType &wanted = shape.bound->inputs[shape.input(i)];
     std::string_view found = "a scalar";
     if (arguments[i].buffer) {
       Result<DeviceBufferPtr> buffer = own(arguments[i].buffer);
@@ -101,71 +98,80 @@ Result<std::vector<ScalarOrBuffer>> DeviceEngine::checkArguments(
     const DeviceBuffer *buffer = checked[i].buffer.get();
     if (wanted.isScalar ? buffer != nullptr
                         : !buffer || buffer->type() != wanted.tensor)
-      return invalid("argument " + std::to_string(i) + " is " +
+      return invalid("argument " + std::to_string(shape.input(i)) + " is " +
                      (buffer ? buffer->type().str() : std::string(found)) +
                      ", and the graph wants " + wanted.str());
   }
   return checked;
 }
 
-Status DeviceEngine::consume(const BoundProgram &bound,
+Status DeviceEngine::consume(const RunShape &shape,
                              std::vector<ScalarOrBuffer> &arguments) {
   std::vector<bool> isDonated(arguments.size());
   std::vector<DeviceBuffer *> taken;
   Status status;
-  for (const std::optional<uint32_t> &donated : bound.artifact().donated) {
+  for (size_t i = 0; i < shape.results(); ++i) {
+    std::optional<size_t> donated = shape.donated(i);
     if (!donated)
       continue;
     isDonated[*donated] = true;
     DeviceBuffer *buffer = arguments[*donated].buffer.get();
     if (buffer->consumed.exchange(true))
-      status = donatedTwice(*donated);
+      status = donatedTwice(shape.input(*donated));
     else
       taken.push_back(buffer);
   }
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!isDonated[i] && arguments[i].buffer && arguments[i].buffer->consumed)
-      status = donatedTwice(i);
+      status = donatedTwice(shape.input(i));
   if (!status)
     for (DeviceBuffer *buffer : taken)
       buffer->consumed = false;
   return status;
 }
 
-Result<std::vector<BufferPtr>>
-DeviceEngine::launch(const ExecutablePtr &executable,
-                     std::vector<LaunchArgument> arguments,
-                     std::shared_ptr<const void> kept) {
-  static Counter &launches = counter("execute.launches");
-  using Clock = Completion::Clock;
-  Clock::duration sinceLaunch = Clock::now() - state.handed.load();
+Result<std::shared_ptr<BoundProgram>>
+DeviceEngine::boundProgram(const ExecutablePtr &executable) const {
   Result<std::shared_ptr<Device>> opened = open();
   if (!opened)
     return opened.takeError();
   auto bound = std::dynamic_pointer_cast<BoundProgram>(executable);
   if (!bound || bound->program->home() != *opened)
     return invalid("the executable belongs to another device");
-  auto checked = checkArguments(*bound, arguments);
+  return bound;
+}
+
+Result<std::vector<DeviceBufferPtr>>
+DeviceEngine::enqueue(RunShape shape, std::vector<LaunchArgument> arguments,
+                      const std::shared_ptr<Completion> &completion,
+                      std::shared_ptr<const void> kept) {
+  static Counter &launches = counter("execute.launches");
+  using Clock = Completion::Clock;
+  Clock::duration sinceLaunch = Clock::now() - state.handed.load();
+  auto checked = checkArguments(shape, arguments);
   if (!checked)
     return checked.takeError();
-  if (Status status = consume(*bound, *checked); !status)
+  if (Status status = consume(shape, *checked); !status)
     return status.takeError();
   arguments.clear();
 
-  if (!bound->symbols.empty())
-    ++bound->runs;
-  auto completion = std::make_shared<Completion>();
+  if (!shape.bound->symbols.empty())
+    ++shape.bound->runs;
   std::vector<DeviceBufferPtr> results;
-  std::vector<BufferPtr> handed;
-  results.reserve(bound->results.size());
-  handed.reserve(bound->results.size());
-  for (size_t i = 0; i < bound->results.size(); ++i) {
-    results.push_back(std::allocate_shared<DeviceBuffer>(
-        Freelist<DeviceBuffer>(), bound->results[i], this, completion));
-    handed.push_back(results.back());
+  results.reserve(shape.results());
+  for (size_t i = 0; i < shape.results(); ++i) {
+    DeviceBufferPtr stays = shape.staying(i);
+    results.push_back(stays ? std::move(stays)
+                            : std::allocate_shared<DeviceBuffer>(
+                                  Freelist<DeviceBuffer>(),
+                                  shape.bound->results[shape.result(i)], this,
+                                  completion));
   }
+  std::vector<DeviceBufferPtr> handed = results;
+  if (shape.prepared)
+    shape.prepared->expect();
   auto limit = size_t(std::max<int64_t>(settings().max_in_flight, 1));
-  if (!queue.push(std::make_unique<Launch>(state, std::move(bound),
+  if (!queue.push(std::make_unique<Launch>(state, std::move(shape),
                                            std::move(*checked),
                                            std::move(results), completion,
                                            std::move(kept), sinceLaunch),
@@ -174,6 +180,21 @@ DeviceEngine::launch(const ExecutablePtr &executable,
   state.handed = completion->handOver();
   launches.add();
   return handed;
+}
+
+Result<std::vector<BufferPtr>>
+DeviceEngine::launch(const ExecutablePtr &executable,
+                     std::vector<LaunchArgument> arguments,
+                     std::shared_ptr<const void> kept) {
+  auto bound = boundProgram(executable);
+  if (!bound)
+    return bound.takeError();
+  auto results = enqueue({std::move(*bound)}, std::move(arguments),
+                         std::make_shared<Completion>(), std::move(kept));
+  if (!results)
+    return results.takeError();
+  return std::vector<BufferPtr>(std::make_move_iterator(results->begin()),
+                                std::make_move_iterator(results->end()));
 }
 
 Result<Memory> DeviceEngine::allocate(Device &device, size_t bytes) {

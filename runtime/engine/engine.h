@@ -29,6 +29,9 @@ struct CompilerSource {
 /// again.
 Result<Compiler *> processCompiler();
 
+/// What a caller has given that the device cannot run.
+Error invalid(std::string message);
+
 class DeviceEngine final : public Engine {
 public:
   DeviceEngine(std::shared_ptr<Device> device, CompilerSource compiler);
@@ -47,6 +50,13 @@ public:
   Result<std::vector<BufferPtr>>
   launch(const ExecutablePtr &executable, std::vector<LaunchArgument> arguments,
          std::shared_ptr<const void> kept = nullptr) override;
+  /// As ltc/prepared_launch.h has it.
+  Result<PreparedLaunchPtr> prepare(const ExecutablePtr &executable,
+                                    std::span<const Renewal> renewals,
+                                    const std::vector<bool> &varies);
+  Result<PreparedRun> launch(const PreparedLaunchPtr &prepared,
+                             std::vector<LaunchArgument> arguments,
+                             std::shared_ptr<const void> kept);
   std::vector<BufferPtr> fail(const std::vector<TensorType> &types, Error error,
                               std::shared_ptr<const void> kept) override;
   Result<BufferPtr> upload(const TensorType &type, const void *data) override;
@@ -163,12 +173,20 @@ private:
                                Outcome &outcome);
   /// Checks a buffer from outside and sees through it.
   Result<DeviceBufferPtr> own(const BufferPtr &buffer) const;
+  /// The program of an executable of this device.
+  Result<std::shared_ptr<BoundProgram>>
+  boundProgram(const ExecutablePtr &executable) const;
   Result<std::vector<ScalarOrBuffer>>
-  checkArguments(const BoundProgram &bound,
+  checkArguments(const RunShape &shape,
                  const std::vector<LaunchArgument> &arguments) const;
   /// Marks what is donated, each once, and no other argument; or nothing.
-  static Status consume(const BoundProgram &bound,
+  static Status consume(const RunShape &shape,
                         std::vector<ScalarOrBuffer> &arguments);
+  /// Queues a run; returns its results.
+  Result<std::vector<DeviceBufferPtr>>
+  enqueue(RunShape shape, std::vector<LaunchArgument> arguments,
+          const std::shared_ptr<Completion> &completion,
+          std::shared_ptr<const void> kept);
   Result<Memory> allocate(Device &device, size_t bytes);
 
   mutable std::mutex mutex; ///< guards `device`

@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "engine/launch.h"
 
-#include "engine/resident.h"
-
 #include "ltc/graph_name.h"
 #include "ltc/log.h"
 #include "ltc/metrics.h"
@@ -20,58 +18,16 @@
 
 namespace ltc::runtime {
 
-Result<ltc_buffer *> Arena::reserve(Device &device, size_t bytes) {
-  if (bytes <= size)
-    return bytes ? memory.get() : nullptr;
-  release(); // first, so that old and new never stand side by side
-  Result<Memory> grown = device.allocate(bytes);
-  if (!grown)
-    return grown.takeError();
-  memory = std::move(*grown);
-  size = bytes;
-  return memory.get();
-}
-
-void Arena::discard() {
-  if (void *data = memory.hostPointer())
-    discardContents(data, size);
-}
-
-void FailureLog::add(FailurePtr failure) {
-  std::lock_guard lock(mutex);
-  std::erase_if(failures,
-                [](const FailurePtr &old) { return old->seen.load(); });
-  failures.push_back(std::move(failure));
-}
-
-FailurePtr FailureLog::takeFirstUnseen() {
-  std::vector<FailurePtr> taken;
-  {
-    std::lock_guard lock(mutex);
-    taken.swap(failures);
-  }
-  FailurePtr first;
-  for (FailurePtr &failure : taken) {
-    if (failure->seen.exchange(true))
-      continue;
-    if (first)
-      log(LogLevel::Warn, Stage::Execute,
-          "a later launch failed too: " + failure->error.message);
-    else
-      first = std::move(failure);
-  }
-  return first;
-}
-
-Launch::Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
+Launch::Launch(LaunchState &state, RunShape given,
                std::vector<ScalarOrBuffer> arguments,
                std::vector<DeviceBufferPtr> results,
                std::shared_ptr<Completion> completion,
                std::shared_ptr<const void> kept,
                WaitHabit::Duration sinceLaunch)
-    : state(state), bound(std::move(bound)), arguments(std::move(arguments)),
-      results(std::move(results)), completion(std::move(completion)),
-      kept(std::move(kept)), sinceLaunch(sinceLaunch),
+    : state(state), shape(std::move(given)), bound(shape.bound),
+      arguments(std::move(arguments)), results(std::move(results)),
+      completion(std::move(completion)), kept(std::move(kept)),
+      sinceLaunch(sinceLaunch),
       isTold(std::ranges::any_of(
           this->arguments, [](const ScalarOrBuffer &argument) {
             return argument.buffer && argument.buffer->isUndone();
@@ -92,32 +48,17 @@ Pool Launch::pool() const {
 
 FailurePtr Launch::failedInput() const {
   // The queue runs in order: whoever writes an input has finished.
+  if (shape.prepared && shape.prepared->failure)
+    return shape.prepared->failure;
   for (const ScalarOrBuffer &argument : arguments)
     if (argument.buffer && argument.buffer->completion->failed())
       return argument.buffer->completion->failed();
   return nullptr;
 }
 
-FailurePtr LaunchState::fail(Error error) {
-  static Counter &errors = counter("execute.errors");
-  errors.add();
-  auto failure = std::make_shared<Failure>(std::move(error));
-  failures.add(failure);
-  return failure;
-}
-
-void LaunchState::countBusy(LoopMeter::Clock::time_point start,
-                            LoopMeter::Clock::time_point end) {
-  static Counter &busy = counter("execute.busy_microseconds");
-  using std::chrono::duration_cast, std::chrono::microseconds;
-  busy.add(
-      duration_cast<microseconds>(end - std::max(start, busyUntil)).count());
-  busyUntil = end;
-}
-
 void Launch::giveBack() {
   for (size_t i = 0; i < results.size(); ++i) {
-    if (auto donated = bound->artifact().donated[i]; donated && !spoilt) {
+    if (auto donated = shape.donated(i); donated && !spoilt) {
       DeviceBuffer &argument = *arguments[*donated].buffer;
       // Before it ran the argument has it still.
       if (results[i]->memory)
@@ -244,7 +185,7 @@ void Launch::checkNumbers() {
                      : false;
     if (!isNan || !profile::isFirstNotANumber(profiled))
       continue;
-    auto [op, place] = bound->makerOfResult(i);
+    auto [op, place] = bound->makerOfResult(shape.result(i));
     profile::addNotANumber(profiled, op, place);
   }
 }
@@ -254,6 +195,12 @@ void Launch::complete(FailurePtr failure) {
     static Counter &undone = counter("execute.undone");
     undone.add();
     giveBack();
+    if (shape.prepared && !shape.isAgain) {
+      shape.prepared->updated->keep(kept);
+      shape.prepared->remade->keep(kept);
+    } else if (shape.prepared && spoilt) {
+      shape.prepared->updated->setRestored(false);
+    }
     completion->keep(std::move(kept));
   }
   if (profiled && !failure) [[unlikely]] {
@@ -268,6 +215,7 @@ void Launch::complete(FailurePtr failure) {
   results.clear();
   kept.reset();
   bound.reset();
+  auto prepared = std::exchange(shape, {}).prepared;
   --state.inFlight;
   if (profiled) [[unlikely]]
     profile::endRun(profiled);
@@ -275,13 +223,9 @@ void Launch::complete(FailurePtr failure) {
   state.countBusy(begun, now);
   if (state.onDevice == 0)
     state.loop.end(now);
+  if (prepared)
+    prepared->finish(failure);
   completion->finish(std::move(failure));
-}
-
-void LaunchState::rest() {
-  if (hostServices().rest)
-    hostServices().rest();
-  team = {};
 }
 
 Error Launch::ofRefused(Error error) const {
@@ -298,18 +242,16 @@ Error Launch::ofRefused(Error error) const {
 }
 
 Status Launch::allocateResults() {
-  const Artifact &artifact = bound->artifact();
   refused.reset();
   for (size_t i = 0; i < results.size(); ++i) {
-    if (artifact.donated[i]) {
-      results[i]->memory =
-          std::move(arguments[*artifact.donated[i]].buffer->memory);
+    if (auto donated = shape.donated(i)) {
+      results[i]->memory = std::move(arguments[*donated].buffer->memory);
       continue;
     }
     Result<Memory> memory =
-        bound->program->home()->allocate(bound->results[i].bytes());
+        bound->program->home()->allocate(results[i]->type().bytes());
     if (!memory) {
-      refused = i;
+      refused = shape.result(i);
       return memory.takeError();
     }
     results[i]->memory = std::move(*memory);
@@ -319,7 +261,6 @@ Status Launch::allocateResults() {
 
 Status Launch::prepare() {
   Device &device = *bound->program->home();
-  const Artifact &artifact = bound->artifact();
   if (Status status = allocateResults(); !status)
     return status;
   Result<ltc_buffer *> reserved =
@@ -332,33 +273,45 @@ Status Launch::prepare() {
     return error;
   }
   arena = *reserved;
-
-  operands.clear();
-  operands.reserve(arguments.size() + results.size());
-  auto add = [&](ltc_buffer *buffer, const TensorType &type, uint64_t bits) {
-    operands.push_back({buffer, type.dims.data(), uint32_t(type.dims.size()),
-                        uint8_t(type.dtype), 0, bits});
-  };
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (DeviceBuffer *buffer = arguments[i].buffer.get())
-      add(buffer->memory.get(), buffer->type(), 0);
-    else
-      add(nullptr, bound->inputs[i].tensor, arguments[i].bits);
-  for (size_t i = 0; i < results.size(); ++i) {
-    ltc_buffer *buffer = results[i]->memory.get();
-    if (artifact.donated[i]) {
-      operands[*artifact.donated[i]].buffer = buffer;
-      operands[*artifact.donated[i]].flags = LTC_DONATED;
-    }
-    add(buffer, results[i]->type(), 0);
-  }
+  gatherOperands();
   return {};
 }
 
-ltc_launch Launch::wholeProgram() const {
+void Launch::setOperand(size_t index, ltc_buffer *buffer,
+                        const TensorType &type, uint64_t bits) {
+  operands()[index] = {buffer,
+                       type.dims.data(),
+                       uint32_t(type.dims.size()),
+                       uint8_t(type.dtype),
+                       0,
+                       bits};
+}
+
+/// What stays from a run before stands where it is.
+void Launch::gatherOperands() {
+  const size_t inputs = bound->inputs.size();
+  operands().resize(inputs + bound->results.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    DeviceBuffer *buffer = arguments[i].buffer.get();
+    setOperand(shape.input(i), buffer ? buffer->memory.get() : nullptr,
+               bound->inputs[shape.input(i)].tensor, arguments[i].bits);
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    ltc_buffer *buffer = results[i]->memory.get();
+    if (auto donated = shape.donated(i)) {
+      ltc_operand &input = operands()[shape.input(*donated)];
+      input.buffer = buffer;
+      input.flags = LTC_DONATED;
+    }
+    setOperand(inputs + shape.result(i), buffer,
+               bound->results[shape.result(i)], 0);
+  }
+}
+
+ltc_launch Launch::wholeProgram() {
   return {sizeof(ltc_launch),
-          operands.data(),
-          operands.size(),
+          operands().data(),
+          operands().size(),
           bound->symbols.data(),
           bound->symbols.size(),
           arena,

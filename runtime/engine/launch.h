@@ -8,7 +8,7 @@
 
 #include "device/queue.h"
 #include "engine/loop_meter.h"
-#include "engine/program.h"
+#include "engine/preparation.h"
 
 #include "ltc/kernels.h"
 
@@ -84,8 +84,6 @@ private:
   Arena &arena;
 };
 
-using DeviceBufferPtr = std::shared_ptr<DeviceBuffer>;
-
 struct ScalarOrBuffer {
   DeviceBufferPtr buffer; ///< null for a scalar
   uint64_t bits = 0;
@@ -94,7 +92,7 @@ struct ScalarOrBuffer {
 /// Keeps its program and its buffers alive until it has run.
 class Launch final : public Work {
 public:
-  Launch(LaunchState &state, std::shared_ptr<BoundProgram> bound,
+  Launch(LaunchState &state, RunShape shape,
          std::vector<ScalarOrBuffer> arguments,
          std::vector<DeviceBufferPtr> results,
          std::shared_ptr<Completion> completion,
@@ -136,10 +134,16 @@ private:
   Progress attempt(bool borrows);
   /// Makes or takes over the memory of the results and gathers the operands.
   Status prepare();
+  void gatherOperands();
+  void setOperand(size_t index, ltc_buffer *buffer, const TensorType &type,
+                  uint64_t bits);
   /// Whether there is no memory for it, but may be once the device is done with
   /// what it goes on with.
   bool mustWait(const Status &prepared) const;
-  ltc_launch wholeProgram() const;
+  std::vector<ltc_operand> &operands() {
+    return shape.prepared ? shape.prepared->operands : ownOperands;
+  }
+  ltc_launch wholeProgram();
   /// On the thread that the program's ThreadChoice says.
   std::optional<Fault> execute(bool borrows);
   std::optional<Fault> runMeasured(const ltc_launch &launch);
@@ -159,14 +163,15 @@ private:
   Error atSite(Error error, int64_t site);
 
   LaunchState &state;
+  RunShape shape;
   std::shared_ptr<BoundProgram> bound;
-  std::vector<ScalarOrBuffer> arguments;
+  std::vector<ScalarOrBuffer> arguments; ///< of this run, as in `shape`
   std::vector<DeviceBufferPtr> results;
   std::shared_ptr<Completion> completion;
   std::shared_ptr<const void> kept;
   WaitHabit::Duration sinceLaunch; ///< since the launch before it
   Launcher launcher;
-  std::vector<ltc_operand> operands;
+  std::vector<ltc_operand> ownOperands; ///< where none are prepared
   ltc_buffer *arena = nullptr;
   std::optional<size_t> refused; ///< the result that there is no memory for
   LoopMeter::Clock::time_point begun; ///< its run

@@ -27,6 +27,8 @@ class Sizes:
     def __init__(self, program, values):
         self.ranges = program.range_constraints
         self.shapes = [value.shape for value in values if _is_tensor(value)]
+        # A size that equals one of these means less by chance: `x[:n]` is `x`.
+        self.fixed = {d for shape in self.shapes for d in shape if isinstance(d, int)}
         found = {}
         for value in values:
             for size in shape_of(value):
@@ -46,7 +48,8 @@ class Sizes:
         if not self.symbols:
             return [{}]
         draw = random.Random(0)
-        trials = [hints] if all(hint > 1 for hint in hints.values()) else []
+        is_like_others = all(hints[s] > 1 and hints[s] not in self.fixed for s in hints)
+        trials = [hints] if is_like_others else []
         while len(trials) < NEAR:
             trials.append(self._near(trials, hints, draw.choice))
         least = self._near(trials, hints, min)
@@ -62,7 +65,8 @@ class Sizes:
             far = max(least, min(most, max(least, hints[symbol]) + _DISTANCE))
             used = {*values.values(), *(trial[symbol] for trial in before)}
             free = [size for size in range(least, far + 1) if size not in used]
-            values[symbol] = choose(free or [least, far])
+            apart = [size for size in free if size not in self.fixed]
+            values[symbol] = choose(apart or free or [least, far])
         return values
 
     def _far(self, least, symbol):
@@ -72,6 +76,7 @@ class Sizes:
         while size > least[symbol] and not self._is_small(least | {symbol: size}):
             size = max(size // 2, least[symbol])
         others = {least[other] for other in self.symbols if other != symbol}
+        others |= self.fixed
         while size in others and size > least[symbol]:
             size -= 1
         return least | {symbol: size}

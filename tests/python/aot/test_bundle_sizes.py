@@ -134,6 +134,22 @@ def test_a_copy_for_each_row_is_refused_before_there_are_many(tmp_path):
         aot.compile(program, tmp_path / "x", targets="baseline")
 
 
+class Slices(nn.Module):
+    def forward(self, x, n):
+        return x[:n] * 2 + x[:n].flip(0)
+
+
+@pytest.mark.parametrize("example", [3, 8])
+def test_a_slice_may_be_the_whole(make, example):
+    x = torch.randn(8, 3)
+    shapes = (None, Dim.DYNAMIC(max=8))
+    loaded = make(Slices(), (x, example), dynamic_shapes=shapes)
+    for n in (2, 3, 5, 8):
+        assert torch.equal(loaded(x, n), Slices()(x, n))
+    with pytest.raises(torch_ltc.Error, match=r"input n is 9, .* to 8"):
+        loaded(x, 9)
+
+
 class Repeats(nn.Module):
     def forward(self, x, n, scale):
         return x[:n].repeat(n, 1) * scale, n, torch.arange(n)

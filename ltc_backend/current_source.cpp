@@ -13,6 +13,7 @@
 #include "ltc_backend/current_source.h"
 
 #include "ltc/settings.h"
+#include "ltc_backend/region_lines.h"
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/grad_mode.h>
@@ -73,6 +74,15 @@ static SourceId inBackward(SourceId forward) {
   return internSource(source);
 }
 
+static thread_local const std::vector<SourceId> *regionLines = nullptr;
+
+RegionLines::RegionLines(std::vector<SourceId> lines)
+    : lines(std::move(lines)) {
+  regionLines = &this->lines;
+}
+
+RegionLines::~RegionLines() { regionLines = nullptr; }
+
 SourceId currentSource() {
   FrameHook hook = frameHook.load(std::memory_order_relaxed);
   if (!hook || !settings().source_lines)
@@ -83,6 +93,8 @@ SourceId currentSource() {
     return settings().detect_nan == "off" ? source : inBackward(source);
   }
   SourceId source = hook();
+  if (regionLines) [[unlikely]]
+    source = withRegionSources(source, *regionLines);
   if (uint64_t next = at::sequence_number::peek();
       next && at::GradMode::is_enabled())
     linesOfThread().remember(next - 1, source);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/waiting.h"
 
+#include "ltc/interrupts.h"
 #include "ltc/syncs.h"
 
 #include <atomic>
@@ -30,6 +31,19 @@ Waiting::~Waiting() {
     waitHooks.load()->restore(released);
 }
 
+/// Raises if the user has given up.
+static void checkInterrupt() {
+  InterruptHook hook = interruptHook.load();
+  if (!hook)
+    return;
+  try {
+    hook();
+  } catch (...) {
+    noteInterrupt(); // what it waited for may run for ever
+    throw;
+  }
+}
+
 template <typename Awaited> static void waitInterruptibly(Awaited &awaited) {
   using namespace std::chrono_literals;
   if (awaited.waitFor(0ms))
@@ -37,8 +51,7 @@ template <typename Awaited> static void waitInterruptibly(Awaited &awaited) {
   syncs::Timed timed(profile::Part::Wait);
   Waiting waiting;
   while (!awaited.waitFor(50ms))
-    if (InterruptHook hook = interruptHook.load())
-      hook();
+    checkInterrupt();
 }
 
 void waitFor(Buffer &buffer) { waitInterruptibly(buffer); }

@@ -15,14 +15,11 @@ namespace ltc::compiler {
 
 namespace {
 
-Result<std::string> compileRegion(std::string_view text,
+Result<std::string> compileRegion(const Graph &graph,
                                   const CompileOptions &options) {
-  Result<Graph> graph = Graph::parse(text);
-  if (!graph)
-    return graph.takeError();
-  if (Status status = graph->verify(); !status)
+  if (Status status = graph.verify(); !status)
     return status.takeError();
-  Result<Artifact> artifact = compileGraph(*graph, options);
+  Result<Artifact> artifact = compileGraph(graph, options);
   if (!artifact)
     return artifact.takeError();
   return artifact->serialize();
@@ -30,18 +27,25 @@ Result<std::string> compileRegion(std::string_view text,
 
 } // namespace
 
-Status compileRegions(Artifact &artifact, const CompileOptions &options) {
+Status compileRegions(Artifact &artifact, const Graph &graph,
+                      const CompileOptions &options) {
   std::set<std::string> known;
   for (const Artifact::Call &call : artifact.calls) {
     if (!hasRegions(call.graph))
       continue;
-    for (std::string_view text : regionsOf(call.graph.nodes[0])) {
-      std::string name = regionName(text);
+    const Node &node = call.graph.nodes[0];
+    bool isKnown = call.node < graph.nodes.size();
+    Result<std::vector<Graph>> regions =
+        regionGraphs(node, isKnown ? graph.nodes[call.node].source : 0);
+    if (!regions)
+      return regions.takeError();
+    for (size_t i = 0; i < regions->size(); ++i) {
+      std::string name = regionName(regionsOf(node)[i]);
       if (!known.insert(name).second)
         continue;
-      CompileOptions own = options;
-      own.dumpName += "." + name.substr(0, 8);
-      Result<std::string> bytes = compileRegion(text, own);
+      CompileOptions named = options;
+      named.dumpName += "." + name.substr(0, 8);
+      Result<std::string> bytes = compileRegion((*regions)[i], named);
       if (!bytes)
         return bytes.takeError();
       artifact.kernels.push_back({std::move(name), std::string(kRegionKernel),

@@ -11,7 +11,8 @@
 namespace ltc::compiler {
 
 /// Compiles the regions of the artifact's calls, each once, and adds them to it
-/// (ltc/region_ops.h).
-Status compileRegions(Artifact &artifact, const CompileOptions &options);
+/// (ltc/region_ops.h). The graph, which it was made of, tells their lines.
+Status compileRegions(Artifact &artifact, const Graph &graph,
+                      const CompileOptions &options);
 
 } // namespace ltc::compiler

@@ -344,7 +344,7 @@ Result<Artifact> compileGraph(const Graph &graph,
   for (std::string &object : *objects)
     artifact.blobs.push_back(
         {resolved->backend->codeKind().str(), std::move(object)});
-  if (Status status = compileRegions(artifact, options); !status)
+  if (Status status = compileRegions(artifact, graph, options); !status)
     return status.takeError();
   if (dumper.wanted())
     dumper.write(Stage::Codegen, artifact.listing(), ".steps");

@@ -10,6 +10,8 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/artifact.h"
 
+#include "error_place.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -240,8 +242,8 @@ size_t Artifact::codeBytes() const {
 bool Artifact::spoils(size_t number) const {
   if (number < errorSites.size())
     return false;
-  number -= errorSites.size();
-  return number >= calls.size() || calls[number].spoils;
+  const Call *call = runtime::errorPlace(*this, int64_t(number)).call;
+  return !call || call->spoils;
 }
 
 std::optional<int64_t>

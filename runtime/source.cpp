@@ -7,6 +7,7 @@
 #include "ltc/source.h"
 
 #include "ltc/hash.h"
+#include "ltc/region_ops.h"
 
 #include <deque>
 #include <mutex>
@@ -17,22 +18,30 @@ namespace ltc {
 
 namespace {
 
-struct SourceHash {
-  size_t operator()(const Source &source) const {
-    return Hasher()
-        .add(source.file)
-        .add(source.line)
-        .add(source.function)
-        .finish()
-        .low;
+/// A source, and the lines of the regions that a call there has.
+struct Place {
+  Source source;
+  std::vector<SourceId> regions;
+  bool operator==(const Place &) const = default;
+};
+
+struct PlaceHash {
+  size_t operator()(const Place &place) const {
+    Hasher hasher;
+    hasher.add(place.source.file)
+        .add(place.source.line)
+        .add(place.source.function);
+    for (SourceId id : place.regions)
+      hasher.add(id);
+    return hasher.finish().low;
   }
 };
 
 /// Only grows: a program has as many entries as lines that call torch.
 struct SourceTable {
   std::shared_mutex mutex;
-  std::deque<Source> places = {Source()};
-  std::unordered_map<Source, SourceId, SourceHash> ids = {{Source(), 0}};
+  std::deque<Place> places = {Place()};
+  std::unordered_map<Place, SourceId, PlaceHash> ids = {{Place(), 0}};
 };
 
 // Never destroyed: queue threads and atexit handlers may still ask.
@@ -52,26 +61,39 @@ std::string Source::str() const {
   return text;
 }
 
-SourceId internSource(const Source &source) {
+static SourceId intern(Place place) {
   SourceTable &sources = table();
   {
     std::shared_lock lock(sources.mutex);
-    auto found = sources.ids.find(source);
+    auto found = sources.ids.find(place);
     if (found != sources.ids.end())
       return found->second;
   }
   std::unique_lock lock(sources.mutex);
-  auto [entry, isNew] =
-      sources.ids.try_emplace(source, SourceId(sources.places.size()));
+  auto [entry, isNew] = sources.ids.try_emplace(
+      std::move(place), SourceId(sources.places.size()));
   if (isNew)
-    sources.places.push_back(source);
+    sources.places.push_back(entry->first);
   return entry->second;
 }
+
+SourceId internSource(const Source &source) { return intern({source, {}}); }
 
 Source sourceOf(SourceId id) {
   SourceTable &sources = table();
   std::shared_lock lock(sources.mutex);
-  return id < sources.places.size() ? sources.places[id] : Source();
+  return id < sources.places.size() ? sources.places[id].source : Source();
+}
+
+SourceId withRegionSources(SourceId call, std::span<const SourceId> nodes) {
+  return intern({sourceOf(call), {nodes.begin(), nodes.end()}});
+}
+
+std::vector<SourceId> regionSources(SourceId call) {
+  SourceTable &sources = table();
+  std::shared_lock lock(sources.mutex);
+  return call < sources.places.size() ? sources.places[call].regions
+                                      : std::vector<SourceId>();
 }
 
 } // namespace ltc

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/import/import.h"
 
+#include "ltc/region_ops.h"
 #include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/dialect/sizes.h"
@@ -86,6 +87,7 @@ static void takeFormulas(Graph &graph, const SizeTable &table) {
   }
   if (!graph.formulas.empty())
     graph.symbols = table.symbols();
+  noteRegionFormulas(graph, graph.nodes[0]);
 }
 
 Graph exportCall(CallOp call) {

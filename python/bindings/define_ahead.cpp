@@ -18,6 +18,7 @@
 
 #include <torch/csrc/Exceptions.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace py = pybind11;
@@ -96,23 +97,25 @@ Error noKernel(const Graph &graph, const Artifact::Call &call) {
           "(torch_ltc.register_lowering)"};
 }
 
-/// Raises for such a call of the artifact, or of a program inside. `inside`:
-/// the call that runs it, or null.
-void checkCalls(const Graph &graph, const Artifact &artifact,
-                const Artifact::Call *inside = nullptr) {
+/// Raises for such a call of the artifact, or of a program inside.
+void checkCalls(const Graph &graph, const Artifact &artifact) {
   for (const Artifact::Call &call : artifact.calls) {
-    const Artifact::Call &outermost = inside ? *inside : call;
     if (!hasRegions(call.graph)) {
       if (!kernels::hasOwn(call.graph))
-        backend::raise(noKernel(graph, {call.graph, outermost.node}));
+        backend::raise(noKernel(graph, call));
       continue;
     }
-    for (const Artifact::Kernel &kernel : artifact.kernels)
-      if (kernel.kind == kRegionKernel)
-        checkCalls(graph,
-                   backend::valueOrRaise(Artifact::deserialize(
-                       artifact.blobs[kernel.blob].bytes)),
-                   &outermost);
+    const Node &node = call.graph.nodes[0];
+    bool isKnown = call.node < graph.nodes.size();
+    std::vector<Graph> regions = backend::valueOrRaise(
+        regionGraphs(node, isKnown ? graph.nodes[call.node].source : 0));
+    for (size_t i = 0; i < regions.size(); ++i) {
+      auto kernel =
+          std::ranges::find(artifact.kernels, regionName(regionsOf(node)[i]),
+                            &Artifact::Kernel::name);
+      checkCalls(regions[i], backend::valueOrRaise(Artifact::deserialize(
+                                 artifact.blobs[kernel->blob].bytes)));
+    }
   }
 }
 

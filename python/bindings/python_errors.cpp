@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "python_errors.h"
 
+#include "ltc/interrupts.h"
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
@@ -40,6 +41,9 @@ void raiseInPython(const Error &error) {
   if (!runsPython())
     return;
   py::gil_scoped_acquire gil;
+  // Of a program that ended for it, the signal itself says more.
+  if (error.code == ErrorCode::Interrupted && PyErr_CheckSignals() != 0)
+    throwPending();
   try {
     py::object exception = py::reinterpret_borrow<py::function>(errorMaker)(
         std::string(name(error.code)), std::string(name(error.stage)), error.op,
@@ -92,6 +96,17 @@ void throwIfInterrupted() {
     throwPending();
 }
 
+/// Leaves the signal for whoever handles it.
+bool isInterrupted() {
+  if (!runsPython())
+    return false;
+  py::gil_scoped_acquire gil;
+  if (!PyOS_InterruptOccurred())
+    return false;
+  PyErr_SetInterrupt();
+  return true;
+}
+
 /// At the end of the process nobody else may run Python.
 void *releaseGil() {
   return Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread()
@@ -127,6 +142,7 @@ void installErrorHooks(py::function makeError) {
   errorMaker = makeError.release().ptr();
   backend::setRaiseHook(raiseInPython);
   backend::setInterruptHook(throwIfInterrupted);
+  setInterruptCheck(isInterrupted);
   static constexpr backend::WaitHooks waitHooks{releaseGil, restoreGil};
   backend::setWaitHooks(waitHooks);
 }

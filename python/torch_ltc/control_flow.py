@@ -14,6 +14,7 @@ from torch._C import DispatchKey
 from torch._higher_order_ops.base_hop import BaseHOP
 
 from torch_ltc import startup
+from torch_ltc.traced_numbers import is_number, tensor_of
 
 _higher_order = torch.ops.higher_order
 # Loops through rows, whose first argument is the body, and the places of their columns.
@@ -88,6 +89,10 @@ def _tensors(operands):
     return [operand for operand in operands if isinstance(operand, torch.Tensor)]
 
 
+def _all_tensors(values, device):
+    return [tensor_of(v, device) if is_number(v) else v for v in values]
+
+
 def _trace(function, device, operands):
     """Return the graph of a function of a device and operands, and its results."""
     c = startup.start()
@@ -99,9 +104,10 @@ def _trace(function, device, operands):
         for operand in operands
     ]
     results = function(builder.device, stand_ins)
-    if isinstance(results, torch.Tensor):
+    if isinstance(results, torch.Tensor) or is_number(results):
         results = [results]
-    return builder.trace([*results]), results
+    results = _all_tensors(results, builder.device)
+    return builder.trace(results), results
 
 
 def _cond(condition, then, otherwise, operands=()):
@@ -112,16 +118,17 @@ def _cond(condition, then, otherwise, operands=()):
 
 
 def _while_loop(condition, body, carried, additional=(), *more):
-    if not _is_built(body) or len(_tensors(carried)) < len(carried):
+    if not _is_built(body):
         by_turns = _call_by_call(_higher_order.while_loop)
         return by_turns(condition, body, tuple(carried), tuple(additional), *more)
     return _loop(condition.on, body.on, body.device, carried, additional)
 
 
 def _loop(condition, body, device, carried, additional):
+    carried = _all_tensors(carried, device)
     operands = (*carried, *additional)
     graphs = [_trace(function, device, operands)[0] for function in (condition, body)]
-    return startup.start().record_while_loop([*carried], _tensors(additional), *graphs)
+    return startup.start().record_while_loop(carried, _tensors(additional), *graphs)
 
 
 def _map(body, columns, rest):

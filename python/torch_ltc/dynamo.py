@@ -14,9 +14,15 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.utils.checkpoint import CheckpointPolicy
 
-from torch_ltc import host_calls, open_calls, settings, startup
-from torch_ltc.control_flow import REFUSED
-from torch_ltc.fx_calls import OURS, is_drawn, outputs_of, run, warn_at
+from torch_ltc import (
+    control_flow,
+    host_calls,
+    open_calls,
+    settings,
+    startup,
+    traced_numbers,
+)
+from torch_ltc.fx_calls import OURS, draws, is_drawn, outputs_of, run, warn_at
 from torch_ltc.fx_pieces import Pieces, mark_reads, reads_values
 
 # torch.compile() imports this. Started later, the device would patch functions of
@@ -25,8 +31,13 @@ startup.start()
 
 # Of one graph, for inputs of other sizes; the engine keeps what was compiled.
 MAX_PROGRAMS = 64
-# What an op that reads a value meets while a graph is built (graph_builder.cpp).
-_NO_VALUES = "has types and no values"
+# What is no part of a graph: an op that reads a value meets the first while a graph
+# is built (graph_builder.cpp).
+_NO_PART = (
+    "has types and no values",
+    control_flow.REFUSED,
+    traced_numbers.REFUSED,
+)
 _MODES = (
     "default",
     "reduce-overhead",
@@ -181,7 +192,7 @@ class _Compiled:
         self.calls = calls  # at once: other threads read it
 
     def _build(self, make, args, *more):
-        if settings.rng == "eager" and any(map(is_drawn, self.gm.graph.nodes)):
+        if settings.rng == "eager" and draws(self.gm):
             return None
         try:
             return make(self.gm, args, self.ordinal, *more)
@@ -189,7 +200,7 @@ class _Compiled:
             is_cut = mark_reads(self.gm, getattr(error, "ltc_node", None))
             if is_cut:
                 self.pieces = Pieces(self.gm, _compiled, self.kept_from)
-            is_known = any(words in str(error) for words in (_NO_VALUES, REFUSED))
+            is_known = any(words in str(error) for words in _NO_PART)
             if not is_cut or not is_known:
                 what = "an op" if is_cut else "a graph"
                 how = "eagerly" if is_cut else "op by op on the lazy device"

@@ -13,7 +13,8 @@ import warnings
 import torch
 from torch import fx
 
-from torch_ltc.control_flow import Body, structured
+from torch_ltc.control_flow import Body, bodies_of, structured
+from torch_ltc.traced_numbers import WithNumbers, takes_numbers
 
 OURS = ("cpu", "lazy")
 _FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
@@ -160,6 +161,8 @@ def _how(node):
     target = node.target
     if isinstance(target, torch._ops.HigherOrderOperator):
         target = structured(target)
+    elif takes_numbers(node):
+        target = WithNumbers(node)
     return _call_at(node.meta.get("stack_trace")), target
 
 
@@ -220,4 +223,11 @@ def is_drawn(node):
     """Return whether the node's value is random, or part of one that is."""
     if node.target is operator.getitem:
         return is_drawn(node.args[0])
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return any(map(draws, bodies_of(node)))
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
+def draws(gm):
+    """Return whether a graph's calls, or those of their bodies, are random."""
+    return isinstance(gm, fx.GraphModule) and any(map(is_drawn, gm.graph.nodes))

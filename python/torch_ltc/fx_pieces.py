@@ -13,9 +13,11 @@ import operator
 
 import torch
 from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from torch_ltc.control_flow import bodies_of, is_unrolled, structured
-from torch_ltc.fx_calls import is_drawn, is_view, outputs_of, written_inputs
+from torch_ltc.fx_calls import is_view, outputs_of, written_inputs
+from torch_ltc.traced_numbers import COMPUTED, type_of
 
 _higher_order = torch.ops.higher_order
 # Their results have as many rows as a loop had turns.
@@ -35,23 +37,50 @@ def reads_values(node):
     """
     if node.op != "call_function":
         return False
-    if "ltc_reads" in node.meta:
-        return True
-    if node.meta.get("unbacked_bindings"):
+    if "ltc_reads" in node.meta or node.meta.get("unbacked_bindings"):
         return True
     if isinstance(node.target, torch._ops.HigherOrderOperator):
-        return node.target in _OF_ANY_SIZE or (
-            not is_unrolled(node) and any(map(_needs_pieces, bodies_of(node)))
-        )
+        return not is_unrolled(node) and not _may_be_compiled(node)
     if getattr(node.target, "namespace", None) in _COLLECTIVE:
         return True
     return torch.Tag.data_dependent_output in getattr(node.target, "tags", ())
 
 
+def _may_be_compiled(node):
+    """Return whether a call of a higher-order op may be part of a graph."""
+    return (
+        "ltc_reads" not in node.meta
+        and node.target not in _OF_ANY_SIZE
+        and not any(map(_needs_pieces, bodies_of(node)))
+    )
+
+
 def _needs_pieces(body):
     """Return whether a body cannot be a graph in another graph."""
     return isinstance(body, fx.GraphModule) and any(
-        reads_values(node) or is_drawn(node) for node in body.graph.nodes
+        map(_needs_values, body.graph.nodes)
+    )
+
+
+def _needs_values(node):
+    """Return whether a call in a body needs them, and not numbers alone."""
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return not _may_be_compiled(node)
+    return node.target not in COMPUTED and reads_values(node)
+
+
+def _gives_numbers(node):
+    """Return whether only the numbers among the call's results need values.
+
+    Then it is a program, and they are read behind it.
+    """
+    if not isinstance(node.target, torch._ops.HigherOrderOperator):
+        return False
+    results = node.meta.get("val")
+    return _may_be_compiled(node) and not any(
+        free_unbacked_symbols(result)
+        for result in (results if isinstance(results, list | tuple) else [results])
+        if isinstance(result, torch.Tensor)
     )
 
 
@@ -81,12 +110,19 @@ class Pieces:
         self.saved_before_a_write = written_inputs(gm).intersection(
             [] if kept_from is None else self.outputs[kept_from:]
         )
-        groups = [_with_what_is_made_anew(group) for group in _groups(gm)]
+        parts = _groups(gm)
+        are_read = [
+            reads_values(group[0]) and not _gives_numbers(group[0]) for group in parts
+        ]
+        groups = [
+            group if is_read else _with_what_is_made_anew(group)
+            for group, is_read in zip(parts, are_read, strict=True)
+        ]
         wanted = {node for group in groups for node in _inputs_of(group)}
         wanted.update(node for node in self.outputs if isinstance(node, fx.Node))
         steps = [
-            self._read(group) if reads_values(group[0]) else self._piece(group, wanted)
-            for group in groups
+            self._read(group) if is_read else self._piece(group, wanted)
+            for group, is_read in zip(groups, are_read, strict=True)
         ]
         self.steps = list(zip(steps, self._dead_after(groups), strict=True))
 
@@ -127,13 +163,18 @@ class Pieces:
             copies[node].meta = dict(node.meta)
         for node in group:
             copies[node] = graph.node_copy(node, copies.__getitem__)
+            copies[node].meta.pop("unbacked_bindings", None)
         results = [node for node in group if node in wanted]
         graph.output(tuple(copies[node] for node in results))
         call = self.compiled(fx.GraphModule(self.gm, graph))
 
         def step(values):
             found = call([values[node] for node in inputs])
-            values.update(zip(results, found, strict=True))
+            for node, value in zip(results, found, strict=True):
+                is_number = isinstance(value, torch.Tensor) and type_of(
+                    node.meta.get("val")
+                )
+                values[node] = value.item() if is_number else value
 
         return step
 
@@ -203,8 +244,6 @@ def _with_what_is_made_anew(group):
 
     So no piece has two inputs that share memory.
     """
-    if reads_values(group[0]):
-        return group
     found = {}
 
     def add(node):

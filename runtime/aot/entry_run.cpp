@@ -8,6 +8,9 @@
 
 #include "aot/aot_errors.h"
 #include "device/host.h"
+#include "error_place.h"
+
+#include "ltc/region_ops.h"
 
 #include <algorithm>
 #include <bit>
@@ -124,14 +127,6 @@ void EntryRun::add(ltc_operand operand, OperandMemory place) {
     place.data = nothing;
   operands.push_back(operand);
   memory.push_back(place);
-}
-
-static uint64_t nextSeed(uint64_t &state) {
-  // splitmix64 (Steele, Lea and Flood 2014).
-  uint64_t z = state += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
 }
 
 Result<ltc_operand> EntryRun::operandOf(const Source &source,
@@ -316,15 +311,9 @@ Status EntryRun::launch() {
   entry.program->run(run, operands, memory, arena);
   if (run.code == LTC_OK)
     return {};
-  const Artifact &artifact = entry.artifact;
-  auto site = size_t(run.site);
-  std::string op;
-  if (site < artifact.errorSites.size())
-    op = artifact.errorSites[site].op;
-  else if (site - artifact.errorSites.size() < artifact.calls.size())
-    op = artifact.calls[site - artifact.errorSites.size()].graph.nodes[0].op;
   return failed(ErrorCode(run.code - 1),
-                (op.empty() ? "" : op + ": ") + run.message);
+                runtime::errorPlace(entry.artifact, run.site).prefix() +
+                    run.message);
 }
 
 Status EntryRun::run() {

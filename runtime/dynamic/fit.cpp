@@ -284,34 +284,22 @@ Fit::solve(std::span<const int64_t> integers) const {
   return symbols;
 }
 
-static void dropChanceDonations(Graph &open) {
-  std::vector<const TensorType *> types;
-  for (const ValueType &input : open.inputs)
-    types.push_back(&input.tensor);
-  for (const Node &node : open.nodes)
-    for (const TensorType &result : node.results)
-      types.push_back(&result);
-  for (GraphOutput &output : open.outputs)
-    if (output.donated && *types[*output.donated] != *types[output.value])
-      output.donated.reset();
-}
-
-Graph openGraph(const Graph &trace, const Fit &fit) {
+Graph openGraph(const Graph &trace, const Fit &fit,
+                std::span<const int64_t> integers) {
+  Skeleton own;
+  if (integers.empty()) {
+    own = skeletonOf(trace);
+    integers = own.integers;
+  }
   Graph table;
-  std::vector<int64_t> sizes;
+  std::vector<int64_t> sizes, hints;
   for (const Formula &formula : fit.formulas)
     sizes.push_back(table.sizeOf(formula));
-  std::vector<int64_t> hints(fit.symbolAt.size());
-  Graph open = mapIntegers(trace, [&](int64_t value, size_t position) {
-    for (size_t i = 0; i < hints.size(); ++i)
-      if (fit.symbolAt[i] == position)
-        hints[i] = value;
-    return sizes[fit.formulaAt[position]];
-  });
-  open.formulas = std::move(table.formulas);
-  open.symbols = std::move(hints);
-  dropChanceDonations(open);
-  return open;
+  for (uint32_t position : fit.symbolAt)
+    hints.push_back(integers[position]);
+  return openIntegers(
+      trace, std::move(table.formulas), std::move(hints),
+      [&](int64_t, size_t position) { return sizes[fit.formulaAt[position]]; });
 }
 
 std::optional<Fit> fitOf(const Graph &open) {

@@ -44,8 +44,10 @@ Fit fitTraces(std::span<const Trace> traces,
 
 /// The trace's graph with the fit's formulas in place of its integers. They
 /// must solve the fit; the symbols' values become hints. A donation between
-/// types that were equal in this trace alone is left out.
-Graph openGraph(const Graph &trace, const Fit &fit);
+/// types that were equal in this trace alone is left out. `integers`: the
+/// trace's, if there are more than its skeleton has.
+Graph openGraph(const Graph &trace, const Fit &fit,
+                std::span<const int64_t> integers = {});
 
 /// The fit that a graph with symbols was made with; nothing if some symbol does
 /// not stand alone anywhere, and so has no value in a trace.

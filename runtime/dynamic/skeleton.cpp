@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "dynamic/skeleton.h"
 
+#include "ltc/region_ops.h"
+
 #include <algorithm>
 
 namespace ltc::runtime {
@@ -18,6 +20,7 @@ struct Place {
   size_t number = 0;          ///< of the input, or of the node
   std::string_view argument;  ///< empty: a dimension of a result
   size_t dim = 0;
+  bool isInRegion = false;
 };
 
 /// Integers from here on stand for "to the end", and are no size.
@@ -35,18 +38,21 @@ bool varies(int64_t value, IntegerKind kind) {
 /// may vary, by reference, to visitor.integer(value, kind, place).
 template <typename GraphType, typename Visitor> class Walk {
 public:
-  Walk(GraphType &graph, Visitor &visitor) : graph(graph), visitor(visitor) {}
+  Walk(GraphType &graph, Visitor &visitor, bool isRegion = false)
+      : graph(graph), visitor(visitor) {
+    place.isInRegion = isRegion;
+  }
 
   void run() {
     visitor.structure(graph.inputs.size());
     for (size_t i = 0; i < graph.inputs.size(); ++i) {
       auto &input = graph.inputs[i];
       visitor.structure(input.isScalar);
-      place = {nullptr, i, {}, 0};
+      place = {nullptr, i, {}, 0, place.isInRegion};
       type(input.tensor, IntegerKind::InputSize);
     }
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      place = {&graph.nodes[i], i, {}, 0};
+      place = {&graph.nodes[i], i, {}, 0, place.isInRegion};
       node(graph.nodes[i]);
     }
     for (const GraphOutput &output : graph.outputs)
@@ -114,8 +120,24 @@ private:
         place.dim = i;
         integer((*list)[i], *kind);
       }
+    } else if (auto *text = std::get_if<std::string>(&attribute);
+               text && hasRegions(node)) {
+      region(*text, argument);
     } else {
       visitor.structure(argument);
+    }
+  }
+
+  /// A graph as text, of which a graph that is changed gets a new one.
+  template <typename TextType, typename ArgumentType>
+  void region(TextType &text, ArgumentType &argument) {
+    Result<Graph> inner = regionIn(graph, text);
+    if (!inner)
+      return visitor.structure(argument);
+    Walk<Graph, Visitor>(*inner, visitor, /*isRegion=*/true).run();
+    if constexpr (!std::is_const_v<GraphType>) {
+      dropChanceDonations(*inner);
+      text = inner->str(SourceLines::Omit);
     }
   }
 
@@ -178,7 +200,8 @@ template <typename Found> struct Finder : IgnoreStructure {
 std::string describe(const Place &place) {
   std::string dim = std::to_string(place.dim);
   if (!place.node)
-    return "dim " + dim + " of input " + std::to_string(place.number);
+    return "dim " + dim + " of input " + std::to_string(place.number) +
+           (place.isInRegion ? " of a branch or a body" : "");
   std::string node =
       place.node->op + " (node " + std::to_string(place.number) + ")";
   if (place.argument.empty())
@@ -194,10 +217,26 @@ Skeleton skeletonOf(const Graph &graph) {
   return taker.finish();
 }
 
-Graph mapIntegers(const Graph &graph, const MapInteger &map) {
+void dropChanceDonations(Graph &open) {
+  std::vector<const TensorType *> types;
+  for (const ValueType &type : open.inputs)
+    types.push_back(&type.tensor);
+  for (const Node &node : open.nodes)
+    for (const TensorType &result : node.results)
+      types.push_back(&result);
+  for (GraphOutput &output : open.outputs)
+    if (output.donated && *types[*output.donated] != *types[output.value])
+      output.donated.reset();
+}
+
+Graph openIntegers(const Graph &graph, std::vector<Formula> formulas,
+                   std::vector<int64_t> hints, const MapInteger &map) {
   Graph changed = graph;
+  changed.formulas = std::move(formulas);
+  changed.symbols = std::move(hints);
   Mapper mapper(map);
   Walk(changed, mapper).run();
+  dropChanceDonations(changed);
   return changed;
 }
 
@@ -205,7 +244,8 @@ std::optional<size_t> positionOf(const Graph &graph, uint32_t input,
                                  uint32_t dim) {
   std::optional<size_t> position;
   Finder finder([&](size_t current, const Place &place) {
-    if (!place.node && place.number == input && place.dim == dim)
+    if (!place.node && !place.isInRegion && place.number == input &&
+        place.dim == dim)
       position = current;
   });
   Walk(graph, finder).run();

@@ -34,10 +34,16 @@ struct Skeleton {
 /// are then symbolic sizes where the other's are numbers.
 Skeleton skeletonOf(const Graph &graph);
 
-/// The same graph with value(old, position) for each integer of its skeleton.
-Graph mapIntegers(
-    const Graph &graph,
+/// A graph without symbols with value(old, position) for each integer of its
+/// skeleton: a number, or one of the formulas. A donation between types that
+/// were equal by chance is left out.
+Graph openIntegers(
+    const Graph &graph, std::vector<Formula> formulas,
+    std::vector<int64_t> hints,
     const std::function<int64_t(int64_t value, size_t position)> &value);
+
+/// Leaves out donations between types that differ.
+void dropChanceDonations(Graph &open);
 
 /// The position of an input's dimension, or nothing if it is structure.
 std::optional<size_t> positionOf(const Graph &graph, uint32_t input,

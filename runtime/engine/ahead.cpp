@@ -82,9 +82,7 @@ Result<ahead::OpenProgram> ahead::open(std::span<const Trace> traces) {
   OpenProgram program;
   for (size_t i = 0; i < extras; ++i)
     program.integers.push_back(fit.at(skeleton.integers.size() + i));
-  program.graph = openGraph(first, fit);
-  for (size_t i = 0; i < fit.symbolAt.size(); ++i)
-    program.graph.symbols[i] = all[0][fit.symbolAt[i]];
+  program.graph = openGraph(first, fit, all[0]);
   if (Status status = program.graph.verify(); !status)
     return status.takeError();
   return program;

@@ -87,7 +87,7 @@ double expectedTimeOfRegions(const Node &node) {
       for (const Node &inner : region->nodes)
         time += expectedTimeOf({inner, types});
     }
-  return time * (node.op == kWhileLoop ? turns : 1);
+  return time * (isLoop(node) ? turns : 1);
 }
 
 double expectedTimeOf(const Call &call) {

@@ -8,7 +8,9 @@
 
 #include "engine/expected_time.h"
 #include "engine/resident.h"
+#include "error_place.h"
 
+#include "ltc/region_ops.h"
 #include "ltc/resize.h"
 
 #include <algorithm>
@@ -80,23 +82,33 @@ std::string BoundProgram::operandsOfNode(uint32_t node) const {
   return ran && node < ran->nodes.size() ? typesOf(*ran, ran->nodes[node]) : "";
 }
 
+/// The site of a node in a region of a call, whose line is `call`.
+static BoundProgram::Site innerSite(const Graph &call, size_t number,
+                                    SourceId line) {
+  std::optional<RegionNode> found = regionNode(call.nodes[0], number);
+  if (!found)
+    return {};
+  const Node &node = found->region.nodes[found->node];
+  std::vector<SourceId> lines = regionSources(line);
+  return {node.op, typesOf(found->region, node),
+          sourceOf(number < lines.size() ? lines[number] : line)};
+}
+
 std::optional<BoundProgram::Site> BoundProgram::siteOf(int64_t number) const {
-  if (number < 0)
+  ErrorPlace place = errorPlace(artifact(), number);
+  if (!place.call && place.op.empty())
     return std::nullopt;
-  auto index = size_t(number);
-  const Artifact &loaded = artifact();
-  if (index < loaded.errorSites.size()) {
-    const Artifact::ErrorSite &site = loaded.errorSites[index];
-    return Site{site.op, operandsOfNode(site.node), sourceOfNode(site.node)};
-  }
-  index -= loaded.errorSites.size();
-  if (index >= loaded.calls.size() || loaded.calls[index].graph.nodes.empty())
-    return std::nullopt;
-  const Artifact::Call &call = loaded.calls[index];
-  Site site{call.graph.nodes[0].op, "", sourceOfNode(call.node)};
-  if (std::optional<Graph> ran = graphOfRun(call.graph, symbols))
-    for (const ValueType &type : ran->inputs)
-      site.operands += (site.operands.empty() ? "" : ", ") + type.str();
+  if (!place.call)
+    return Site{place.op, operandsOfNode(place.node), sourceOfNode(place.node)};
+  Site site{place.op, "", sourceOfNode(place.node)};
+  std::optional<Graph> ran = graphOfRun(place.call->graph, symbols);
+  if (!ran)
+    return site;
+  if (place.inner)
+    return innerSite(*ran, *place.inner,
+                     place.node < sources.size() ? sources[place.node] : 0);
+  for (const ValueType &type : ran->inputs)
+    site.operands += (site.operands.empty() ? "" : ", ") + type.str();
   return site;
 }
 

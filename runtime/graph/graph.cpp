@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc/graph.h"
+#include "graph/sizes.h"
+#include "ltc/region_ops.h"
 
 #include <algorithm>
 
@@ -47,7 +48,8 @@ namespace {
 /// Puts numbers in place of symbolic sizes.
 class Instance {
 public:
-  Instance(const Graph &graph, std::span<const int64_t> values) {
+  Instance(const Graph &graph, std::span<const int64_t> values)
+      : values(values) {
     for (const Formula &formula : graph.formulas)
       sizes.push_back(formula.evaluate(values));
   }
@@ -66,19 +68,25 @@ public:
     }
   }
   void replace(Argument &argument) {
-    auto *attribute = std::get_if<Attribute>(&argument.value);
-    if (!attribute)
-      return;
-    if (auto *number = std::get_if<int64_t>(attribute))
-      replace(*number);
-    if (auto *list = std::get_if<std::vector<int64_t>>(attribute))
-      for (int64_t &number : *list)
-        replace(number);
+    forEachSize(argument, [this](int64_t &size) { replace(size); });
+  }
+  void replaceRegions(Node &node) {
+    for (std::string *text : regionTexts(node)) {
+      if (!text)
+        continue;
+      Result<Graph> region = Graph::parse(*text);
+      if (region && region->isDynamic())
+        region = region->instantiate(values);
+      failed |= !region;
+      if (region)
+        *text = region->str(SourceLines::Omit);
+    }
   }
 
   bool failed = false;
 
 private:
+  std::span<const int64_t> values;
   std::vector<std::optional<int64_t>> sizes; ///< of each formula
 };
 
@@ -96,6 +104,8 @@ Result<Graph> Graph::instantiate(std::span<const int64_t> values) const {
       instance.replace(argument);
     for (TensorType &type : node.results)
       instance.replace(type);
+    if (isDynamic() && hasRegions(node))
+      instance.replaceRegions(node);
   }
   if (instance.failed)
     return Error{ErrorCode::InvalidArgument,

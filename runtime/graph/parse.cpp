@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc/graph.h"
+#include "ltc/region_ops.h"
 
 #include <charconv>
 
@@ -329,6 +329,8 @@ private:
     for (size_t i = 0; i < resultCount; ++i)
       if ((i && !expect(",")) || !tensorType(node.results.emplace_back()))
         return false;
+    if (hasRegions(node))
+      noteRegionFormulas(graph, node);
     return !acceptWord("loc") || source(node.source);
   }
 

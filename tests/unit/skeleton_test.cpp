@@ -102,9 +102,10 @@ TEST(Skeleton, OfASymbolicGraphIsThatOfItsTraces) {
 
 TEST(Skeleton, MapsItsIntegers) {
   Graph graph = parse(text());
-  Graph changed = mapIntegers(graph, [](int64_t value, size_t position) {
-    return position == 3 ? int64_t(77) : value;
-  });
+  Graph changed =
+      openIntegers(graph, {}, {}, [](int64_t value, size_t position) {
+        return position == 3 ? int64_t(77) : value;
+      });
   EXPECT_EQ(changed.str(), parse(text("8", "[77, 16]")).str());
 }
 

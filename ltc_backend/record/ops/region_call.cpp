@@ -10,6 +10,7 @@
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/recorder.h"
+#include "ltc_backend/region_lines.h"
 #include "ltc_backend/tensors/lazy_tensor.h"
 #include "ltc_backend/tensors/wrapper.h"
 
@@ -57,15 +58,12 @@ void RegionCall::addSources(const BuiltGraph &region) {
   };
   for (size_t i = 0; i < region.sources.size(); ++i) {
     const BuiltGraph::Source &source = region.sources[i];
-    if (source.kind == BuiltGraph::Source::Seed)
-      refuse("it draws random numbers");
+    isSeeded |= source.kind == BuiltGraph::Source::Seed;
     if (source.kind == BuiltGraph::Source::Constant)
       addConstant(source.constant);
-    if (source.kind != BuiltGraph::Source::Scalar)
-      continue;
-    Number number{region.graph->inputs[i].tensor.dtype, source.scalar.integer};
-    if (std::ranges::find(numbers, number) == numbers.end())
-      numbers.push_back(number);
+    if (source.kind == BuiltGraph::Source::Scalar)
+      numbers.push_back({&region, i, region.graph->inputs[i].tensor.dtype,
+                         source.scalar.integer});
   }
   for (const BuiltGraph::Output &output : region.outputs)
     if (!output.result && output.source.kind == BuiltGraph::Source::Constant)
@@ -81,12 +79,18 @@ ValueId RegionCall::placeOf(const BuiltGraph::Source &source) const {
 
 ValueId RegionCall::placeOf(const BuiltGraph &region, size_t input) const {
   const BuiltGraph::Source &source = region.sources[input];
+  if (source.kind == BuiltGraph::Source::Seed)
+    return ValueId(tensors.size() + numbers.size() +
+                   std::ranges::count(region.sources.begin(),
+                                      region.sources.begin() + long(input),
+                                      BuiltGraph::Source::Seed,
+                                      &BuiltGraph::Source::kind));
   if (source.kind != BuiltGraph::Source::Scalar)
     return placeOf(source);
-  Number number{region.graph->inputs[input].tensor.dtype,
-                source.scalar.integer};
-  return ValueId(tensors.size() +
-                 (std::ranges::find(numbers, number) - numbers.begin()));
+  auto number = std::ranges::find_if(numbers, [&](const Number &other) {
+    return other.region == &region && other.input == input;
+  });
+  return ValueId(tensors.size() + (number - numbers.begin()));
 }
 
 Graph RegionCall::graphOf(const BuiltGraph &region) const {
@@ -97,6 +101,10 @@ Graph RegionCall::graphOf(const BuiltGraph &region) const {
         {{*toDType(tensor.scalar_type()), tensor.sizes().vec()}, false});
   for (const Number &number : numbers)
     graph.inputs.push_back({{number.type, {}}, true});
+  auto seeds = std::ranges::count(region.sources, BuiltGraph::Source::Seed,
+                                  &BuiltGraph::Source::kind);
+  graph.inputs.insert(graph.inputs.end(), size_t(seeds),
+                      ValueType::scalar(DType::I64));
   auto place = [&](ValueId &value) {
     if (value == kNoValue)
       return;
@@ -122,8 +130,9 @@ Graph RegionCall::graphOf(const BuiltGraph &region) const {
   return graph;
 }
 
-std::vector<at::Tensor> RegionCall::record(const char *op, c10::IValue first,
-                                           size_t carried, const Graph &one,
+std::vector<at::Tensor> RegionCall::record(std::string_view op,
+                                           c10::IValue first, size_t carried,
+                                           const Graph &one,
                                            const Graph &other) const {
   c10::List<at::Tensor> operands;
   for (size_t i = carried; i < tensors.size(); ++i)
@@ -139,10 +148,14 @@ std::vector<at::Tensor> RegionCall::record(const char *op, c10::IValue first,
   torch::jit::Stack stack{std::move(first), std::move(operands),
                           std::move(scalars), one.str(SourceLines::Omit),
                           other.str(SourceLines::Omit)};
+  std::vector<SourceId> lines = nodeSources(one);
+  std::ranges::copy(nodeSources(other), std::back_inserter(lines));
   {
+    RegionLines scope(std::move(lines));
     // Not through the keys above: the compiled function may run in a mode.
     c10::impl::ExcludeDispatchKeyGuard bare(c10::DispatchKey::Functionalize);
-    backend::record(opInfo(op, ""), stack);
+    backend::record(opInfo(std::string(op).c_str(), isSeeded ? "seeded" : ""),
+                    stack);
   }
   std::vector<at::Tensor> results;
   for (const at::Tensor &result : stack.at(0).toTensorVector())
@@ -164,7 +177,7 @@ std::vector<at::Tensor> RegionCall::cond(const at::Tensor &predicate,
   Graph one = call.graphOf(*then), other = call.graphOf(*otherwise);
   if (one.outputs.empty() || resultsOf(one) != resultsOf(other))
     refuse("its branches give results of other types");
-  return call.record("ltc::cond", predicate, 0, one, other);
+  return call.record(kCond, predicate, 0, one, other);
 }
 
 std::vector<at::Tensor> RegionCall::whileLoop(std::vector<at::Tensor> carried,
@@ -194,7 +207,7 @@ std::vector<at::Tensor> RegionCall::whileLoop(std::vector<at::Tensor> carried,
   for (uint32_t i = 0; i < count; ++i)
     if (turn.outputs[i].value >= turn.inputs.size())
       turn.outputs[i].donated = i;
-  return call.record("ltc::while_loop", std::move(first), count, goesOn, turn);
+  return call.record(kWhileLoop, std::move(first), count, goesOn, turn);
 }
 
 } // namespace ltc::backend

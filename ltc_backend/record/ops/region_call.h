@@ -32,15 +32,15 @@ public:
 private:
   explicit RegionCall(std::vector<at::Tensor> operands);
 
-  /// Adds what the region reads besides the operands. Raises if that is drawn
-  /// at random, or the region writes to an input.
+  /// Adds what the region reads besides the operands. Raises if the region
+  /// writes to an input.
   void addSources(const BuiltGraph &region);
-  /// The region with the inputs of the call.
+  /// The region with the inputs of the call, and its seeds behind them.
   Graph graphOf(const BuiltGraph &region) const;
   ValueId placeOf(const BuiltGraph &region, size_t input) const;
   /// Of a constant or an operand.
   ValueId placeOf(const BuiltGraph::Source &source) const;
-  std::vector<at::Tensor> record(const char *op, c10::IValue first,
+  std::vector<at::Tensor> record(std::string_view op, c10::IValue first,
                                  size_t carried, const Graph &one,
                                  const Graph &other) const;
 
@@ -48,11 +48,14 @@ private:
   size_t given;                    ///< how many are operands
   std::vector<const Buffer *> constants;
   struct Number {
+    const BuiltGraph *region;
+    size_t input; ///< of the region
     DType type;
     int64_t bits;
-    bool operator==(const Number &) const = default;
   };
+  /// Each is an operand: a size may equal another number by chance.
   std::vector<Number> numbers;
+  bool isSeeded = false; ///< a region draws random numbers
 };
 
 } // namespace ltc::backend

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/region_schemas.h"
 
-#include "ltc/graph.h"
+#include "ltc/region_ops.h"
 #include "ltc_backend/convert.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/ops/layer_op.h"
@@ -35,20 +35,26 @@ void registerControlFlow() {
   auto tensors = c10::ListType::create(tensor);
   auto numbers = c10::ListType::create(c10::NumberType::get());
   auto text = c10::StringType::get();
-  auto define = [&](const char *name, c10::Argument first, const char *one,
-                    const char *other) {
-    layerOps().def(c10::FunctionSchema(std::string("ltc::") + name, "",
-                                       {std::move(first),
-                                        {"operands", tensors},
-                                        {"numbers", numbers},
-                                        {one, text},
-                                        {other, text}},
-                                       {{"", tensors}}));
-    meta->impl(name,
-               torch::CppFunction::makeFromBoxedFunction<&emptyResults>());
+  auto define = [&](std::string_view op, const c10::Argument &first,
+                    const char *one, const char *other) {
+    for (const char *overload : {"", "seeded"}) {
+      c10::OperatorName name(std::string(op), overload);
+      const std::vector<at::Tag> tags(*overload ? 1 : 0,
+                                      at::Tag::nondeterministic_seeded);
+      layerOps().def(c10::FunctionSchema(name.name, overload,
+                                         {first,
+                                          {"operands", tensors},
+                                          {"numbers", numbers},
+                                          {one, text},
+                                          {other, text}},
+                                         {{"", tensors}}),
+                     tags);
+      meta->impl(c10::toString(name).c_str(),
+                 torch::CppFunction::makeFromBoxedFunction<&emptyResults>());
+    }
   };
-  define("cond", {"predicate", tensor}, "then", "otherwise");
-  define("while_loop", {"carried", tensors}, "condition", "body");
+  define(kCond, {"predicate", tensor}, "then", "otherwise");
+  define(kWhileLoop, {"carried", tensors}, "condition", "body");
 }
 
 } // namespace ltc::backend

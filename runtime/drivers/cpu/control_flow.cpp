@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "control_flow.h"
 
+#include "error_place.h"
+#include "ltc/interrupts.h"
+#include "ltc/metrics.h"
 #include "ltc/region_ops.h"
 
 #include <algorithm>
@@ -15,7 +18,7 @@ namespace ltc::cpu {
 
 namespace {
 
-Error failed(ErrorCode code, std::string message) {
+Error failure(ErrorCode code, std::string message) {
   return {code, Stage::Execute, std::move(message), "", {}, ""};
 }
 
@@ -64,23 +67,82 @@ void ControlFlow::View::copy(void *dense, bool isTo) const {
 }
 
 ControlFlow::ControlFlow(const Graph &call, const ltc_host &services)
-    : services(services), isLoop(call.nodes[0].op == kWhileLoop),
-      operands(call.inputs.size()) {
+    : services(services), call(call), isLoop(ltc::isLoop(call.nodes[0])) {}
+
+void ControlFlow::setViews(const Graph &fixed) {
   auto viewOf = [](const ValueType &type) {
     return View{type, type.isScalar ? 0 : size_t(type.tensor.bytes())};
   };
-  for (const ValueType &type : call.inputs)
+  views.clear();
+  for (const ValueType &type : fixed.inputs)
     views.push_back(viewOf(type));
   if (!isLoop && !views.empty()) {
     predicate = views.front();
     views.erase(views.begin());
-    --operands;
   }
-  for (const GraphOutput &output : call.outputs)
-    views.push_back(viewOf(call.typeOf(output.value)));
+  if (isSeeded(fixed.nodes[0]) && !views.empty()) {
+    seed = views.back();
+    views.pop_back();
+  }
+  operands = views.size();
+  for (const GraphOutput &output : fixed.outputs)
+    views.push_back(viewOf(fixed.typeOf(output.value)));
   inputs.resize(operands);
   results.resize(views.size() - operands);
   others.resize(isLoop ? results.size() : 0);
+}
+
+Status ControlFlow::Region::choose(std::span<const int64_t> symbols) {
+  if (described.symbols == 0)
+    symbols = {};
+  if (Status status = program->choose(symbols); !status)
+    return status;
+  bool isPossible = true;
+  auto typeOf = [&](TensorType type) {
+    for (int64_t &dim : type.dims)
+      if (isSymbolic(dim))
+        dim = described.formulas[formulaNumber(dim)].evaluate(symbols).value_or(
+            -1);
+    isPossible &= std::ranges::all_of(
+        type.dims, [](int64_t dim) { return dim >= 0 && !isSymbolic(dim); });
+    return type;
+  };
+  inputs.clear();
+  results.clear();
+  for (const ValueType &input : described.inputs)
+    inputs.push_back({typeOf(input.tensor), input.isScalar});
+  for (const TensorType &result : described.results)
+    results.push_back(typeOf(result));
+  std::optional<int64_t> bytes = described.arenaBytes(symbols);
+  if (!isPossible || !bytes)
+    return failure(ErrorCode::InvalidArgument,
+                   "a size of control flow does not fit 64 bits");
+  arenaBytes = size_t(*bytes);
+  return {};
+}
+
+Status ControlFlow::choose(std::span<const int64_t> symbols) {
+  if (!call.isDynamic())
+    symbols = {};
+  if (chosen && std::ranges::equal(symbols, *chosen))
+    return {};
+  chosen.reset();
+  Result<Graph> fixed = call.instantiate(symbols);
+  if (!fixed)
+    return fixed.takeError();
+  setViews(*fixed);
+  for (Region &region : regions) {
+    if (Status status = region.choose(symbols); !status)
+      return status;
+    size_t taken = region.inputs.size();
+    region.draws = taken > operands ? taken - operands : 0;
+  }
+  if (!fits())
+    return failure(ErrorCode::InvalidArgument,
+                   "a program takes or gives other types than " +
+                       call.nodes[0].op + " that runs it");
+  chosen.emplace(symbols.begin(), symbols.end());
+  return {};
 }
 
 Status ControlFlow::load(Region &region, std::string_view text,
@@ -92,8 +154,8 @@ Status ControlFlow::load(Region &region, std::string_view text,
         return kernel.kind == kRegionKernel && kernel.name == name;
       });
   if (kernel == artifact.kernels.end())
-    return failed(ErrorCode::InvalidArgument,
-                  "the program lacks one that it runs");
+    return failure(ErrorCode::InvalidArgument,
+                   "the program lacks one that it runs");
   Result<Artifact> read =
       Artifact::deserialize(artifact.blobs[kernel->blob].bytes);
   if (!read)
@@ -118,31 +180,39 @@ ControlFlow::make(const Graph &call, const Artifact &artifact,
                                    blobKind, makeCode);
         !status)
       return status.takeError();
-  if (!call.isDynamic() && flow->fits())
-    return flow;
-  return failed(ErrorCode::InvalidArgument,
-                "a program takes or gives other types than " +
-                    call.nodes[0].op + " that runs it");
+  if (Status status = flow->choose(call.symbols); !status)
+    return status.takeError();
+  return flow;
+}
+
+bool ControlFlow::takes(const Region &region) const {
+  std::span<const ValueType> inputs = region.inputs;
+  if (inputs.size() != operands + region.draws || (region.draws && !seed))
+    return false;
+  auto draws = inputs.subspan(operands);
+  return std::ranges::equal(inputs.first(operands),
+                            std::span(views).first(operands), {}, {},
+                            &View::type) &&
+         std::ranges::all_of(draws, [](const ValueType &type) {
+           return type == ValueType::scalar(DType::I64);
+         });
 }
 
 bool ControlFlow::fits() const {
   std::span<const View> all = views;
   auto taken = all.first(operands), given = all.subspan(operands);
-  auto gives = [&](const Artifact &region) {
+  auto gives = [&](const Region &region) {
     return std::ranges::equal(
         region.results, given, {}, {},
         [](const View &view) { return view.type.tensor; });
   };
-  auto takes = [&](const Artifact &region) {
-    return region.symbols == 0 &&
-           std::ranges::equal(region.inputs, taken, {}, {}, &View::type);
-  };
-  auto donates = [](const Artifact &region) {
-    return std::ranges::any_of(region.donated,
+  auto donates = [](const Region &region) {
+    return std::ranges::any_of(region.described.donated,
                                [](auto &input) { return input.has_value(); });
   };
-  const Artifact &first = regions[0].described, &second = regions[1].described;
-  if (!takes(first) || !takes(second) || !gives(second))
+  const auto &[first, second] = regions;
+  if (!takes(first) || !takes(second) || !gives(second) ||
+      (seed && seed->type != ValueType::scalar(DType::I64)))
     return false;
   if (!isLoop)
     return predicate && !predicate->type.isScalar &&
@@ -153,7 +223,7 @@ bool ControlFlow::fits() const {
     return false;
   for (size_t i = 0; i < given.size(); ++i)
     if (taken[i].type != given[i].type ||
-        (second.donated[i] && *second.donated[i] != i))
+        (second.described.donated[i] && *second.described.donated[i] != i))
       return false;
   return true;
 }
@@ -171,7 +241,12 @@ bool ControlFlow::place(const int64_t *words) {
   };
   if (predicate)
     read(*predicate);
-  std::ranges::for_each(views, read);
+  std::ranges::for_each(std::span(views).first(operands), read);
+  if (seed) {
+    read(*seed);
+    seeds = seed->bits;
+  }
+  std::ranges::for_each(std::span(views).subspan(operands), read);
   auto isInPlace = [](const View &view) {
     return view.type.isScalar || (view.data && view.isDense());
   };
@@ -206,45 +281,58 @@ bool ControlFlow::place(const int64_t *words) {
   return true;
 }
 
-Status ControlFlow::Region::run(std::span<const Value> given,
-                                std::span<void *const> made,
-                                const ltc_host &services) {
-  std::vector<ltc_operand> operands(given.size() + made.size());
-  std::vector<OperandMemory> places(operands.size());
-  for (size_t i = 0; i < given.size(); ++i) {
-    operands[i].bits = given[i].bits;
-    places[i].data = given[i].data;
+std::optional<size_t> ControlFlow::nodeOf(size_t region, int64_t error) const {
+  runtime::ErrorPlace place =
+      runtime::errorPlace(regions[region].described, error);
+  if (place.node == Artifact::kNoNode)
+    return std::nullopt;
+  size_t before = 0;
+  for (size_t i = 0; i <= region; ++i) {
+    Result<Graph> graph = Graph::parse(regions[i].described.graphText);
+    if (!graph)
+      return std::nullopt;
+    before += i < region ? countNodes(*graph) : placeOf(*graph, place.node);
   }
+  return before + (place.inner ? 1 + *place.inner : 0);
+}
+
+Status ControlFlow::run(size_t number, std::span<void *const> made) {
+  Region &region = regions[number];
+  const Artifact &described = region.described;
+  const size_t taken = described.inputs.size();
+  std::vector<ltc_operand> all(taken + made.size());
+  std::vector<OperandMemory> places(all.size());
+  for (size_t i = 0; i < operands; ++i) {
+    all[i].bits = inputs[i].bits;
+    places[i].data = inputs[i].data;
+  }
+  for (size_t i = operands; i < taken; ++i)
+    all[i].bits = nextSeed(seeds);
   for (size_t i = 0; i < made.size(); ++i) {
     std::optional<uint32_t> donated = described.donated[i];
-    places[given.size() + i].data = donated ? given[*donated].data : made[i];
+    places[taken + i].data = donated ? inputs[*donated].data : made[i];
   }
-  auto bytes = size_t(described.arenaBytes({}).value_or(0));
-  OperandMemory scratch{arena.atLeast(bytes), bytes};
+  const size_t bytes = region.arenaBytes;
+  OperandMemory scratch{region.arena.atLeast(bytes), bytes};
   if (!scratch.data)
-    return failed(ErrorCode::OutOfMemory, "no memory for " +
-                                              std::to_string(bytes) +
-                                              " bytes of values in between");
-  Run run(services, program->calls, program->steps);
-  program->run(run, operands, places, scratch);
+    return failure(ErrorCode::OutOfMemory, "no memory for " +
+                                               std::to_string(bytes) +
+                                               " bytes of values in between");
+  Run run(services, region.program->calls, region.program->steps);
+  region.program->run(run, all, places, scratch);
   if (run.code == LTC_OK)
     return {};
-  auto site = size_t(run.site);
-  std::string op;
-  if (site < described.errorSites.size())
-    op = described.errorSites[site].op;
-  else if (site - described.errorSites.size() < described.calls.size())
-    op = described.calls[site - described.errorSites.size()].graph.nodes[0].op;
-  return failed(ErrorCode(run.code - 1), op + ": " + run.message);
+  failed = nodeOf(number, run.site);
+  return failure(ErrorCode(run.code - 1), run.message);
 }
 
 Status ControlFlow::runBranch() {
   bool isThen = *static_cast<const bool *>(predicate->data);
-  return regions[isThen ? 0 : 1].run(inputs, results, services);
+  return run(isThen ? 0 : 1, results);
 }
 
 Status ControlFlow::runLoop() {
-  auto &[condition, body] = regions;
+  constexpr size_t condition = 0, body = 1;
   for (size_t i = 0; i < results.size(); ++i) {
     if (size_t bytes = views[operands + i].bytes)
       std::memcpy(results[i], inputs[i].data, bytes);
@@ -252,15 +340,22 @@ Status ControlFlow::runLoop() {
   }
   alignas(kLine) bool goesOn = false;
   void *const decision[] = {&goesOn};
+  static Counter &allTurns = counter("execute.turns");
+  InterruptWatch watch;
   while (true) {
-    if (Status status = condition.run(inputs, decision, services); !status)
+    if (Status status = run(condition, decision); !status)
       return status;
     if (!goesOn)
       break;
-    if (Status status = body.run(inputs, others, services); !status)
+    if (Status status = run(body, others); !status)
       return status;
+    allTurns.add();
     for (size_t i = 0; i < others.size(); ++i)
       std::swap(others[i], inputs[i].data);
+    if (watch.isOver())
+      return failure(ErrorCode::Interrupted,
+                     "the loop was running when the program was interrupted, "
+                     "and has ended");
   }
   for (size_t i = 0; i < results.size(); ++i)
     if (size_t bytes = views[operands + i].bytes;
@@ -270,9 +365,10 @@ Status ControlFlow::runLoop() {
 }
 
 Status ControlFlow::run(const int64_t *words) {
+  failed = std::nullopt;
   if (!place(words))
-    return failed(ErrorCode::OutOfMemory,
-                  "no memory for what control flow carries");
+    return failure(ErrorCode::OutOfMemory,
+                   "no memory for what control flow carries");
   if (Status status = isLoop ? runLoop() : runBranch(); !status)
     return status;
   for (size_t i = 0; i < results.size(); ++i)

@@ -22,9 +22,13 @@ public:
   make(const Graph &call, const Artifact &artifact, std::string_view blobKind,
        MakeCode makeCode, const ltc_host &services);
 
+  /// Gets ready for these values of the symbols of the program that makes it.
+  Status choose(std::span<const int64_t> symbols);
   /// The words are those of a library call. Without an error, all results have
   /// their values; else all are unspecified.
   Status run(const int64_t *words);
+  /// The number of the node that failed in the last run (ltc/region_ops.h).
+  std::optional<size_t> failedNode() const { return failed; }
 
 private:
   /// A value of the call's, or of a region's: dense memory, or a scalar.
@@ -53,10 +57,13 @@ private:
     std::unique_ptr<Program> program;
     Artifact described; ///< without its code
     GrownMemory arena;
+    // For the values of the symbols:
+    std::vector<ValueType> inputs;
+    std::vector<TensorType> results;
+    size_t arenaBytes = 0;
+    size_t draws = 0; ///< how many of its inputs are seeds
 
-    /// `results` that take over an input's memory lie there.
-    Status run(std::span<const Value> inputs, std::span<void *const> results,
-               const ltc_host &services);
+    Status choose(std::span<const int64_t> symbols);
   };
 
   ControlFlow(const Graph &call, const ltc_host &services);
@@ -65,7 +72,15 @@ private:
   /// Whether the regions take and give what the call does; what a program
   /// takes and gives is then within its memory.
   bool fits() const;
+  /// The same of a region's inputs, and its draws are those behind.
+  bool takes(const Region &region) const;
+  /// What the call takes and gives for the values of the symbols.
+  void setViews(const Graph &fixed);
 
+  /// On `inputs`. `made` that take over an input's memory lie there.
+  Status run(size_t region, std::span<void *const> made);
+  /// The number among all of the node that failed in a region.
+  std::optional<size_t> nodeOf(size_t region, int64_t error) const;
   Status runBranch();
   Status runLoop();
   /// Takes the words apart, and finds memory for what is not dense, and for the
@@ -73,12 +88,16 @@ private:
   bool place(const int64_t *words);
 
   const ltc_host &services;
+  const Graph call;
   const bool isLoop;
-  size_t operands; ///< of the call, the predicate not counted
-  std::optional<View> predicate;
+  std::optional<std::vector<int64_t>> chosen; ///< the symbols' values
+  size_t operands = 0; ///< of the call, the predicate and the seed not counted
+  std::optional<View> predicate, seed;
+  uint64_t seeds = 0; ///< the state of nextSeed()
+  std::optional<size_t> failed;
   std::vector<View> views;       ///< operands, then results
   std::array<Region, 2> regions; ///< in the order of regionsOf()
-  std::vector<Value> inputs;     ///< of a region
+  std::vector<Value> inputs;     ///< of a region, without its seeds
   std::vector<void *> results;   ///< of the call, dense
   std::vector<void *> others;    ///< where a loop's next values go
   GrownMemory memory;

@@ -7,6 +7,7 @@
 #include "program.h"
 
 #include "control_flow.h"
+#include "error_place.h"
 #include "ltc/region_ops.h"
 
 #include <algorithm>
@@ -80,19 +81,19 @@ Program::Program(Calls calls, Steps steps)
 
 Program::~Program() = default;
 
-static Result<std::vector<std::unique_ptr<ControlFlow>>>
-flowsOf(const Artifact &artifact, std::string_view blobKind, MakeCode makeCode,
-        const ltc_host &services) {
-  std::vector<std::unique_ptr<ControlFlow>> flows;
-  for (const Artifact::Call &call : artifact.calls) {
-    flows.emplace_back();
-    if (!hasRegions(call.graph))
+Result<std::vector<Program::Flow>> Program::flowsOf(const Artifact &artifact,
+                                                    std::string_view blobKind,
+                                                    MakeCode makeCode,
+                                                    const ltc_host &services) {
+  std::vector<Flow> flows(artifact.calls.size());
+  for (size_t i = 0; i < flows.size(); ++i) {
+    const Graph &call = artifact.calls[i].graph;
+    if (!hasRegions(call))
       continue;
-    auto flow =
-        ControlFlow::make(call.graph, artifact, blobKind, makeCode, services);
+    auto flow = ControlFlow::make(call, artifact, blobKind, makeCode, services);
     if (!flow)
       return flow.takeError();
-    flows.back() = std::move(*flow);
+    flows[i] = {std::move(*flow), runtime::errorNumber(artifact, i, 0)};
   }
   return flows;
 }
@@ -158,16 +159,23 @@ bool Program::hasWordsOfCalls() {
 Status Program::choose(std::span<const int64_t> values) {
   if (Status status = steps.choose(values); !status)
     return status;
+  for (const Flow &flow : flows)
+    if (flow.run)
+      if (Status status = flow.run->choose(values); !status)
+        return status;
   return calls.choose(values);
 }
 
 void Program::call(Run &run, uint32_t number, int64_t *words) {
-  ControlFlow *flow = flows[number].get();
+  const auto &[flow, firstNode] = flows[number];
   if (!flow) [[likely]]
     return run.call(number, words);
-  if (Status status = flow->run(words); !status)
+  if (Status status = flow->run(words); !status) {
+    std::optional<size_t> node = flow->failedNode();
     run.fail(ltc_error_code(int(status.error().code) + 1),
-             status.error().message, steps.sites() + number);
+             status.error().message,
+             node ? firstNode + int64_t(*node) : steps.sites() + number);
+  }
 }
 
 void Program::doStep(Run &run, size_t number) {

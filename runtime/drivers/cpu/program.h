@@ -61,8 +61,15 @@ private:
   void call(Run &run, uint32_t number, int64_t *words);
 
   std::unique_ptr<LinkedCode> code;
-  /// By call; null for one of the library.
-  std::vector<std::unique_ptr<ControlFlow>> flows;
+  struct Flow {
+    std::unique_ptr<ControlFlow> run; ///< null for a call of the library
+    int64_t firstNode = 0; ///< error number of the first node of its regions
+  };
+  std::vector<Flow> flows; ///< by call
+  static Result<std::vector<Flow>> flowsOf(const Artifact &artifact,
+                                           std::string_view blobKind,
+                                           MakeCode makeCode,
+                                           const ltc_host &services);
 };
 
 } // namespace ltc::cpu

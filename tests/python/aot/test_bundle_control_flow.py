@@ -65,12 +65,26 @@ def test_an_error_in_a_loop_loses_nothing(make):
 
 class Draws(nn.Module):
     def forward(self, x):
-        return torch.cond(x.sum() > 0, torch.rand_like, torch.cos, (x,))
+        def body(i, rows):
+            row = torch.rand_like(rows[:1])
+            return i + 1, rows.index_copy(0, i.view(1), row)
+
+        start = torch.tensor(0), x.clone()
+        rows = while_loop(lambda i, _: i < x.shape[0], body, start)[1]
+        return torch.cond(x.sum() > 0, lambda r: r + torch.rand(()), torch.cos, (rows,))
 
 
-def test_what_draws_in_a_branch_is_refused(tmp_path):
-    with pytest.raises(torch_ltc.Error, match="it draws random numbers"):
-        aot.compile(export(Draws(), (torch.ones(3),)), tmp_path / "x")
+def test_each_turn_draws_anew(make):
+    loaded = make(Draws(), (torch.ones(3, 500),))
+    loaded.seed(7)
+    first, second = loaded(torch.ones(3, 500)), loaded(torch.zeros(3, 500)).acos()
+    loaded.seed(7)
+    assert torch.equal(loaded(torch.ones(3, 500)), first)
+    first = first - first.min()
+    for rows in (first, second):
+        assert rows.min() >= 0 and rows.max() <= 1
+        assert rows.unique().numel() > 1490
+        assert (rows.mean(1) - 0.5).abs().max() < 0.1
 
 
 class Needs(nn.Module):
@@ -83,9 +97,12 @@ def test_a_call_without_a_kernel_in_a_branch_is_refused(tmp_path):
         aot.compile(export(Needs(), (torch.ones(3),)), tmp_path / "x")
 
 
-def test_open_sizes_in_a_loop_are_refused(tmp_path):
-    shapes = ({0: Dim("rows")}, None)
-    arguments = torch.ones(3, 4), torch.tensor(5)
-    program = export(Branches(), arguments, dynamic_shapes=shapes)
-    with pytest.raises(torch_ltc.Error, match="other calls for other sizes"):
-        aot.compile(program, tmp_path / "x")
+def test_open_sizes_in_a_loop(make):
+    rows = Dim("rows", max=64)
+    module = Branches()
+    given = torch.ones(3, 4), torch.tensor(5)
+    loaded = make(module, given, dynamic_shapes=({0: rows}, None))
+    with torch.no_grad():
+        for n, turns in ((3, 5), (1, 2), (64, 3), (17, 0)):
+            x = torch.randn(n, 4)
+            close(loaded(x, torch.tensor(turns)), module(x, torch.tensor(turns)))

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Branches and loops are part of the compiled program."""
 
+import os
+import signal
+import threading
+
 import pytest
 import torch
 from torch._higher_order_ops import InvokeQuant, scan, while_loop
@@ -229,48 +233,108 @@ def test_a_loop_that_does_not_turn_returns_memory_of_its_own():
     assert x.tolist() == [1, 1, 1]
 
 
-def test_an_error_in_a_body_names_the_loop():
+def first_line(function):
+    return function.__code__.co_firstlineno
+
+
+def test_an_error_in_a_body_names_its_own_line():
     def function(x, i):
         def body(n, y):
-            return n + 1, y + x.index_select(0, i + n)
+            z = y * 2
+            return n + 1, z + x.index_select(0, i + n)
 
         return while_loop(lambda n, y: n < 9, body, (torch.tensor(0), x[:1].clone()))[1]
 
     call = compiled(function)
     x, i = torch.arange(10.0), torch.tensor([1])
     torch.testing.assert_close(call(x, i), function(x, i))
-    with pytest.raises(IndexError, match=r"index_select: .*out of") as raised:
+    message = r"^aten::index_select\(f32\[10\], i64\[1\]\): .*out of"
+    with pytest.raises(IndexError, match=message) as raised:
         call(x, torch.tensor([4]))
-    line = function.__code__.co_firstlineno + 4
-    assert "ltc::while_loop" in str(raised.value)
-    assert f"test_control_flow.py:{line} in function" in str(raised.value)
+    line = first_line(function) + 3
+    assert f"test_control_flow.py:{line} in body" in str(raised.value)
     torch.testing.assert_close(call(x, i), function(x, i))
 
 
-def test_a_branch_that_draws_is_run_by_itself():
-    def function(x):
-        y = x.sin()
-        return torch.cond(
-            y.sum() > 0, lambda y: y + torch.rand_like(y), torch.cos, (y,)
-        )
+def test_an_error_in_a_branch_in_a_loop_names_its_own_line():
+    def function(x, i):
+        def body(n, y):
+            def then(y):
+                return y + x.sin().index_select(0, i)
+
+            odd = n % 2 == 1
+            return n + 1, torch.cond(odd, then, lambda y: y - 1, (y.cos(),))
+
+        y = x[:1] + torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))[:1]
+        return while_loop(lambda n, y: n < 3, body, (torch.tensor(0), y))[1]
 
     call = compiled(function)
-    x = torch.ones(1000)
-    first, second = call(x) - x.sin(), call(x) - x.sin()
-    assert first.min() >= 0 and first.max() < 1 and not torch.equal(first, second)
-    torch.testing.assert_close(call(-x), function(-x))
+    x = torch.arange(10.0)
+    call(x, torch.tensor([1]))
+    with pytest.raises(IndexError, match=r"^aten::index_select\(") as raised:
+        call(x, torch.tensor([10]))
+    line = first_line(function) + 3
+    assert f"test_control_flow.py:{line} in then" in str(raised.value)
 
 
-def test_each_set_of_sizes_has_its_program():
+def test_lines_in_bodies_are_no_part_of_the_key(counts):
+    def one(x):
+        return torch.cond(x.sum() > 0, lambda x: x.tan() - 3, torch.cos, (x,))
+
+    def other(x):
+        return torch.cond(
+            x.sum() > 0,
+            lambda x: x.tan() - 3,
+            torch.cos,
+            (x,),
+        )
+
+    x = torch.ones(3)
+    first = compiled(one)(x)
+    counts.restart()
+    assert torch.equal(compiled(other)(x), first)
+    assert counts["codegen.graphs"] == 0
+
+
+def test_one_program_serves_open_sizes(counts):
     def function(x):
-        return while_loop(
-            lambda i, y: i < 4, lambda i, y: (i + 1, y + y.mean()), (torch.tensor(0), x)
-        )[1]
+        def body(i, y):
+            other = torch.cond(
+                i % 2 == 0, lambda y: y - y.mean(), lambda y: y.flip(0), (y,)
+            )
+            return i + 1, other + y.reshape(-1, 5)[:1] * y.shape[0]
+
+        return while_loop(lambda i, y: i < 4, body, (torch.tensor(0), x.sin()))[1]
 
     call = torch.compile(function, backend="ltc", fullgraph=True, dynamic=True)
-    for size in (3, 7, 3, 12):
+    x = torch.randn(3, 5)
+    torch.testing.assert_close(call(x), function(x))
+    counts.restart()
+    for size in (7, 3, 12, 40):
         x = torch.randn(size, 5)
         torch.testing.assert_close(call(x), function(x))
+    assert counts["codegen.graphs"] == 0
+    assert counts["execute.launches"] == 4
+
+
+def test_an_error_in_a_body_of_open_sizes_names_them():
+    def function(x, i):
+        def body(n, y):
+            return n + 1, y + x.index_select(0, i + n).sum(0)
+
+        return while_loop(lambda n, y: n < 4, body, (torch.tensor(0), x[0].clone()))[1]
+
+    call = torch.compile(function, backend="ltc", fullgraph=True, dynamic=True)
+    for rows in (5, 7):
+        x = torch.randn(rows, 3)
+        torch.testing.assert_close(
+            call(x, torch.tensor([1])), function(x, torch.tensor([1]))
+        )
+    message = r"^aten::index_select\(f32\[7, 3\], i64\[1\]"
+    with pytest.raises(IndexError, match=message) as raised:
+        call(x, torch.tensor([5]))
+    line = first_line(function) + 2
+    assert f"test_control_flow.py:{line} in body" in str(raised.value)
 
 
 def test_what_only_marks_calls_is_the_calls():
@@ -281,3 +345,21 @@ def test_what_only_marks_calls_is_the_calls():
 
     x, y = torch.randn(3, 4), torch.randn(4, 2)
     torch.testing.assert_close(compiled(function)(x, y), (x @ y).relu())
+
+
+def test_a_loop_without_end_is_interrupted(counts):
+    def function(x, step):
+        return while_loop(lambda x: x.sum() < 9, lambda x: (x + step,), (x,))[0]
+
+    for device in ("cpu", "lazy"):
+        call = compiled(function)
+        x = torch.zeros(3, device=device)
+        one, none = (torch.full((), by, device=device) for by in (1.0, 0.0))
+        call(x, one)
+        interrupt = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+        interrupt.start()
+        with pytest.raises(KeyboardInterrupt):
+            call(x, none).sum().item()
+        counts.restart()
+        assert call(x, one).tolist() == [3, 3, 3]
+        assert counts["execute.turns"] == 3

@@ -1,0 +1,232 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Numbers that a body computes, while a graph is built.
+
+A loop may carry Python's integers, and `x.item()` in a body is a number that the next
+op takes. No graph has those: each is a tensor without dimensions, and what is called
+with one computes what it would with the number.
+"""
+
+import operator
+
+import torch
+from torch import fx
+
+from torch_ltc import startup
+
+# How a call of a body is refused that takes a number which the graph computes.
+REFUSED = "a number that a graph computes is passed to"
+_aten = torch.ops.aten
+_DTYPES = {int: torch.int64, float: torch.float64, bool: torch.bool}
+_SYMBOLIC = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+READS = (_aten._local_scalar_dense.default, _aten.item.default)
+# Functions of numbers that tensors do not have under the same name, or compute
+# otherwise.
+_OF_NUMBERS = {
+    operator.and_: torch.logical_and,
+    operator.or_: torch.logical_or,
+    operator.not_: torch.logical_not,
+    torch.sym_not: torch.logical_not,
+    torch.sym_max: torch.maximum,
+    torch.sym_min: torch.minimum,
+    torch.sym_float: lambda x: x.to(torch.float64),
+}
+_SAME = {
+    getattr(operator, name)
+    for name in (
+        *("add", "sub", "mul", "truediv", "floordiv", "mod", "neg"),
+        *("lt", "le", "gt", "ge", "eq", "ne"),
+    )
+}
+
+
+def type_of(value):
+    """Return which of Python's numbers a traced value is, or None."""
+    if isinstance(value, torch.Tensor):
+        return None
+    return _SYMBOLIC.get(type(value)) or (
+        type(value) if type(value) in _DTYPES else None
+    )
+
+
+def is_number(value):
+    """Return whether a value is one of Python's numbers."""
+    return type(value) in _DTYPES
+
+
+def tensor_of(number, device):
+    """Return a tensor that stands for a number."""
+    return torch.full((), number, dtype=_DTYPES[type(number)], device=device)
+
+
+def takes_numbers(node):
+    """Return whether the node is a call that a number may be passed to or read by."""
+    if node.target in READS:
+        return True
+    is_function = not isinstance(node.target, torch._ops.HigherOrderOperator)
+    return is_function and any(
+        type_of(operand.meta.get("val")) for operand in node.all_input_nodes
+    )
+
+
+class WithNumbers:
+    """A call some of whose arguments may be tensors that stand for numbers."""
+
+    def __init__(self, node):
+        self.node = node
+        self.target = node.target
+        self.made = node.meta.get("val")
+
+    def __call__(self, *args, **kwargs):
+        """Make the call."""
+        if self.target in READS:
+            return self._read(*args)
+        numbers = self._numbers(args, kwargs)
+        if not numbers:
+            return self.target(*args, **kwargs)
+        if type_of(self.made):
+            return self._number(args)
+        value = self._tensor(args, kwargs, numbers)
+        return value.to(self.made.dtype) if value.dtype != self.made.dtype else value
+
+    def _numbers(self, args, kwargs):
+        """Return the tensors that stand for numbers."""
+        found = []
+
+        def add(node, value):
+            if isinstance(node, fx.Node):
+                if isinstance(value, torch.Tensor) and type_of(node.meta.get("val")):
+                    found.append(value)
+            elif isinstance(node, list | tuple):
+                for part, element in zip(node, value, strict=True):
+                    add(part, element)
+
+        add(self.node.args, args)
+        add(list(self.node.kwargs.values()), [kwargs[k] for k in self.node.kwargs])
+        return found
+
+    def _read(self, tensor):
+        if not is_traced(tensor):
+            return self.target(tensor)
+        return tensor.reshape(()).to(_DTYPES[type_of(self.made)])
+
+    def _number(self, args):
+        """Compute a number of numbers, as Python does."""
+        wanted = type_of(self.made)
+        is_real = wanted is float or any(
+            arg.is_floating_point()
+            if isinstance(arg, torch.Tensor)
+            else type(arg) is float
+            for arg in args
+        )
+        if is_real:
+            args = [
+                arg.to(torch.float64) if isinstance(arg, torch.Tensor) else arg
+                for arg in args
+            ]
+        device = next(arg.device for arg in args if isinstance(arg, torch.Tensor))
+        if self.target in _SAME:
+            value = self.target(*args)
+        elif self.target in _OF_NUMBERS:
+            args = [tensor_of(a, device) if is_number(a) else a for a in args]
+            value = _OF_NUMBERS[self.target](*args)
+        else:
+            raise self._refusal()
+        return value.to(_DTYPES[wanted])
+
+    def _tensor(self, args, kwargs, numbers):
+        """Compute a tensor of tensors and numbers."""
+        special = _OF_TENSORS.get(self.target)
+        if special:
+            return special(*args, **kwargs)
+        target = self._for_tensors()
+        first = next(a for a in args if isinstance(a, torch.Tensor))
+        if first.dim() == 0 and first is not numbers[0]:
+            # A tensor without dimensions counts for the dtype as a number does not.
+            args = [
+                a.to(self.made.dtype) if any(a is n for n in numbers) else a
+                for a in args
+            ]
+        return target(*args, **kwargs)
+
+    def _for_tensors(self):
+        """Return the overload that has a tensor wherever this one has the number."""
+        packet = self.target.overloadpacket
+        name = self.target._overloadname
+        schema = self.target._schema
+        if self._fits(schema):
+            return self.target
+        other = getattr(packet, name.replace("Scalar", "Tensor"), None)
+        if name and other is not None and self._fits(other._schema):
+            return other
+        raise self._refusal()
+
+    def _fits(self, schema):
+        kinds = {argument.name: str(argument.type) for argument in schema.arguments}
+        named = dict(zip(kinds, self.node.args, strict=False)) | self.node.kwargs
+        return all(
+            kinds.get(name) in ("Tensor", "Optional[Tensor]")
+            for name, operand in named.items()
+            if isinstance(operand, fx.Node) and type_of(operand.meta.get("val"))
+        ) and not any(
+            isinstance(operand, list | tuple)
+            and any(
+                isinstance(o, fx.Node) and type_of(o.meta.get("val")) for o in operand
+            )
+            for operand in named.values()
+        )
+
+    def _refusal(self):
+        return RuntimeError(f"{REFUSED} {self.target}")
+
+
+def is_traced(tensor):
+    """Return whether a tensor is of a graph that is being built."""
+    if tensor.device.type != "lazy":
+        return False
+    index = tensor.device.index
+    return startup.start().home_of(index) != index
+
+
+def _place(x, dim, index):
+    """Return an index of a dimension as eager counts it, with one dimension."""
+    index = index.reshape(1)
+    return torch.where(index < 0, index + x.shape[dim], index)
+
+
+def _select(x, dim, index):
+    return x.index_select(dim, _place(x, dim, index)).squeeze(dim)
+
+
+def _select_scatter(x, source, dim, index):
+    return x.index_copy(dim, _place(x, dim, index), source.unsqueeze(dim))
+
+
+def _full(size, value, dtype=None, **_):
+    value = value.to(dtype or _default(value))
+    return value.expand(size)
+
+
+def _full_like(x, value, dtype=None, **_):
+    return value.to(dtype or x.dtype).expand(x.shape)
+
+
+def _scalar_tensor(value, dtype=None, **_):
+    return value.to(dtype or torch.get_default_dtype())
+
+
+def _default(value):
+    return torch.get_default_dtype() if value.is_floating_point() else value.dtype
+
+
+_OF_TENSORS = {
+    _aten.select.int: _select,
+    _aten.select_copy.int: _select,
+    _aten.select_scatter.default: _select_scatter,
+    _aten.full.default: _full,
+    _aten.full_like.default: _full_like,
+    _aten.scalar_tensor.default: _scalar_tensor,
+}
+
+# Calls that need a value as PyTorch traces them, and none in a body.
+COMPUTED = {*READS, *_OF_TENSORS}

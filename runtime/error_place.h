@@ -19,7 +19,7 @@ struct ErrorPlace {
   std::optional<size_t> inner;
 
   /// "ltc::while_loop: aten::index_select: ", or "".
-  LTC_API std::string prefix() const;
+  std::string prefix() const;
 };
 
 /// First error sites have numbers, then calls, then nodes of the regions that

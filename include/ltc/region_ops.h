@@ -59,10 +59,10 @@ inline bool hasRegions(const Graph &call) {
 LTC_API std::array<std::string_view, 2> regionsOf(const Node &node);
 
 /// The same to be changed; null where there is none.
-LTC_API std::array<std::string *, 2> regionTexts(Node &node);
+std::array<std::string *, 2> regionTexts(Node &node);
 /// The region of this text as a graph with the symbols and formulas of the one
 /// that has it.
-LTC_API Result<Graph> regionIn(const Graph &graph, std::string_view text);
+Result<Graph> regionIn(const Graph &graph, std::string_view text);
 /// Adds the formulas of the node's regions to the graph's, and their symbols to
 /// a graph without.
 LTC_API void noteRegionFormulas(Graph &graph, const Node &node);
@@ -88,8 +88,8 @@ struct RegionNode {
   uint32_t node; ///< of that graph
 };
 /// The node of that number among a node's regions'; nothing if there is none.
-LTC_API std::optional<RegionNode> regionNode(const Node &node, size_t number);
-LTC_API size_t countRegionNodes(const Node &node);
+std::optional<RegionNode> regionNode(const Node &node, size_t number);
+size_t countRegionNodes(const Node &node);
 /// The number of a graph's node among all of the graph's, and how many it has.
 LTC_API size_t placeOf(const Graph &graph, size_t node);
 LTC_API size_t countNodes(const Graph &graph);
@@ -99,7 +99,7 @@ LTC_API size_t countNodes(const Graph &graph);
 LTC_API SourceId withRegionSources(SourceId call,
                                    std::span<const SourceId> nodes);
 /// Those lines; empty if they are not known. Any thread.
-LTC_API std::vector<SourceId> regionSources(SourceId call);
+std::vector<SourceId> regionSources(SourceId call);
 /// The lines of a graph's nodes, by their numbers.
 LTC_API std::vector<SourceId> nodeSources(const Graph &graph);
 /// A node's regions, with the lines that the place of the call tells.

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "graph/sizes.h"
+#include "graph/graph_sizes.h"
 #include "ltc/region_ops.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc/region_ops.h"
 
-#include "graph/sizes.h"
+#include "graph/graph_sizes.h"
 
 #include <algorithm>
 

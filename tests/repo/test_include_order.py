@@ -19,6 +19,7 @@ LAYERS = {
     "base": [
         "convert",
         "current_source",
+        "region_lines",
         "lazy_device",
         "lent_generator",
         "library",

@@ -1,4 +1,4 @@
-//===- sizes.h - The sizes in a graph ---------------------------*- C++ -*-===//
+//===- graph_sizes.h - The sizes in a graph ---------------------*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

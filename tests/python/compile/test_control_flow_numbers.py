@@ -19,6 +19,8 @@ pytestmark = [
 def forget_compiled():
     torch._dynamo.reset()
     torch.manual_seed(0)
+    with torch_ltc.settings.scope(rng="fast"):  # other files set eager's for all
+        yield
 
 
 def compiled(function):

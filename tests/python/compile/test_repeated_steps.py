@@ -17,6 +17,12 @@ OPTIMIZERS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def own_numbers():
+    with torch_ltc.settings.scope(rng="fast"):  # other files set eager's for all
+        yield
+
+
 def without_bias():
     """Make a model all of whose gradients are results of the step's one launch."""
     layers = nn.Linear(4, 3, bias=False), nn.Linear(3, 2, bias=False)

@@ -194,7 +194,7 @@ TROUBLES = inspect.cleandoc("""
         rows = 8 + step % 5
         x = torch.ones(rows, 256, device="lazy").sin()  # shape
         x = x * mask.to("lazy")  # transfer
-        kept = torch.nonzero(x[0] > 0)  # fallback
+        kept = torch.nonzero(model.bias > 0)  # fallback
         if step == 37:
             x = x * float("nan")
         loss = model(x).square().mean()  # nan

@@ -28,8 +28,10 @@ def block(x, scale, shift):
 
 def bias_of_rows(x, scale, shift):
     """The rows are merged for the product, as linear layers do."""
-    hidden = F.linear(x, torch.diag(scale)[:48], shift[:48])
-    return F.linear(F.gelu(hidden), torch.diag(scale)[:, :48], shift)
+    like = {"dtype": x.dtype, "device": x.device}
+    down, up = torch.eye(48, x.shape[-1], **like), torch.eye(x.shape[-1], 48, **like)
+    hidden = F.linear(x, down * scale, shift[:48])
+    return F.linear(F.gelu(hidden), up * scale[:48], shift)
 
 
 def column_sums(x, scale, shift):

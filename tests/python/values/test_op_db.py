@@ -72,7 +72,7 @@ def checks(name, dtype):
     return [c for c in every if name not in ROWS or c not in SLOW]
 
 
-@pytest.mark.parametrize("name", sampled(parity.OPS, one_in=8))
+@pytest.mark.parametrize("name", sampled(parity.OPS, one_in=16))
 def test_op_gives_what_eager_gives(name):
     failed, split = [], set()
     for dtype in DTYPES:

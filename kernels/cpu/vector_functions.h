@@ -9,8 +9,9 @@
 #include <bit>
 #include <cstdint>
 
-// One body for each kind of vectors, chosen when the library is loaded.
-#if defined(__x86_64__)
+// One body for each kind of vectors, chosen when the library is loaded: before
+// ThreadSanitizer is there to see it.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define LTC_FOR_EACH_CPU                                                       \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else

@@ -58,6 +58,9 @@ TEST(CodeMemory, WhatIsWrittenToLaterIsNeverRun) {
 }
 
 TEST(CodeMemory, ManyProgramsAreAFewMaps) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer maps memory of its own meanwhile";
+#endif
   CodeMemory memory;
   size_t before = maps::all().size();
   std::vector<CodeMemory::Block> blocks;

@@ -101,7 +101,7 @@ static ltc_error *load(ltc_device *, ltc_bytes bytes, ltc_program **program) {
 }
 
 static const ltc_property *properties(ltc_device *, size_t *count) {
-  static ltc_property all[] = {{"target", ""}, {"calls", "all"}};
+  static thread_local ltc_property all[] = {{"target", ""}, {"calls", "all"}};
   all[0].value = state().target.c_str();
   *count = std::size(all);
   return all;

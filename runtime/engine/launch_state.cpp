@@ -61,7 +61,9 @@ FailurePtr LaunchState::fail(Error error) {
   static Counter &errors = counter("execute.errors");
   errors.add();
   auto failure = std::make_shared<Failure>(std::move(error));
-  failures.add(failure);
+  // Who interrupted it knows; who reads what it was to compute is told.
+  if (failure->error.code != ErrorCode::Interrupted)
+    failures.add(failure);
   return failure;
 }
 

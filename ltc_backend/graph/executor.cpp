@@ -358,6 +358,14 @@ static void countForTorch(const Collection &collection) {
   TORCH_LAZY_VALUE_METRIC("TensorsGraphSize", double(collection.nodes.size()));
 }
 
+/// A dry run's launch.
+static std::vector<BufferPtr>
+compileOnly(Engine &target, const Collection &collection, SourceId place) {
+  if (!target.lookup(collection.key))
+    compileInBackground(target, collection.build(place), marksOf(collection));
+  return unrunBuffers(collection);
+}
+
 /// `raises`: the caller's program sees it.
 static void sync(int64_t device, bool wait, Recorded whose,
                  bool raises = true) {
@@ -393,10 +401,7 @@ static void sync(int64_t device, bool wait, Recorded whose,
     if (frames) [[unlikely]]
       saveGraph(collection, *frames);
     if (dry) {
-      if (!target.lookup(collection.key))
-        compileInBackground(target, collection.build(place),
-                            marksOf(collection));
-      buffers = unrunBuffers(collection);
+      buffers = compileOnly(target, collection, place);
     } else if (auto launched =
                    findAndLaunch(target, collection, list, whose, place)) {
       buffers = std::move(*launched);

@@ -145,8 +145,8 @@ std::vector<at::Tensor> RegionCall::record(std::string_view op,
       scalars.push_back(number.bits != 0);
     else
       scalars.push_back(number.bits);
-  torch::jit::Stack stack{std::move(first), std::move(operands),
-                          std::move(scalars), one.str(SourceLines::Omit),
+  torch::jit::Stack stack{std::move(first), std::move(operands), scalars,
+                          one.str(SourceLines::Omit),
                           other.str(SourceLines::Omit)};
   std::vector<SourceId> lines = nodeSources(one);
   std::ranges::copy(nodeSources(other), std::back_inserter(lines));

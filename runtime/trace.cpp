@@ -9,8 +9,6 @@
 #include "ltc/metrics.h"
 #include "ltc/profile.h"
 
-#include "cycles.h"
-
 namespace ltc {
 
 namespace {
@@ -49,13 +47,12 @@ bool isTimedElsewhere(Stage stage) {
 
 Span::Span(Stage stage)
     : stage(stage), told(isTimedElsewhere(stage) ? "" : name(stage)),
-      begun(profile::isOn() ? profile::clock() : 0),
-      start(runtime::Cycles::now()) {}
+      start(profile::clock()) {}
 
 Span::~Span() {
-  countersOf(stage).add(runtime::Cycles::now() - start);
+  countersOf(stage).add(profile::clock() - start);
   if (profile::isOn() && !isTimedElsewhere(stage)) [[unlikely]]
-    profile::addEvent(std::string(name(stage)), begun);
+    profile::addEvent(std::string(name(stage)), start);
 }
 
 } // namespace ltc

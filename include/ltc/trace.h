@@ -25,8 +25,7 @@ public:
 private:
   Stage stage;
   spans::Span told;
-  int64_t begun; ///< by profile::clock(), 0 where nobody watches
-  int64_t start;
+  int64_t start; ///< by profile::clock()
 };
 
 } // namespace ltc

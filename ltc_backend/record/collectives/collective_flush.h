@@ -1,5 +1,4 @@
 //===- collectives/collective_flush.h - Begun at rest -----------*- C++ -*-===//
-//-*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -16,25 +16,20 @@ def wrong(module, count, folder, **environment):
     return {name: each for name, each in found.items() if any(each)}
 
 
-def test_the_main_ways_to_train(tmp_path):
-    assert not wrong("training_cases", 5, tmp_path)
-
-
-@pytest.mark.slow
-def test_options_and_other_ways(tmp_path):
-    assert not wrong("more_training_cases", 14, tmp_path)
-
-
-@pytest.mark.slow
-def test_graphs_that_run_call_by_call(tmp_path):
-    assert not wrong("training_cases", 5, tmp_path, LTC_TIERS="auto")
-
-
-@pytest.mark.long
-def test_compiled_and_frozen_steps(tmp_path):
-    assert not wrong("compiled_cases", 5, tmp_path)
-
-
-@pytest.mark.long
-def test_unmodified_programs_through_dynamo(tmp_path):
-    assert not wrong("training_cases", 5, tmp_path, LTC_FRONTEND="dynamo")
+@pytest.mark.parametrize(
+    ("module", "count", "environment"),
+    [
+        ("training_cases", 5, {}),
+        pytest.param("more_training_cases", 14, {}, marks=pytest.mark.slow),
+        pytest.param(
+            "training_cases", 5, {"LTC_TIERS": "auto"}, marks=pytest.mark.slow
+        ),
+        pytest.param("compiled_cases", 5, {}, marks=pytest.mark.long),
+        pytest.param(
+            "training_cases", 5, {"LTC_FRONTEND": "dynamo"}, marks=pytest.mark.long
+        ),
+    ],
+    ids=["main", "more", "call-by-call", "compiled-and-frozen", "dynamo"],
+)
+def test_ways(module, count, environment, tmp_path):
+    assert not wrong(module, count, tmp_path, **environment)

@@ -47,6 +47,19 @@ namespace py = pybind11;
 namespace ltc::python {
 namespace {
 
+/// The interpreter does it between two instructions of the main thread, so
+/// behind the one that ends a library.
+void releaseEndedOpsSoon() {
+  if (Py_IsInitialized())
+    Py_AddPendingCall(
+        [](void *) {
+          py::gil_scoped_release released;
+          backend::releaseEndedOps();
+          return 0;
+        },
+        nullptr);
+}
+
 /// Holds the GIL from end to end: a Python thread in its first lazy op waits.
 void initialize(py::function makeError, std::vector<std::string> inside,
                 py::function dropFirstKernel) {
@@ -54,6 +67,7 @@ void initialize(py::function makeError, std::vector<std::string> inside,
   setInsideFolders(std::move(inside));
   backend::setFrameHook(currentSource);
   backend::initialize([&] { dropFirstKernel(); });
+  backend::setEndedOpsHook(releaseEndedOpsSoon);
 }
 
 py::tuple memory(int64_t device) {

@@ -47,4 +47,11 @@ void renewLowering(const c10::OperatorHandle &op) {
   kernel = recordInFront(op);
 }
 
+void releaseLowering(const c10::OperatorName &name) {
+  std::lock_guard lock(mutex);
+  if (auto found = kernels().find(c10::toString(name));
+      found != kernels().end())
+    found->second = c10::RegistrationHandleRAII([] {});
+}
+
 } // namespace ltc::backend

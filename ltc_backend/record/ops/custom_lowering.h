@@ -18,4 +18,7 @@ LTC_API void registerLowering(const c10::OperatorHandle &op, LoweringText text);
 /// there is one, stays, as do kernels that other libraries gave it.
 void renewLowering(const c10::OperatorHandle &op);
 
+/// The op has ended: its kernel goes, its lowering waits for one of that name.
+void releaseLowering(const c10::OperatorName &name);
+
 } // namespace ltc::backend

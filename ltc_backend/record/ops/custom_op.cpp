@@ -106,6 +106,14 @@ private:
 
 /// Called with the dispatcher's lock held, so it can only take a note.
 class Watcher final : public c10::OpRegistrationListener {
+  struct Less {
+    bool operator()(const c10::OperatorName &a,
+                    const c10::OperatorName &b) const {
+      return std::tie(a.name, a.overload_name) <
+             std::tie(b.name, b.overload_name);
+    }
+  };
+
 public:
   void onOperatorRegistered(const c10::OperatorHandle &op) override {
     auto space = op.operator_name().getNamespace();
@@ -118,6 +126,9 @@ public:
   void onOperatorDeregistered(const c10::OperatorHandle &op) override {
     std::lock_guard lock(mutex);
     waiting.erase(op.operator_name());
+    ended.insert(op.operator_name());
+    if (auto *hook = onEnded.load(std::memory_order_acquire))
+      hook();
   }
 
   void adopt() {
@@ -125,6 +136,22 @@ public:
     while (std::optional<c10::OperatorName> name = next())
       adopt(*name);
   }
+
+  void release() {
+    std::lock_guard lock(adopting);
+    std::set<c10::OperatorName, Less> names;
+    {
+      std::lock_guard lock(mutex);
+      names.swap(ended);
+    }
+    for (const c10::OperatorName &name : names) {
+      kernels.erase(name);
+      releaseLowering(name);
+      forgetOpInfo(name);
+    }
+  }
+
+  std::atomic<void (*)()> onEnded{nullptr};
 
 private:
   /// The note stays up until all have their kernels, so that no other thread
@@ -135,7 +162,9 @@ private:
       adoptNewOps.store(nullptr, std::memory_order_release);
       return std::nullopt;
     }
-    return waiting.extract(waiting.begin()).value();
+    c10::OperatorName name = waiting.extract(waiting.begin()).value();
+    ended.erase(name);
+    return name;
   }
 
   void adopt(const c10::OperatorName &name) {
@@ -164,17 +193,10 @@ private:
                                       std::nullopt, nullptr, "torch_ltc"));
   }
 
-  struct Less {
-    bool operator()(const c10::OperatorName &a,
-                    const c10::OperatorName &b) const {
-      return std::tie(a.name, a.overload_name) <
-             std::tie(b.name, b.overload_name);
-    }
-  };
   std::map<c10::OperatorName, c10::RegistrationHandleRAII, Less> kernels;
   std::mutex adopting; ///< guards `kernels`; the dispatcher's comes after it
-  std::mutex mutex;    ///< guards `waiting`; the dispatcher's comes before it
-  std::set<c10::OperatorName, Less> waiting;
+  std::mutex mutex;    ///< guards the sets; the dispatcher's comes before it
+  std::set<c10::OperatorName, Less> waiting, ended;
 };
 
 Watcher *watcher = nullptr;
@@ -190,5 +212,11 @@ void watchCustomOps() {
 }
 
 void adoptCustomOps() { watcher->adopt(); }
+
+void releaseEndedOps() { watcher->release(); }
+
+void setEndedOpsHook(void (*hook)()) {
+  watcher->onEnded.store(hook, std::memory_order_release);
+}
 
 } // namespace ltc::backend

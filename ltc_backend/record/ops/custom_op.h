@@ -23,4 +23,13 @@ void watchCustomOps();
 /// Gives those that were defined since the last call their kernels.
 LTC_API void adoptCustomOps();
 
+/// Lets go of the kernels of ops that have ended. The dispatcher keeps an op's
+/// entry while anybody has a kernel there, and with it Python's object for the
+/// op, which has ended too: another op by that name would be called with it.
+LTC_API void releaseEndedOps();
+
+/// Told that ops have ended, with the dispatcher's lock held: has
+/// releaseEndedOps() called soon, before the program can define others.
+LTC_API void setEndedOpsHook(void (*hook)());
+
 } // namespace ltc::backend

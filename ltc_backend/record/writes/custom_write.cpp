@@ -94,13 +94,16 @@ FunctionSchema twinSchema(const FunctionSchema &schema, std::string name) {
   return {std::move(name), "", std::move(arguments), std::move(results)};
 }
 
-/// The twin, on a CPU's tensors and on those that have only a shape.
+/// The twin, on a CPU's tensors and on those that have only a shape. The op may
+/// have ended and been defined anew since, so it is looked up by its name.
 struct TwinKernel final : c10::OperatorKernel {
   explicit TwinKernel(const OperatorHandle &op)
-      : op(op), written(writtenArguments(op.schema())) {}
+      : name(op.operator_name()), written(writtenArguments(op.schema())) {}
 
   void operator()(const OperatorHandle &, c10::DispatchKeySet,
                   torch::jit::Stack *stack) {
+    OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(
+        name.name.c_str(), name.overload_name.c_str());
     torch::jit::Stack call =
         torch::jit::pop(*stack, op.schema().arguments().size());
     std::vector<at::Tensor> copies;
@@ -117,7 +120,7 @@ struct TwinKernel final : c10::OperatorKernel {
   }
 
 private:
-  OperatorHandle op;
+  c10::OperatorName name;
   std::vector<size_t> written;
 };
 

@@ -281,3 +281,15 @@ def test_custom_ops_under_a_mode(kind, modes):
             return base.cpu(), None if made is None else made.cpu()
 
         torch.testing.assert_close(run("lazy"), run("cpu"))
+
+
+def test_modes_see_an_op_that_is_defined_anew():
+    for factor in 2, 3:
+        with torch.library._scoped_library("ltc_mode", "FRAGMENT") as library:
+            library.define("op(Tensor x) -> Tensor")
+            library.impl("op", lambda x, by=factor: x * by, EXPLICIT)
+            x = torch.arange(3.0, device="lazy")
+            with Counting() as mode:
+                made = torch.ops.ltc_mode.op(x)
+            assert any(func is torch.ops.ltc_mode.op.default for func in mode.ops)
+            assert made.tolist() == (torch.arange(3.0) * factor).tolist()

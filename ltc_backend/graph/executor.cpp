@@ -376,6 +376,8 @@ static void sync(int64_t device, bool wait, Recorded whose,
   // Before any lock: it may take the GIL.
   const SourceId place = currentSource();
   const Frames frames = framesToSave();
+  if (Tape *tape = Tape::current(); tape && tape->beforeLaunch) [[unlikely]]
+    tape->beforeLaunch();
   Waiting waiting;
   std::vector<BufferPtr> buffers;
   std::optional<Error> failure;

@@ -115,6 +115,7 @@ private:
   class Accounts;
 
   bool hasNewGradient(size_t slot) const;
+  void materialiseGradients() const;
   /// Computes what the call has returned and left in gradients and data.
   void compute(const std::vector<at::Tensor> &results);
 

@@ -20,6 +20,8 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/lazy/core/shape.h>
 
+#include <functional>
+
 namespace ltc::backend {
 
 struct TensorData;
@@ -83,6 +85,8 @@ public:
   std::vector<Draw> draws;
   std::vector<Wait> waits;
   std::vector<Counted> counted;
+  /// Called before a graph of the thread's ends, without any lock.
+  std::function<void()> beforeLaunch;
 
 private:
   static inline thread_local Tape *ofThread = nullptr;

@@ -9,6 +9,7 @@ may count its steps in another method. Libraries are not looked into.
 """
 
 import collections
+import dis
 import functools
 import sys
 import types
@@ -18,6 +19,7 @@ import torch
 _LIBRARIES = {*sys.stdlib_module_names, "torch", "torch_ltc", "numpy"}
 _CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque)
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_LOOKUPS = {"globals", "vars", "eval", "exec"}  # of globals by other means
 
 
 class Row:
@@ -153,7 +155,7 @@ class Reachable:
         names = set(_names_in(function.__code__))
         self._names |= names
         globals_ = function.__globals__
-        used = sorted(name for name in names if name in globals_)
+        used = sorted(n for n in _globals_in(function.__code__) if n in globals_)
         known = self.rows.get(("names", id(globals_)))
         if known:
             used = sorted({*used, *known.keys})
@@ -225,6 +227,20 @@ def _names_in(code):
             yield from _names_in(constant)
         elif isinstance(constant, str) and constant.isidentifier():
             yield constant  # for getattr()
+
+
+@functools.lru_cache(maxsize=4096)
+def _globals_in(code):
+    """Return which names of the code may be globals, not attributes alone."""
+    if not _LOOKUPS.isdisjoint(code.co_names):
+        return frozenset(_names_in(code))
+    names = {
+        instruction.argval
+        for instruction in dis.get_instructions(code)
+        if instruction.opname.endswith(("_GLOBAL", "_NAME", "_OR_GLOBALS"))
+    }
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return names.union(*map(_globals_in, inner))
 
 
 def _functions_in(value):

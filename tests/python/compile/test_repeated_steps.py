@@ -221,9 +221,44 @@ def test_copies_that_are_pending_have_the_old_values():
         assert torch.equal(a, b)
 
 
-def test_gradients_that_are_views():
-    """A bias' gradient: another launch copies it, and neither is repeated."""
-    compared(lambda loop: None, make=lambda: nn.Sequential(nn.Linear(4, 2)))
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(2, 3, batch_first=True)
+        self.head = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.head(self.lstm(x.view(-1, 2, 2))[0][:, -1])
+
+
+MODELS = {
+    "layers": lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)),
+    "convolution": lambda: nn.Sequential(
+        nn.Unflatten(1, (1, 2, 2)),
+        nn.Conv2d(1, 3, 2, padding=1),
+        nn.BatchNorm2d(3),
+        nn.Flatten(),
+        nn.Linear(27, 2),
+    ),
+    "lstm": Recurrent,
+    "encoder": lambda: nn.Sequential(
+        nn.Unflatten(1, (1, 4)),
+        nn.TransformerEncoderLayer(4, 2, 8, dropout=0.2, batch_first=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("optimizer", ["momentum", "adam"])
+def test_models_with_biases_repeat_the_launch(model, optimizer):
+    """A bias' gradient is a view, whose copy belongs to the step's one launch."""
+    make = MODELS[model]
+    compared(lambda loop: None, make=make, optimizer=optimizer)
+    loop = Loop(make=make, optimizer=optimizer)
+    loop.run(6)
+    with torch_ltc.metrics.measure() as counts:
+        loop.run(3)
+    assert counts["execute.repeated"] == counts["execute.launches"] == 3
 
 
 def test_two_shapes_in_turns():

@@ -26,9 +26,6 @@ struct Lent {
   void (*multiply)(int64_t rows, int64_t cols, int64_t depth, int64_t aStride,
                    int64_t bStride, int64_t cStride, bool accumulate,
                    const float *a, const float *b, float *c) = nullptr;
-  /// Column c of `from`, rows * cols, becomes row c of `to`.
-  void (*transpose)(int64_t rows, int64_t cols, const float *from,
-                    int64_t fromStride, float *to, int64_t toStride) = nullptr;
   /// How many threads a parallel region of the calling thread gets. The OpenMP
   /// runtime that the function's library was linked with is then used.
   int (*threads)() = nullptr;

@@ -18,7 +18,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/native/CPUBlas.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <fbgemm/Utils.h>
 
 #include <mutex>
 
@@ -73,8 +72,7 @@ void installKernels() {
   std::call_once(once, [] {
     installPlacement();
     kernels::install({[](const Graph &call) { return resolveKernel(call); },
-                      multiply, fbgemm::transpose_simd<float>,
-                      at::get_num_threads, at::in_parallel_region,
+                      multiply, at::get_num_threads, at::in_parallel_region,
                       resolveOnDevice});
   });
 }

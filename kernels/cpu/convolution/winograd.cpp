@@ -7,7 +7,7 @@
 #include "winograd.h"
 
 #include "patches.h"
-#include "product/lent_blocks.h"
+#include "product/transpose.h"
 #include "scratch.h"
 #include "threads/for_ranges.h"
 #include "vectors.h"

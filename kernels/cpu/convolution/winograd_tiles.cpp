@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "winograd_tiles.h"
 
-#include "product/lent_blocks.h"
+#include "product/transpose.h"
 #include "scratch.h"
 #include "threads/for_ranges.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "winograd.h"
 
-#include "product/lent_blocks.h"
+#include "product/transpose.h"
 #include "scratch.h"
 #include "threads/for_ranges.h"
 #include "winograd_tiles.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A front end may lend kernels for one block that are made for the machine, as
-// PyTorch does oneDNN's and FBGEMM's. Without them our own do.
+// A front end may lend a kernel for one block that is made for the machine, as
+// PyTorch does oneDNN's. Without it our own does.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -21,9 +21,5 @@ namespace ltc::kernels {
 void multiplyPanel(Rows<const float> a, int64_t rows, int64_t depth,
                    const float *b, int64_t cols, bool accumulate,
                    Rows<float> c);
-
-/// Column c of `from`, rows * cols, becomes row c of `to`.
-void transpose(int64_t rows, int64_t cols, const float *from,
-               int64_t fromStride, float *to, int64_t toStride);
 
 } // namespace ltc::kernels

@@ -7,6 +7,7 @@
 #include "pack.h"
 
 #include "product/lent_blocks.h"
+#include "product/transpose.h"
 #include "threads/for_ranges.h"
 #include "vectors.h"
 

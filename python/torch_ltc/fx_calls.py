@@ -13,7 +13,9 @@ import warnings
 import torch
 from torch import fx
 
+from torch_ltc import errors
 from torch_ltc.control_flow import Body, bodies_of, structured
+from torch_ltc.quantized_calls import as_aten
 from torch_ltc.traced_numbers import WithNumbers, takes_numbers
 
 OURS = ("cpu", "lazy")
@@ -75,6 +77,22 @@ def warn_at(error, message):
         warnings.warn_explicit(message, UserWarning, place[0], int(place[1]))
     else:
         warnings.warn(message, stacklevel=3)
+
+
+def error_at(node, message, hint):
+    """Return the exception for a node that cannot be carried, with its line."""
+    place = _place_in(node.meta.get("stack_trace")) or ("", 0, "")
+    source = place[0], int(place[1]), place[2]
+    text = message + (f"; met at {source[0]}:{source[1]}" if source[0] else "")
+    return errors.make(
+        "unsupported",
+        "record",
+        str(node.target),
+        source,
+        message,
+        hint,
+        f"{text}\n  try          {hint}",
+    )
 
 
 def run(gm, device, args, keeping=()):
@@ -163,6 +181,8 @@ def _how(node):
         target = structured(target)
     elif takes_numbers(node):
         target = WithNumbers(node)
+    else:
+        target = as_aten(target)
     return _call_at(node.meta.get("stack_trace")), target
 
 

@@ -9,9 +9,9 @@ import torch
 from torch import fx
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
-from torch_ltc import startup
+from torch_ltc import errors, startup
 from torch_ltc.aot.library import error
-from torch_ltc.fx_calls import outputs_of, run
+from torch_ltc.fx_calls import error_at, outputs_of, run
 
 _WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _MUTATIONS = {
@@ -27,9 +27,10 @@ class Argument:
     def __init__(self, node, spec, program):
         self.name = node.name
         self.weight = self.value = self.constant = None
-        self.is_constant = False
+        self.is_constant = self.is_trained = False
         if spec.kind in _WEIGHTS:
-            self.weight = _tensor_of(spec, program)
+            weight = _tensor_of(spec, program)
+            self.weight, self.is_trained = weight.detach(), weight.requires_grad
             self.name = spec.target
         elif spec.kind is not InputKind.USER_INPUT:
             raise error("unsupported", f"a bundle holds no {spec.kind.name} ({node})")
@@ -136,11 +137,13 @@ class Trace:
                 stand_ins.append(argument.constant)
                 continue
             if place not in by_place:
-                by_place[place] = builder.input(like)
+                # By whether a weight needs gradients PyTorch picks its products.
+                stand_in = builder.input(like)
+                by_place[place] = stand_in.requires_grad_(argument.is_trained)
                 self.places.append(place)
             stand_ins.append(by_place[place])
         with torch.no_grad():
-            values, _ = run(program.gm, builder.device, stand_ins)
+            values = _values_of(program.gm, builder.device, stand_ins)
             self.outputs = self._mutated(program, stand_ins, values)
         tensors = [v for v in self.outputs if isinstance(v, torch.Tensor)]
         self.shapes = [tuple(tensor.shape) for tensor in tensors]
@@ -178,6 +181,23 @@ class Trace:
         if kind == "constant":
             return ("weight", self.weights.number("constant", what))
         return origin
+
+
+def _values_of(gm, device, stand_ins):
+    """Make the graph's calls; an error has the op that reads a value."""
+    try:
+        return run(gm, device, stand_ins)[0]
+    except errors.UnsupportedOpError as failed:
+        node = getattr(failed, "ltc_node", None)
+        if node is None or failed.op:
+            raise
+        raise error_at(
+            node,
+            f"{node.target} reads values, or makes a quantized tensor, and a bundle "
+            "is compiled without them",
+            "keep values in tensors; of quantized models bundles take the ops of "
+            "quantized_decomposed, as torchao's convert_pt2e() writes them",
+        ) from failed
 
 
 def _without_checks(gm):
@@ -220,7 +240,6 @@ def _tensor_of(spec, program):
     found = program.state_dict.get(spec.target)
     if found is None:
         found = program.constants[spec.target]
-    found = found.detach()
     if found.device.type != "cpu":
         raise error(
             "invalid argument",

@@ -13,7 +13,7 @@ from aot.export import LENGTH, models
 from torch import nn
 from torch.export import Dim, export
 from torch_ltc import aot
-from torch_ltc.aot import bundles
+from torch_ltc.aot import bundles, tracing
 from torch_ltc.aot.library import has_target
 
 pytestmark = pytest.mark.skipif(
@@ -38,6 +38,25 @@ def test_a_network_for_batches_of_any_size(make):
         loaded(torch.rand(2, 1, 27, 28))
     with pytest.raises(torch_ltc.Error, match=r"images .*torch.float32 with 4"):
         loaded(torch.rand(2, 28, 28))
+
+
+class TimeFirst(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(16, 24)
+
+    def forward(self, x):
+        return self.layer(x.transpose(0, 1))
+
+
+def test_a_layer_is_one_product_as_in_eager(make):
+    """Of weights without gradients PyTorch makes one product for each row."""
+    module, x = TimeFirst(), torch.rand(3, 7, 16)
+    traced = tracing.Program(export(module, (x,)))
+    text = tracing.Trace(traced, [x.shape], tracing.Weights()).built.text()
+    assert "aten::bmm" not in text
+    assert "aten::mm(" in text
+    close(make(module, (x,))(x), module(x))
 
 
 class KeepsKeys(nn.Module):
@@ -241,7 +260,7 @@ def test_what_no_entry_is_named(tmp_path):
 FEW_THREADS = """
 import resource, threading, time, torch
 from torch_ltc import aot
-from torch_ltc.aot import bundles
+from torch_ltc.aot import bundles, tracing
 from torch_ltc.aot.library import has_target
 loaded = aot.load({path!r})
 x = torch.ones(1 << 20)
@@ -272,7 +291,7 @@ def test_a_system_without_more_threads_is_no_crash(tmp_path, run_python):
 LOADS_LITTLE = """
 import sys, torch
 from torch_ltc import aot
-from torch_ltc.aot import bundles
+from torch_ltc.aot import bundles, tracing
 from torch_ltc.aot.library import has_target
 loaded = aot.load(sys.argv[1] if len(sys.argv) > 1 else {path!r})
 assert torch.equal(loaded(torch.ones(2)), torch.full((2,), 2.0))

@@ -24,6 +24,20 @@ Error refused(const std::string &why) {
           "copy it again, or make it again with torch_ltc.aot.compile()"};
 }
 
+Error otherVersion(uint32_t version) {
+  return {ErrorCode::InvalidArgument,
+          Stage::Execute,
+          "the bundle has format version " + std::to_string(version) +
+              ", and this library reads " +
+              std::to_string(Bundle::oldestVersion) + " to " +
+              std::to_string(Bundle::version),
+          "",
+          {},
+          version > Bundle::version
+              ? "run it with the torch_ltc that made it, or a later one"
+              : "make it again with torch_ltc.aot.compile()"};
+}
+
 Result<Header> readHeader(std::string_view bytes) {
   Header header;
   if (bytes.size() < sizeof(header))
@@ -33,10 +47,7 @@ Result<Header> readHeader(std::string_view bytes) {
     return refused("it does not begin as one");
   if (header.version < Bundle::oldestVersion ||
       header.oldestReader > Bundle::version)
-    return refused("it has format version " + std::to_string(header.version) +
-                   ", and this library reads " +
-                   std::to_string(Bundle::oldestVersion) + " to " +
-                   std::to_string(Bundle::version));
+    return otherVersion(header.version);
   return header;
 }
 

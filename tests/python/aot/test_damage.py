@@ -62,7 +62,9 @@ def test_damage_is_told(bundle, tmp_path):
     flipped[len(good) // 2] ^= 64
     assert f"{path}: not a good bundle: its checksum" in refused(path, flipped)
     newer = struct.pack("<II", 99, 99)
-    assert "format version 99" in refused(path, good[:8] + newer + good[16:])
+    told = refused(path, good[:8] + newer + good[16:])
+    assert "format version 99, and this library reads 1 to 2" in told
+    assert "run it with the torch_ltc that made it, or a later one" in told
 
 
 def test_a_later_version_that_this_one_knows_enough_of_is_read(bundle, tmp_path):
@@ -205,6 +207,24 @@ def test_an_hour_of_wrong_numbers(bundle, run_python):
         run_fuzz(bundle, run_python, seed=100 + seed, rounds=3000, timeout=600)
 
 
+WEIGHT = torch.tensor([[1.0, 0.5, 0.25], [-1.0, 2.0, 0.0]])
+
+
+def of_format_1(loaded, x, count):
+    return loaded(x), (x @ WEIGHT.T).relu() + count
+
+
+def of_format_2(loaded, x, count):
+    """Give an integer, which is how many rows are added."""
+    rows = torch.zeros(2 + count, 2)
+    return loaded(x, 2 + count), torch.cat([(x @ WEIGHT.T).relu() + count, rows])
+
+
+def test_a_bundle_of_each_format_is_stored():
+    readers = {f"of_format_{path.stem[6]}" for path in STORED.glob("*.ltcpkg")}
+    assert readers == {name for name in globals() if name.startswith("of_format_")}
+
+
 @pytest.mark.parametrize("path", sorted(STORED.glob("*.ltcpkg")), ids=lambda p: p.stem)
 def test_bundles_of_earlier_versions_run(path, tmp_path):
     """The window: what was written by format 1 is read by every later library.
@@ -216,8 +236,10 @@ def test_bundles_of_earlier_versions_run(path, tmp_path):
     copy = tmp_path / path.name
     copy.write_bytes(path.read_bytes())
     copy.chmod(0o600)
+    oldest_reader = struct.unpack_from("<II", path.read_bytes(), 8)[1]
+    assert path.stem.startswith(f"format{oldest_reader}_")
     loaded = aot.load(copy)
     x = torch.tensor([[1.0, -2.0, 3.0]])
-    weight = torch.tensor([[1.0, 0.5, 0.25], [-1.0, 2.0, 0.0]])
     for count in (1, 2):
-        torch.testing.assert_close(loaded(x), (x @ weight.T).relu() + count)
+        found, wanted = globals()[f"of_format_{oldest_reader}"](loaded, x, count)
+        torch.testing.assert_close(found, wanted)

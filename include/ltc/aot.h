@@ -50,7 +50,7 @@ extern "C" {
 
 /* Of this header; ltc_aot_version() says the library's. A library runs what was
    compiled against an older header of the same hundreds. */
-#define LTC_AOT_VERSION 102
+#define LTC_AOT_VERSION 103
 
 /* Element types, in the numbers of ltc_dtype (plugin.h). */
 enum {
@@ -81,7 +81,8 @@ enum {
   LTC_AOT_UNSUPPORTED,      /* this machine or library cannot do it */
   LTC_AOT_OUT_OF_RANGE,     /* an index among the values */
   LTC_AOT_OUT_OF_MEMORY,
-  LTC_AOT_FAILED
+  LTC_AOT_FAILED,
+  LTC_AOT_INTERRUPTED /* since version 103 */
 };
 
 typedef struct ltc_aot_model ltc_aot_model;
@@ -123,6 +124,13 @@ LTC_AOT_API int ltc_aot_error_code(void);
 /* How many threads runs use from now on, in this process; 0, as in the
    beginning, is one for each core that it may use. */
 LTC_AOT_API void ltc_aot_use_threads(uint32_t count);
+
+/* Whether Ctrl-C, SIGINT, also ends loops in bundles: then runs put a handler
+   before the one that the program has, and half a second after the signal such
+   a run fails with LTC_AOT_INTERRUPTED. Not in the beginning, and nothing where
+   the program has no handler, since the signal ends the process there. Since
+   version 103. */
+LTC_AOT_API void ltc_aot_heed_interrupts(int heed);
 
 /* Whether this processor runs the code of a target: "x86-64-v3". */
 LTC_AOT_API int ltc_aot_has_target(const char *name);
@@ -171,7 +179,8 @@ LTC_AOT_API int ltc_aot_output_sizes(const ltc_aot_entry *entry,
 
 /* Runs an entry: reads the inputs and writes the outputs, in the order of their
    numbers. When it fails, outputs and inputs that it writes to have no defined
-   values; state is as before, unless the error is LTC_AOT_FAILED. */
+   values; state is as before, unless the error is LTC_AOT_FAILED or
+   LTC_AOT_INTERRUPTED. */
 LTC_AOT_API int ltc_aot_run(const ltc_aot_entry *entry,
                             const ltc_aot_tensor *inputs,
                             const ltc_aot_tensor *outputs);

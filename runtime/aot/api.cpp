@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "aot/aot_errors.h"
+#include "aot/heeding.h"
 #include "aot/model.h"
 
 #include <new>
@@ -43,6 +44,8 @@ int codeOf(ErrorCode code) {
     return LTC_AOT_OUT_OF_RANGE;
   case ErrorCode::OutOfMemory:
     return LTC_AOT_OUT_OF_MEMORY;
+  case ErrorCode::Interrupted:
+    return LTC_AOT_INTERRUPTED;
   default:
     return LTC_AOT_FAILED;
   }
@@ -94,6 +97,8 @@ uint32_t ltc_aot_version(void) { return LTC_AOT_VERSION; }
 const char *ltc_aot_error(void) { return lastError().text.c_str(); }
 
 int ltc_aot_error_code(void) { return lastError().code; }
+
+void ltc_aot_heed_interrupts(int heed) { aot::heedInterrupts(heed); }
 
 void ltc_aot_use_threads(uint32_t count) { aot::useThreads(count); }
 

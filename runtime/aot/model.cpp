@@ -7,6 +7,7 @@
 #include "aot/model.h"
 
 #include "aot/aot_errors.h"
+#include "aot/heeding.h"
 #include "ltc/cpu_kernels.h"
 
 #include <atomic>
@@ -138,6 +139,7 @@ Status Model::run(Entry &entry, const ltc_aot_tensor *inputs,
                   const ltc_aot_tensor *outputs) {
   joinThreads();
   std::lock_guard lock(mutex);
+  Heeding heeding;
   return entry.run(*shared, inputs, outputs);
 }
 

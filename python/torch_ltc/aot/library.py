@@ -38,6 +38,7 @@ _CODES = (
     "out of range",
     "out of memory",
     "device failed",
+    "interrupted",
 )
 
 
@@ -75,6 +76,7 @@ _TENSORS = ctypes.POINTER(Tensor)
 _SIGNATURES = {
     "ltc_aot_error": (ctypes.c_char_p,),
     "ltc_aot_error_code": (ctypes.c_int,),
+    "ltc_aot_heed_interrupts": (None, ctypes.c_int),
     "ltc_aot_use_threads": (None, ctypes.c_uint32),
     "ltc_aot_has_target": (ctypes.c_int, ctypes.c_char_p),
     "ltc_aot_open": (_HANDLE, ctypes.c_char_p),
@@ -107,6 +109,7 @@ def library():
         function = getattr(loaded, name)
         function.restype = result
         function.argtypes = arguments
+    loaded.ltc_aot_heed_interrupts(True)
     return loaded
 
 

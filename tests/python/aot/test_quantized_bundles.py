@@ -112,6 +112,21 @@ def test_scales_of_tokens(make):
         torch.testing.assert_close(loaded(x), PerToken()(x))
 
 
+class Groups(nn.Module):
+    def forward(self, levels, scales, zeros, x):
+        weight = quantized.dequantize_per_channel_group(
+            levels, scales, zeros, *SIGNED, 8, torch.float32
+        )
+        return F.linear(x, weight)
+
+
+def test_groups_of_a_weight(make):
+    levels = torch.randint(-127, 127, (6, 32), dtype=torch.int8)
+    args = levels, torch.rand(6, 4), torch.zeros(6, 4, dtype=torch.int32)
+    args = (*args, torch.rand(3, 32))
+    torch.testing.assert_close(make(Groups(), args)(*args), Groups()(*args))
+
+
 def test_weights_stay_eight_bits_wide(tmp_path):
     layer = Weights(256, 256)
     aot.compile(export(layer, ()), tmp_path / "m.ltcpkg", targets="baseline")

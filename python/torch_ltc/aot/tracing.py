@@ -27,10 +27,9 @@ class Argument:
     def __init__(self, node, spec, program):
         self.name = node.name
         self.weight = self.value = self.constant = None
-        self.is_constant = self.is_trained = False
+        self.is_constant = False
         if spec.kind in _WEIGHTS:
-            weight = _tensor_of(spec, program)
-            self.weight, self.is_trained = weight.detach(), weight.requires_grad
+            self.weight = _tensor_of(spec, program)
             self.name = spec.target
         elif spec.kind is not InputKind.USER_INPUT:
             raise error("unsupported", f"a bundle holds no {spec.kind.name} ({node})")
@@ -137,9 +136,11 @@ class Trace:
                 stand_ins.append(argument.constant)
                 continue
             if place not in by_place:
-                # By whether a weight needs gradients PyTorch picks its products.
-                stand_in = builder.input(like)
-                by_place[place] = stand_in.requires_grad_(argument.is_trained)
+                by_place[place] = builder.input(like)
+                if argument.weight is not None and like.is_floating_point():
+                    # PyTorch's matmul makes one product of a weight that has
+                    # gradients, and of another perhaps one for each of a batch.
+                    by_place[place].requires_grad_()
                 self.places.append(place)
             stand_ins.append(by_place[place])
         with torch.no_grad():
@@ -240,6 +241,7 @@ def _tensor_of(spec, program):
     found = program.state_dict.get(spec.target)
     if found is None:
         found = program.constants[spec.target]
+    found = found.detach()
     if found.device.type != "cpu":
         raise error(
             "invalid argument",

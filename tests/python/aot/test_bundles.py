@@ -49,9 +49,10 @@ class TimeFirst(nn.Module):
         return self.layer(x.transpose(0, 1))
 
 
-def test_a_layer_is_one_product_as_in_eager(make):
-    """Of weights without gradients PyTorch makes one product for each row."""
-    module, x = TimeFirst(), torch.rand(3, 7, 16)
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_a_layer_is_one_product(make, is_frozen):
+    """Of weights without gradients PyTorch makes one for each of a batch."""
+    module, x = TimeFirst().requires_grad_(not is_frozen), torch.rand(3, 7, 16)
     traced = tracing.Program(export(module, (x,)))
     text = tracing.Trace(traced, [x.shape], tracing.Weights()).built.text()
     assert "aten::bmm" not in text

@@ -75,7 +75,69 @@ static void cancelTransposes(Operation *root) {
   }
 }
 
+/// A view with other sizes, on behalf of `product`.
+static Value viewed(OpBuilder &b, OpOp product, Value value, int8_t dtype,
+                    ArrayRef<int64_t> sizes) {
+  auto type = cast<RankedTensorType>(value.getType()).clone(sizes);
+  return OpOp::create(b, product.getLoc(), TypeRange(type),
+                      b.getStringAttr("aten::view_copy"),
+                      b.getStrArrayAttr({"self", "size"}),
+                      b.getArrayAttr({product.getValues()[0],
+                                      b.getDenseI64ArrayAttr(sizes)}),
+                      b.getDenseI8ArrayAttr({dtype}),
+                      b.getDenseI8ArrayAttr({dtype}), product.getNodeAttr(),
+                      ValueRange(value))
+      .getResult(0);
+}
+
+/// A matrix that is the same for all of a batch, if the factor is one.
+static Value sameForAll(Value factor) {
+  auto expanded = factor.getDefiningOp<OpOp>();
+  if (!expanded || expanded.getCallee() != "aten::expand_copy")
+    return {};
+  Value matrix = expanded.getInputs()[0];
+  auto type = cast<RankedTensorType>(matrix.getType());
+  return type.getRank() == 2 &&
+                 type.getShape() == cast<RankedTensorType>(factor.getType())
+                                        .getShape()
+                                        .drop_front()
+             ? matrix
+             : Value();
+}
+
+/// A batch times one matrix is one product of all its rows, as PyTorch has it
+/// unless a view is in the way: else the matrix would be copied for each.
+static void joinRows(Operation *root) {
+  SmallVector<OpOp> products;
+  root->walk([&](OpOp op) {
+    if (op.getCallee() == "aten::bmm")
+      products.push_back(op);
+  });
+  for (OpOp product : products) {
+    Value left = product.getInputs()[0];
+    Value matrix = sameForAll(product.getInputs()[1]);
+    auto from = cast<RankedTensorType>(left.getType()),
+         to = cast<RankedTensorType>(product.getResult(0).getType());
+    if (!matrix || !from.hasStaticShape() || !to.hasStaticShape())
+      continue;
+    OpBuilder b(product);
+    int64_t rows = from.getDimSize(0) * from.getDimSize(1);
+    int8_t dtype = product.getOperandDtypes()[0];
+    Value all = viewed(b, product, left, dtype, {rows, from.getDimSize(2)});
+    auto one = OpOp::create(
+        b, product.getLoc(), TypeRange(to.clone({rows, to.getDimSize(2)})),
+        b.getStringAttr("aten::mm"), product.getNamesAttr(),
+        product.getValuesAttr(), product.getOperandDtypesAttr(),
+        product.getResultDtypesAttr(), product.getNodeAttr(),
+        ValueRange({all, matrix}));
+    Value result = viewed(b, product, one.getResult(0), dtype, to.getShape());
+    product.getResult(0).replaceAllUsesWith(result);
+    product->erase();
+  }
+}
+
 void accumulateProducts(Operation *root) {
+  joinRows(root);
   cancelTransposes(root);
   SmallVector<OpOp> sums;
   root->walk([&](OpOp op) {

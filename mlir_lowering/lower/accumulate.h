@@ -13,7 +13,8 @@ namespace ltc::compiler {
 /// Rewrites x + mm(a, b) to addmm(x, a, b) where nobody else reads x or the
 /// product, as when gradients of one weight are added up: the library adds
 /// while it multiplies, in x's memory. Float32 and float64, whose products
-/// round no intermediate result.
+/// round no intermediate result. Before that a batch times an expanded matrix
+/// becomes one product, if sizes are known.
 void accumulateProducts(mlir::Operation *root);
 
 } // namespace ltc::compiler

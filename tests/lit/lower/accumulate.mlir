@@ -68,3 +68,29 @@ func.func @kept(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %row: tensor<4xf32>,
     : (tensor<4x4xbf16>, tensor<4x4xbf16>) -> tensor<4x4xbf16>
   return %1, %3, %5, %7 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xbf16>
 }
+
+// A batch times one matrix is one product of all rows; of open sizes, and of a
+// matrix for each, it stays.
+
+// CHECK-LABEL: func.func @rows
+// CHECK-NOT: bmm
+// CHECK: ltc.call "aten::mm"{{.*}} : (tensor<12x8xf32>, tensor<8x5xf32>
+// CHECK-NOT: bmm
+// CHECK: return
+func.func @rows(%a: tensor<3x4x8xf32>, %w: tensor<8x5xf32>) -> tensor<3x4x5xf32> {
+  %0 = ltc.op "aten::expand_copy"(self = %w, size = array<i64: 3, 8, 5>, implicit = false) node 0
+    : (tensor<8x5xf32>) -> tensor<3x8x5xf32>
+  %1 = ltc.op "aten::bmm"(self = %a, mat2 = %0) node 1
+    : (tensor<3x4x8xf32>, tensor<3x8x5xf32>) -> tensor<3x4x5xf32>
+  return %1 : tensor<3x4x5xf32>
+}
+
+// CHECK-LABEL: func.func @batch
+// CHECK: ltc.call "aten::bmm"
+func.func @batch(%a: tensor<3x4x8xf32>, %w: tensor<1x8x5xf32>) -> tensor<3x4x5xf32> {
+  %0 = ltc.op "aten::expand_copy"(self = %w, size = array<i64: 3, 8, 5>, implicit = false) node 0
+    : (tensor<1x8x5xf32>) -> tensor<3x8x5xf32>
+  %1 = ltc.op "aten::bmm"(self = %a, mat2 = %0) node 1
+    : (tensor<3x4x8xf32>, tensor<3x8x5xf32>) -> tensor<3x4x5xf32>
+  return %1 : tensor<3x4x5xf32>
+}

@@ -7,10 +7,13 @@
 #pragma once
 
 #include "ltc/engine.h"
+#include "ltc/prepared_launch.h"
 #include "ltc_backend/tensors/device_data.h"
 #include "ltc_backend/tensors/layout.h"
 
 #include <ATen/core/Tensor.h>
+
+#include <mutex>
 
 namespace ltc::backend {
 
@@ -42,6 +45,8 @@ private:
     size_t input = 0;
     std::shared_ptr<DeviceData> constant;
     LaunchArgument scalar;
+    /// Whether it is another value in each run.
+    bool varies() const { return kind == Input || kind == Seed; }
   };
   struct Output {
     std::optional<uint32_t> result; ///< none for what an input or constant is
@@ -63,6 +68,18 @@ private:
   /// Queues one run on buffers of the inputs' types. Of a graph that computes
   /// something.
   std::vector<BufferPtr> launch(std::span<const BufferPtr> inputs) const;
+  /// The same in a launch that is prepared: numbers and constants are handed
+  /// over once. Nothing if another thread does so just now.
+  std::optional<std::vector<BufferPtr>>
+  launchAgain(std::span<const BufferPtr> inputs) const;
+  /// Of all sources, or of these.
+  std::vector<LaunchArgument>
+  argumentsOf(std::span<const BufferPtr> inputs) const;
+  std::vector<LaunchArgument>
+  argumentsOf(std::span<const BufferPtr> inputs,
+              const std::vector<uint32_t> &which) const;
+  LaunchArgument argument(const Source &source,
+                          std::span<const BufferPtr> inputs) const;
   /// Which writes the executable does to the inputs' memory.
   void findWritesInPlace();
   /// The graph with the sizes that it runs for.
@@ -76,6 +93,16 @@ private:
   std::vector<TensorType> inputTypes;
   std::vector<Output> outputs;
   std::vector<Write> writes;
+  /// How its launches are repeated; a copy of the graph begins anew.
+  struct Repetition {
+    Repetition() = default;
+    Repetition(const Repetition &) {}
+    std::mutex mutex;
+    PreparedLaunchPtr prepared;
+    std::vector<uint32_t> varying; ///< sources, once it is prepared
+    bool isLaunched = false;       ///< one that comes once is not prepared
+  };
+  mutable Repetition repetition;
 };
 
 } // namespace ltc::backend

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 import torch
+import torch_ltc
 from torch import nn
 
 MB = 1 << 20
@@ -285,3 +286,54 @@ def test_results_have_eagers_strides_also_with_gaps():
     assert [y.stride() for y in found] == [y.stride() for y in wanted]
     found[0].zero_()
     assert not found[1].any()
+
+
+def chain(table, index):
+    x = table[index]
+    for i in range(20):
+        x = x * (1 + i / 8) + i
+    table.mul_(0.5)
+    return x
+
+
+def test_numbers_are_handed_over_once():
+    """A launch with many numbers is prepared, and outlives one that fails."""
+    call = compiled(chain)
+    want, got = torch.randn(2, 6, 4).unbind()
+    got.copy_(want)
+    index = torch.tensor([3, 1])
+    for turn in range(8):
+        index = (index + 1) % 6
+        with torch_ltc.metrics.measure() as counts:
+            torch.testing.assert_close(call(got, index), chain(want, index))
+        assert torch.equal(got, want)
+        if turn in (2, 3, 6, 7):
+            assert counts["execute.repeated"] == 1
+        if turn == 3:
+            with pytest.raises(IndexError, match="7"):
+                call(got, torch.tensor([1, 7]))
+            assert torch.equal(got, want)
+
+
+def test_threads_call_it_at_once():
+    call = compiled(chain)
+    call(torch.randn(6, 4), torch.tensor([3, 1]))
+    wrong = []
+
+    def work(seed):
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(50):
+            got = torch.randn(6, 4, generator=generator)
+            want = got.clone()
+            index = torch.randint(6, (2,), generator=generator)
+            if not torch.allclose(call(got, index), chain(want, index)):
+                wrong.append(seed)
+            if not torch.equal(got, want):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -122,6 +122,14 @@ static void settle(c10::ArrayRef<TensorDataPtr> tensors,
                            upload(values[i], deviceOf(*tensors[i])))});
 }
 
+/// Whether what is read may come of a factorisation that fails its check. A
+/// collective, which is computed for other ranks, is no check of a value here.
+static bool mayFailItsCheck(const PendingList &list) {
+  return !std::ranges::all_of(list.checks, [](const auto &node) {
+    return node->call->op->facts.has(OpFact::OwnKernel);
+  });
+}
+
 static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
                                     HostEval::Scope scope) {
   if (settings().detect_nan != "off")
@@ -138,8 +146,7 @@ static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
   bool around;
   {
     std::scoped_lock lock(syncMutex(device), list.mutex);
-    // What is read may come of a factorisation that fails its check.
-    if (!list.checks.empty())
+    if (mayFailItsCheck(list))
       return {};
     for (const TensorDataPtr &tensor : tensors)
       if (deviceOf(*tensor) != device || !add(eval, *tensor))

@@ -121,6 +121,42 @@ def functional_collectives_are_part_of_the_graph(device):
 
 
 @case
+def a_small_read_behind_a_forward_collective(device):
+    """A model looks at its mask after a sum: the host does, and the step is one."""
+    weight = own(device, 3, 3).div_(20).requires_grad_()
+    optimizer = torch.optim.SGD([weight], lr=0.01)
+    reads = []
+
+    def step(turn):
+        optimizer.zero_grad()
+        mask = torch.tensor([1, 1, turn % 2]).to(device)
+        h = functional.all_reduce(own(device, 2, 3) @ weight, "sum", dist.group.WORLD)
+        before = count(device, "graph.host_reads")
+        if not mask.bool().all():
+            h = h * mask
+        reads.append(count(device, "graph.host_reads") - before)
+        loss = h.pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = steps_of_one_graph(device, step, 1)
+    assert device == "cpu" or reads[-2:] == [1, 1]
+    return losses
+
+
+@case
+def a_read_of_what_a_collective_gives(device):
+    """Is no read of the host's: it has the sum."""
+    results = []
+    for turn in range(TURNS):
+        x = own(device, 2) * turn
+        dist.all_reduce(x)
+        results.append(torch.tensor((x > 5).sum().item()))
+    return results
+
+
+@case
 def a_rank_that_rests_takes_part(device):
     """It waits by other means for a rank that waits for its part of a sum."""
     store, results = dist.distributed_c10d._get_default_store(), []

@@ -8,24 +8,20 @@
 
 #include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/record/collectives/collective_chain.h"
-
-#include <condition_variable>
-#include <thread>
+#include "ltc_backend/record/collectives/detached_thread.h"
 
 namespace ltc::backend {
 
 namespace {
 struct Flush {
-  std::mutex mutex; ///< guards all
-  std::condition_variable changed;
-  bool runs = false, stops = false;
-  bool isDue = false; ///< one was recorded since the thread last looked
+  DetachedThread thread; ///< its mutex guards the rest
+  bool isDue = false;    ///< one was recorded since the thread last looked
+  std::optional<int64_t> seen;
 
-  void run();
+  void turn(DetachedThread::Lock &lock);
 };
 } // namespace
 
-/// Never destroyed: a thread that a launch keeps waiting may outlive main().
 static Flush &flush() {
   static auto *only = new Flush;
   return *only;
@@ -46,44 +42,29 @@ static std::optional<int64_t> look(std::optional<int64_t> seen) {
   return std::nullopt;
 }
 
-void Flush::run() {
+void Flush::turn(DetachedThread::Lock &lock) {
   // Far longer than a step is without recording anything, a garbage collection
   // or a busy machine included.
   constexpr std::chrono::milliseconds kPatience{200};
-  std::optional<int64_t> seen;
-  std::unique_lock lock(mutex);
-  while (!stops) {
-    if (seen)
-      changed.wait_for(lock, kPatience, [this] { return stops; });
-    else
-      changed.wait(lock, [this] { return stops || isDue; });
-    if (stops)
-      break;
-    isDue = false;
-    lock.unlock();
-    seen = look(seen);
-    lock.lock();
-  }
-  runs = stops = false;
-  changed.notify_all();
+  if (seen ? !thread.pause(lock, kPatience)
+           : !thread.wait(lock, [this] { return isDue; }))
+    return;
+  isDue = false;
+  std::optional<int64_t> before = seen;
+  lock.unlock();
+  std::optional<int64_t> now = look(before);
+  lock.lock();
+  seen = now;
 }
 
 void flushWhenIdle() {
   Flush &only = flush();
-  std::lock_guard lock(only.mutex);
-  if (!std::exchange(only.runs, true))
-    std::thread([&only] { only.run(); }).detach();
+  std::lock_guard lock(only.thread.mutex);
+  only.thread.start([&only](auto &held) { only.turn(held); });
   if (!std::exchange(only.isDue, true))
-    only.changed.notify_all();
+    only.thread.wake();
 }
 
-void stopFlushing() {
-  constexpr std::chrono::seconds kPatience{1};
-  Flush &only = flush();
-  std::unique_lock lock(only.mutex);
-  only.stops = only.runs;
-  only.changed.notify_all();
-  only.changed.wait_for(lock, kPatience, [&] { return !only.runs; });
-}
+void stopFlushing() { flush().thread.stop(); }
 
 } // namespace ltc::backend

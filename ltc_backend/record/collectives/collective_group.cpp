@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/collectives/collective_group.h"
 
+#include "ltc/thread.h"
 #include "ltc_backend/record/collectives/gloo_tags.h"
 
 #include <ATen/ATen.h>
@@ -14,7 +15,6 @@
 #include <algorithm>
 #include <charconv>
 #include <future>
-#include <thread>
 
 namespace ltc::backend {
 using std::chrono::milliseconds, std::chrono::seconds;
@@ -245,7 +245,7 @@ CollectiveGroup::Cause CollectiveGroup::causeOf(const Meeting &meeting,
         return self->findCause(meeting, text);
       });
   std::future<Cause> found = finding.get_future();
-  std::thread(std::move(finding)).detach();
+  startThread(std::move(finding)).detach();
   return found.wait_for(kLongestAnswer) == std::future_status::ready
              ? found.get()
              : Cause{text};

@@ -30,6 +30,15 @@ def run(command):
     subprocess.run(command.split(), check=True, capture_output=True)
 
 
+def delay_of(pid):
+    """Return for how long a process's threads were ready and had no core."""
+    delay = 0
+    for thread in Path("/proc", str(pid), "task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            delay += int(thread.read_text().split()[1])
+    return delay / 1e9
+
+
 class Switch:
     """Moves frames between network devices of this process's namespace."""
 
@@ -86,7 +95,7 @@ class Process:
     """A Python program on a host."""
 
     def __init__(self, server, log):
-        self._server, self._log, self.code = server, log, None
+        self._server, self._log, self.code, self._delay = server, log, None, 0.0
         self._pid = self._read("started")
 
     def _read(self, what):
@@ -96,6 +105,11 @@ class Process:
 
     def output(self):
         return self._log.read_text()
+
+    def delay(self):
+        """Return for how long it was ready and had no core, as far as is known."""
+        self._delay = max(self._delay, delay_of(self._pid))
+        return self._delay
 
     def send(self, number):
         if self.wait(0) is None:

@@ -16,6 +16,7 @@ import threading
 from collections import OrderedDict
 
 import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass as is_wrapper
 from torch.utils.hooks import warn_if_has_hooks
 
 from torch_ltc import copies
@@ -134,7 +135,9 @@ def reducing(stock):
         # Of a sparse one, PyTorch writes the indices and values.
         if self.device.type != "lazy" or self.layout != torch.strided:
             return stock(self, proto)
-        return copies.alias(self) if copies.is_shallow() else _reduce(self)
+        if copies.is_shallow():
+            return copies.alias(self)
+        return _reduce_wrapper(self) if is_wrapper(self) else _reduce(self)
 
     return reduce
 
@@ -177,6 +180,14 @@ def _reduce(tensor):
     shown = 5 if tensor.is_quantized else 4
     rest = args[shown + 2 :]
     return func, (*args[:shown], tensor.requires_grad, OrderedDict(), *rest)
+
+
+def _reduce_wrapper(tensor):
+    """Of a DTensor, say: its attributes, which PyTorch adds, have the values."""
+    shown = (tensor.dtype, tuple(tensor.size()), tensor.stride())
+    shown += (tensor.storage_offset(), tensor.layout, tensor.device)
+    rebuild = torch._utils._rebuild_wrapper_subclass
+    return rebuild, (type(tensor), *shown, tensor.requires_grad)
 
 
 @torch.no_grad()

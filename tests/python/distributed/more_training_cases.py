@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The options of data parallel training, and what else trains on several ranks."""
 
+import io
 import tempfile
 
 import torch
@@ -36,6 +37,21 @@ def case(run):
 
 def mesh(device):
     return init_device_mesh(device, (dist.get_world_size(),))
+
+
+@case
+def a_saved_dtensor(device):
+    """What PyTorch writes of it is the wrapper, and the part that it wraps."""
+    rows = 2 * dist.get_world_size()
+    values = torch.arange(3.0 * rows).reshape(rows, 3)
+    file = io.BytesIO()
+    placed = distribute_tensor(values.to(device), mesh(device), [Shard(0)])
+    torch.save({"weight": placed, "part": placed.to_local()}, file)
+    file.seek(0)
+    read = torch.load(file, weights_only=True)
+    assert read["weight"].placements == (Shard(0),)
+    assert read["weight"].device.type == device
+    return [read["weight"].full_tensor(), read["part"]]
 
 
 @case

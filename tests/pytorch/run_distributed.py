@@ -1,8 +1,11 @@
 # Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PyTorch's tests of process groups, which its wheel contains, on lazy tensors.
+"""PyTorch's tests of several processes on lazy tensors.
 
     python tests/pytorch/run_distributed.py --results DIR [--device cpu] [NAME...]
+
+Those of process groups are in its wheel; with --file distributed/tensor/test_api, a
+file of its sources, in the folder that LTC_PYTORCH_TESTS names.
 
 They make tensors of the default device, which is lazy here. All tests run in the
 same processes, each with process groups of its own; a test that ends or stops a
@@ -27,9 +30,12 @@ from pathlib import Path
 SECONDS = 30  # for a test; its collectives have half
 
 
-def test_class():
-    """Return the class of all tests, once this process's variables are set."""
-    os.environ.setdefault("BACKEND", "gloo")
+def tests_of(options):
+    """Return {name: class}, once this process's variables are set."""
+    if options.file:
+        import sharded
+
+        return sharded.tests_of(options.file, options.device, options.ranks)
     from torch.testing._internal.distributed import distributed_test
 
     class Tests(
@@ -37,7 +43,8 @@ def test_class():
     ):
         pass
 
-    return Tests, distributed_test.Barrier
+    names = unittest.TestLoader().getTestCaseNames(Tests)
+    return dict.fromkeys(names, Tests)
 
 
 def outcome_of(test, name):
@@ -46,13 +53,14 @@ def outcome_of(test, name):
     import torch.distributed as dist
 
     try:
-        dist.init_process_group(
-            "gloo",
-            init_method=test.init_method,
-            rank=test.rank,
-            world_size=int(test.world_size),
-            timeout=timedelta(seconds=SECONDS // 2),
-        )
+        if not hasattr(test, "init_pg"):  # it makes its groups
+            dist.init_process_group(
+                "gloo",
+                init_method=test.init_method,
+                rank=test.rank,
+                world_size=int(test.world_size),
+                timeout=timedelta(seconds=SECONDS // 2),
+            )
         torch.manual_seed(0)
         getattr(test, name)()
     except unittest.SkipTest as skipped:
@@ -78,22 +86,30 @@ def run_rank(options):
     """Run the tests of this process; a line for each in the rank's file."""
     os.environ["WORLD_SIZE"] = str(options.ranks)
     os.environ["TEMP_DIR"] = options.results
+    os.environ.setdefault("BACKEND", "gloo")
     import torch
     import torch.distributed as dist
+    from torch.testing._internal.distributed import distributed_test
 
-    tests, barrier = test_class()
-    torch.set_default_device(options.device)
+    tests = tests_of(options)
+    if not options.file:  # those name their device
+        torch.set_default_device(options.device)
     path = Path(options.results, f"{options.rank}.jsonl")
     meeting = dist.FileStore(f"{options.results}/meeting", options.ranks)
     for number, name in enumerate(options.names):
-        test = tests(name)
+        method = name.rpartition(".")[2]
+        test = tests[name](method)
         test.rank, test.file_name = options.rank, f"{options.results}/store-{name}"
-        barrier.barrier_id = 1000 * number  # of all before, files are left
+        # Of all before, files are left.
+        distributed_test.Barrier.barrier_id = 1000 * number
         test.skip_return_code_checks = []
         meet(meeting, f"start {number}", options.ranks)
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         began = time.monotonic()
-        found, why = outcome_of(test, name)
+        if options.rank < int(test.world_size) <= options.ranks:
+            found, why = outcome_of(test, method)
+        else:
+            found, why = "skipped", f"is for {test.world_size} ranks"
         meet(meeting, f"end {number}", options.ranks)
         if dist.is_initialized():
             dist.destroy_process_group()
@@ -115,6 +131,7 @@ def start_ranks(names, folder, options):
     """Start a process a rank, each with its log in the folder."""
     command = [sys.executable, __file__, "--results", folder]
     command += ["--device", options.device, "--ranks", str(options.ranks)]
+    command += ["--file", options.file] if options.file else []
     started = []
     for rank in range(options.ranks):
         with Path(folder, f"{rank}.log").open("w") as log:
@@ -198,6 +215,7 @@ def parse():
     parser.add_argument("names", nargs="*", help="or a part of some; all without")
     parser.add_argument("--results", required=True, help="a folder for results.json")
     parser.add_argument("--device", default="lazy")
+    parser.add_argument("--file", help="of PyTorch's sources, without .py")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--rank", type=int, help="of one process, as this starts it")
     return parser.parse_args()
@@ -209,9 +227,10 @@ def main():
         return run_rank(options)
     os.environ["WORLD_SIZE"] = str(options.ranks)
     os.environ.setdefault("TEMP_DIR", tempfile.gettempdir())
+    os.environ.setdefault("BACKEND", "gloo")
     names = [
         name
-        for name in unittest.TestLoader().getTestCaseNames(test_class()[0])
+        for name in tests_of(options)
         if not options.names or any(part in name for part in options.names)
     ]
     found = {}

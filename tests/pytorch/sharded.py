@@ -1,0 +1,48 @@
+# Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A file of PyTorch's tests of DTensor or FSDP2, with the device in its place."""
+
+import importlib
+import os
+import sys
+import unittest
+from pathlib import Path
+
+
+def anywhere(*_, **__):
+    """Stand for PyTorch's decorators that ask for a number of GPUs."""
+    return lambda test: test
+
+
+def put_device(device, ranks):
+    """Give PyTorch's common test files the device, which all ranks share."""
+    import torch
+    from torch.testing._internal import common_distributed, common_fsdp
+    from torch.testing._internal.distributed._tensor import common_dtensor
+
+    for module in (common_distributed, common_fsdp, common_dtensor):
+        module.skip_if_lt_x_gpu = anywhere
+    for module in (common_fsdp, common_dtensor):
+        module.DEVICE_TYPE, module.DEVICE_COUNT = device, ranks
+    common_dtensor.TEST_PRIVATEUSE1 = True  # which is: use DEVICE_TYPE
+    common_dtensor.PG_BACKEND = common_fsdp.DISTRIBUTED_BACKEND = "gloo"
+    common_dtensor.DTensorTestBase.backend = property(lambda self: "gloo")
+    torch.accelerator.device_count = lambda: ranks
+
+
+def tests_of(file, device, ranks):
+    """Return {name: class} of a file in the folder that LTC_PYTORCH_TESTS names."""
+    from torch.testing._internal.common_distributed import MultiProcessTestCase
+
+    put_device(device, ranks)
+    path = Path(os.environ["LTC_PYTORCH_TESTS"], file)
+    sys.path.insert(0, str(path.parent))
+    module = importlib.import_module(path.name)
+    return {
+        f"{case.__name__}.{name}": case
+        for case in vars(module).values()
+        if isinstance(case, type)
+        and issubclass(case, MultiProcessTestCase)
+        and case.__module__ == module.__name__
+        for name in unittest.TestLoader().getTestCaseNames(case)
+    }

@@ -7,6 +7,7 @@ What calls of it do is in the library (``record/collectives/collective.cpp``).
 """
 
 import os
+import sys
 
 import torch
 
@@ -68,6 +69,30 @@ def choosing_device(stock):
         return stock(self, *args, **options)
 
     return _setup_world_group_and_device
+
+
+def meshing(stock):
+    """Wrap ``_init_default_mesh``, which `fully_shard` calls if it is given no mesh.
+
+    It is not told the module: that is the caller's. Parameters on lazy are sharded
+    over all ranks' lazy devices.
+    """
+
+    def _init_default_mesh(mesh_dim_names=None):
+        modules = sys._getframe(1).f_locals.get("module", ())
+        modules = [modules] if isinstance(modules, torch.nn.Module) else modules
+        parameters = (p for module in modules for p in module.parameters())
+        first = next(parameters, None)
+        if first is None or first.device.type != "lazy":
+            return stock(mesh_dim_names)
+        distributed = torch.distributed
+        if not distributed.is_initialized():
+            distributed.init_process_group()
+        return distributed.init_device_mesh(
+            "lazy", (distributed.get_world_size(),), mesh_dim_names=mesh_dim_names
+        )
+
+    return _init_default_mesh
 
 
 def one_kind_only(stock):

@@ -352,8 +352,25 @@ AT_START += (
 AT_IMPORT += memory_patches.AT_IMPORT
 AT_START += memory_patches.AT_START
 
+_MESH = "without a mesh it shards over the accelerator, which lazy is none of"
+
 # Needed by programs that import the package named.
 AT_IMPORT_OF = {
+    **{
+        package: (
+            Patch(
+                package,
+                "_init_default_mesh",
+                "distributed:meshing",
+                _MESH,
+                since=(2, 13),
+            ),
+        )
+        for package in (
+            "torch.distributed.fsdp._fully_shard._fully_shard",
+            "torch.distributed._composable.replicate_with_fsdp",
+        )
+    },
     "torch._inductor.compile_fx": (
         Patch(
             "torch._inductor.compile_fx",

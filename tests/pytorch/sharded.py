@@ -28,6 +28,7 @@ def put_device(device, ranks):
     common_dtensor.PG_BACKEND = common_fsdp.DISTRIBUTED_BACKEND = "gloo"
     common_dtensor.DTensorTestBase.backend = property(lambda self: "gloo")
     torch.accelerator.device_count = lambda: ranks
+    torch._C._get_accelerator = lambda *_: torch.device(device)
 
 
 def tests_of(file, device, ranks):

@@ -115,6 +115,19 @@ def current_stream(device=None):
     return Stream(device)
 
 
+def of_accelerator(stock):
+    """Wrap ``torch.accelerator.current_stream``, for a PyTorch without accelerator.
+
+    FSDP and hooks of DistributedDataParallel have that wait for events of ours.
+    """
+
+    def current(device=None, /):
+        choose = stock if torch.accelerator.is_available() else current_stream
+        return choose(device)
+
+    return current
+
+
 def default_stream(device=None):
     """Return the device's only stream."""
     return Stream(device)

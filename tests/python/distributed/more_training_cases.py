@@ -173,6 +173,18 @@ def mixed_precision(device):
 
 
 @case
+def gathered_too_early(device):
+    """The first layer's backward gathers the last one again, and nobody uses it."""
+    model = mlp().to(device)
+    layers = [layer for layer in model if [*layer.parameters()]]
+    for layer in layers:
+        fully_shard(layer)
+    fully_shard(model)
+    layers[0].set_modules_to_backward_prefetch([layers[-1]])
+    return train(model, mlp, device)
+
+
+@case
 def saved_and_loaded(device):
     folder = [tempfile.mkdtemp()]
     dist.broadcast_object_list(folder, 0)

@@ -44,6 +44,35 @@ def naming_backends(stock):
     return __init__
 
 
+def placing(stock):
+    """Wrap ``DistributedDataParallel.__init__``, told ``device_ids=[rank]``.
+
+    That is the module's own device: ranks may share one.
+    """
+
+    def __init__(self, module, device_ids=None, output_device=None, *args, **options):
+        if device_ids and len(device_ids) == 1:
+            devices = {parameter.device for parameter in module.parameters()}
+            if {device.type for device in devices} == {"lazy"} and len(devices) == 1:
+                device_ids, output_device = [*devices], None
+        stock(self, module, device_ids, output_device, *args, **options)
+
+    return __init__
+
+
+def moving_inputs(stock):
+    """Wrap ``_recursive_to``, by which a batch goes to the device of its rank.
+
+    It takes a stream of an accelerator for it.
+    """
+
+    def _recursive_to(inputs, target_device, use_side_stream_for_tensor_copies):
+        aside = use_side_stream_for_tensor_copies and target_device.type != "lazy"
+        return stock(inputs, target_device, aside)
+
+    return _recursive_to
+
+
 def checking_hook(stock):
     """Wrap ``DistributedDataParallel._check_comm_hook``: Gloo sums bfloat16."""
 

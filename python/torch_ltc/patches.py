@@ -305,6 +305,18 @@ if torch.distributed.is_available():
         ),
         Patch(
             "torch.nn.parallel.DistributedDataParallel",
+            "__init__",
+            "distributed:placing",
+            "a rank's number is taken for its device's, and ranks may share one",
+        ),
+        Patch(
+            "torch.distributed.utils",
+            "_recursive_to",
+            "distributed:moving_inputs",
+            "the stream that it copies by is an accelerator's",
+        ),
+        Patch(
+            "torch.nn.parallel.DistributedDataParallel",
             "_check_comm_hook",
             "distributed:checking_hook",
             "the hook for bfloat16 is for CUDA's and XPU's libraries alone",

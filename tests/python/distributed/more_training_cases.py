@@ -173,6 +173,17 @@ def mixed_precision(device):
 
 
 @case
+def device_of_each_rank(device):
+    """As scripts for a GPU a rank have it, which leave moving the batch to it, too."""
+    ids = [dist.get_rank()] if device == "lazy" else None
+    model = DistributedDataParallel(mlp().to(device), device_ids=ids)
+    x, _ = batch(mlp, 0, dist.get_rank(), "cpu")
+    loss = model(x).square().mean()
+    loss.backward()
+    return [loss.detach(), *(p.grad for p in model.parameters())]
+
+
+@case
 def gathered_too_early(device):
     """The first layer's backward gathers the last one again, and nobody uses it."""
     model = mlp().to(device)

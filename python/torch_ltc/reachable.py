@@ -19,7 +19,9 @@ import torch
 _LIBRARIES = {*sys.stdlib_module_names, "torch", "torch_ltc", "numpy"}
 _CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque)
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
-_LOOKUPS = {"globals", "vars", "eval", "exec"}  # of globals by other means
+# Names of code that may look up a global by other means.
+_LOOKUPS = {"globals", "vars", "eval", "exec", "__globals__", "f_globals"}
+_LOOKUPS |= {"modules", "import_module", "__import__"}
 
 
 class Row:

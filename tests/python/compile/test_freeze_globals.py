@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which globals a frozen step goes by."""
 
+import sys
+
+import pytest
 import torch
 import torch_ltc
 from torch import nn
@@ -30,10 +33,16 @@ def test_an_attribute_is_no_global_of_that_name(monkeypatch):
     assert step.is_frozen
 
 
-def test_a_global_that_is_looked_up_by_its_name_counts(monkeypatch):
-    def step(x):
-        return x * globals()["factor"]
+def by_globals(x):
+    return x * globals()["factor"]
 
+
+def by_module(x):
+    return x * sys.modules[__name__].factor
+
+
+@pytest.mark.parametrize("step", [by_globals, by_module])
+def test_a_global_that_is_looked_up_by_its_name_counts(step, monkeypatch):
     frozen = torch_ltc.freeze(step, strict=True)
     for factor in (2, 2, 2, 3):
         monkeypatch.setitem(globals(), "factor", torch.tensor(factor).to("lazy"))

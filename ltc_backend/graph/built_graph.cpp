@@ -66,7 +66,7 @@ LaunchArgument BuiltGraph::argument(const Source &source,
   else if (source.kind == Source::Input)
     argument.buffer = inputs[source.input];
   else if (source.kind == Source::Constant)
-    argument.buffer = source.constant->buffer;
+    argument.buffer = source.constant->buffer();
   return argument;
 }
 
@@ -179,7 +179,7 @@ BuiltGraph::run(const std::vector<at::Tensor> &inputs) const {
     }
     std::vector<BufferPtr> given, buffers;
     for (const auto &data : datas)
-      given.push_back(data->buffer);
+      given.push_back(data->buffer());
     if (executable)
       buffers = launch(given);
     // One data for all that get a value: so nobody gives its memory away.

@@ -235,7 +235,7 @@ ValueId Collector::addDataInput(const std::shared_ptr<DeviceData> &data) {
     data->inputIndex = uint32_t(result.inputs.size());
     result.inputs.push_back({data});
     result.arguments.emplace_back();
-    result.arguments.back().buffer = data->buffer;
+    result.arguments.back().buffer = data->buffer();
     leaves.emplace_back();
   }
   return data->inputIndex;
@@ -425,7 +425,7 @@ void Collector::hash() {
   GraphHasher hasher;
   for (const auto &[data, scalarType] : result.inputs)
     if (data)
-      hasher.input(data->buffer->type());
+      hasher.input(data->buffer()->type());
     else
       hasher.input(ValueType::scalar(scalarType));
   size_t position = 0;

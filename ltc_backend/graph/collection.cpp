@@ -25,7 +25,7 @@ Graph Collection::build(SourceId endedBy) const {
   Graph graph;
   graph.endedBy = endedBy;
   for (const auto &[data, scalarType] : inputs)
-    graph.inputs.push_back(data ? ValueType{data->buffer->type(), false}
+    graph.inputs.push_back(data ? ValueType{data->buffer()->type(), false}
                                 : ValueType::scalar(scalarType));
   graph.outputs = outputs;
   const ValueId *operand = operands.data();

@@ -151,8 +151,8 @@ at::Tensor CompiledCall::Run::copyOf(const BuiltGraph::Output &output) const {
   const DeviceData &constant = *output.source.constant;
   at::Tensor copy =
       at::empty(constant.shape().sizes().vec(), constant.shape().scalar_type());
-  raiseIfFailed(
-      engine(graph.device).download(constant.buffer, copy.mutable_data_ptr()));
+  raiseIfFailed(engine(graph.device)
+                    .download(constant.buffer(), copy.mutable_data_ptr()));
   return copy;
 }
 

@@ -30,7 +30,7 @@ std::shared_ptr<DeviceData> copyToDevice(const at::Tensor &tensor,
   }
   return std::make_shared<DeviceData>(
       device, from->shape(),
-      valueOrRaise(ltc::copyToDevice(uint32_t(device), from->buffer)));
+      valueOrRaise(ltc::copyToDevice(uint32_t(device), from->buffer())));
 }
 
 } // namespace ltc::backend

@@ -19,6 +19,7 @@
 #include "ltc_backend/graph/failed_nodes.h"
 #include "ltc_backend/graph/first_sight.h"
 #include "ltc_backend/graph/host_eval.h"
+#include "ltc_backend/graph/immediate.h"
 #include "ltc_backend/graph/interpreter.h"
 #include "ltc_backend/graph/profiled_run.h"
 #include "ltc_backend/graph/results.h"
@@ -397,6 +398,7 @@ static void sync(int64_t device, bool wait, Recorded whose,
     if (collection.empty())
       return noteWitnesses(list);
     countForTorch(collection);
+    noteGraph(collection.nodes.size());
     syncs::countGraph();
     if (Tape *tape = Tape::current()) [[unlikely]]
       tape->launches.push_back(taped(collection, place));

@@ -68,7 +68,7 @@ BufferPtr bufferFailed(const Operand &operand) {
   if (!data)
     return nullptr;
   data = standing(std::move(data));
-  return data->buffer->failure() ? data->buffer : nullptr;
+  return data->buffer()->failure() ? data->buffer() : nullptr;
 }
 
 /// Whether the node's first tensor gives no values: one that is set to zero or

@@ -118,7 +118,7 @@ bool FrozenStep::Run::fits() const {
     if (!datas[i]->handle)
       return false;
     const auto &data = static_cast<const DeviceData &>(*datas[i]->handle);
-    if ((use.type && data.buffer->type() != *use.type) ||
+    if ((use.type && data.buffer()->type() != *use.type) ||
         (use.isDonated && !isLastOwner(*datas[i])))
       return false;
   }
@@ -137,7 +137,7 @@ bool FrozenStep::Run::fits() const {
 void FrozenStep::Run::take() {
   buffers.reserve(datas.size());
   for (const TensorData *data : datas)
-    buffers.push_back(static_cast<const DeviceData &>(*data->handle).buffer);
+    buffers.push_back(static_cast<const DeviceData &>(*data->handle).buffer());
   starts.resize(datas.size());
   auto keep = [&](const StepValue &value) {
     if (value.kind == StepValue::Slot)
@@ -204,7 +204,7 @@ LaunchArgument FrozenStep::Run::argument(const StepValue &from) {
     argument.buffer = buffers[frozen.useOf[from.slots[0]]];
     break;
   default:
-    argument.buffer = value(from)->buffer;
+    argument.buffer = value(from)->buffer();
   }
   return argument;
 }

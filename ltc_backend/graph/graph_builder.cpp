@@ -69,7 +69,7 @@ GraphBuilder::sourceOf(const std::shared_ptr<DeviceData> &data) const {
     source.constant =
         data->device().ordinal() == home
             ? data
-            : std::make_shared<DeviceData>(home, data->shape(), data->buffer);
+            : std::make_shared<DeviceData>(home, data->shape(), data->buffer());
   }
   return source;
 }

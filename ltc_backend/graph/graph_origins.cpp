@@ -16,7 +16,8 @@ namespace ltc::backend {
 static at::Tensor download(int64_t device, const DeviceData &data) {
   at::Tensor copy =
       at::empty(data.shape().sizes().vec(), data.shape().scalar_type());
-  raiseIfFailed(engine(device).download(data.buffer, copy.mutable_data_ptr()));
+  raiseIfFailed(
+      engine(device).download(data.buffer(), copy.mutable_data_ptr()));
   return copy;
 }
 

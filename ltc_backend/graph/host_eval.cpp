@@ -175,8 +175,8 @@ std::vector<BufferPtr> computeNumbers(const Collection &numbers,
                                       PendingList &list) {
   for (const Collection::Input &input : numbers.inputs)
     if (input.data) {
-      waitUninterrupted(*input.data->buffer);
-      if (Status ran = input.data->buffer->wait(); !ran)
+      waitUninterrupted(*input.data->buffer());
+      if (Status ran = input.data->buffer()->wait(); !ran)
         return {};
     }
   std::vector<BufferPtr> buffers(numbers.outputs.size());
@@ -184,7 +184,7 @@ std::vector<BufferPtr> computeNumbers(const Collection &numbers,
     at::Tensor value = computeNumber({receiver.node, receiver.index}, list);
     if (!value.defined())
       return {};
-    buffers[receiver.output] = upload(value, numbers.device)->buffer;
+    buffers[receiver.output] = upload(value, numbers.device)->buffer();
   }
   return buffers;
 }

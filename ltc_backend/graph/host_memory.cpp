@@ -38,8 +38,8 @@ void computeAll(c10::ArrayRef<at::Tensor> tensors) {
 
 HostMemory memoryOf(const at::Tensor &tensor) {
   std::shared_ptr<DeviceData> data = readyData(tensor);
-  waitForResult(data->device().ordinal(), *data->buffer);
-  if (at::Tensor cpu = tensorOver(*data, data->buffer); cpu.defined())
+  waitForResult(data->device().ordinal(), *data->buffer());
+  if (at::Tensor cpu = tensorOver(*data, data->buffer()); cpu.defined())
     return {cpu, data};
   return {download(*data), nullptr};
 }
@@ -48,6 +48,7 @@ HostMemory memoryOf(const at::Tensor &tensor) {
 static bool isItsAlone(const TensorData &tensor,
                        const std::shared_ptr<DeviceData> &data) {
   std::lock_guard lock(pendingList(deviceOf(tensor)).mutex);
+  data->values.reset(); // which have a share in the buffer
   const std::shared_ptr<DeviceData> &first = firstOf(data);
   if (tensor.handle != data || first->mayComeBack ||
       (first != data && first.use_count() != 1))
@@ -57,7 +58,7 @@ static bool isItsAlone(const TensorData &tensor,
     return false;
   // A launch under way that reads the buffer has it, beside the data and
   // tensorOver(). One that has just let go of it has read it before the fence.
-  bool isRead = data->buffer.use_count() != 2;
+  bool isRead = data->buffer().use_count() != 2;
   std::atomic_thread_fence(std::memory_order_acquire);
   return !isRead;
 }
@@ -83,7 +84,7 @@ HostMemory freshMemory(const at::Tensor &tensor) {
   auto data = std::make_shared<DeviceData>(
       device, torch::lazy::Shape(tensor.scalar_type(), tensor.sizes()),
       valueOrRaise(engine(device).allocate(type)));
-  if (at::Tensor cpu = tensorOver(*data, data->buffer); cpu.defined())
+  if (at::Tensor cpu = tensorOver(*data, data->buffer()); cpu.defined())
     return {cpu, data};
   return {at::detail::empty_cpu(tensor.sizes(), tensor.scalar_type()), nullptr};
 }
@@ -94,7 +95,7 @@ at::Tensor nextValue(const at::Tensor &tensor, const HostMemory &memory) {
     return makeTensor(upload(memory.cpu, device), device);
   // Data never changes: what has been written over is another value.
   return makeTensor(std::make_shared<DeviceData>(device, memory.data->shape(),
-                                                 memory.data->buffer),
+                                                 memory.data->buffer()),
                     device);
 }
 

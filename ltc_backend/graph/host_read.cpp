@@ -11,6 +11,7 @@
 #include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_eval.h"
+#include "ltc_backend/graph/immediate.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/tensors/bare_tensor.h"
 #include "ltc_backend/tensors/tape.h"
@@ -159,6 +160,8 @@ static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
     static Counter &reads = counter("graph.host_reads");
     std::vector<at::Tensor> values = eval.run();
     reads.add(!values.empty());
+    if (!values.empty())
+      noteHostCalls(eval.nodes());
     if (!values.empty() && scope != HostEval::Exact)
       settleOnTheWay(eval, tensors);
     // An alias of data is no work that a graph should keep, and may
@@ -173,15 +176,14 @@ static std::vector<at::Tensor> read(c10::ArrayRef<TensorDataPtr> tensors,
   return {};
 }
 
-/// Whether nobody asks for programs, or for errors and values of another kind.
-static bool mayRunWithout(int64_t device) {
+bool runsWithout(int64_t device) {
   return hasTiers(engine(device)) && !settings().dry_run && !Tape::current() &&
          !CompileWatch::isEntered();
 }
 
 at::Tensor decideOnHost(const TensorDataPtr &data) {
   std::vector<at::Tensor> values = read(data, HostEval::Exact);
-  if (values.empty() && mayRunWithout(deviceOf(*data))) {
+  if (values.empty() && runsWithout(deviceOf(*data))) {
     values = read(data, HostEval::Little);
     settle(data, values);
   }

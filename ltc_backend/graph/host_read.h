@@ -38,4 +38,7 @@ at::Tensor decideOnHost(const TensorDataPtr &data);
 /// none.
 bool computeOnHost(c10::ArrayRef<TensorDataPtr> operands);
 
+/// Whether nobody asks for programs, or for errors and values of another kind.
+bool runsWithout(int64_t device);
+
 } // namespace ltc::backend

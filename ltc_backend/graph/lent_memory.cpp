@@ -40,9 +40,9 @@ at::Tensor lendMemory(const at::Tensor &tensor) {
     }
   }
   std::shared_ptr<DeviceData> data = readyData(owner);
-  waitFor(*data->buffer);
-  raiseIfFailed(data->buffer->wait());
-  auto *memory = static_cast<const char *>(data->buffer->hostPointer());
+  waitFor(*data->buffer());
+  raiseIfFailed(data->buffer()->wait());
+  auto *memory = static_cast<const char *>(data->buffer()->hostPointer());
   if (!memory)
     return {};
   return at::from_blob(

@@ -58,8 +58,9 @@ at::Tensor toLibrary(const at::Tensor &lazy, at::Device device) {
       lazy.sizes(), lazy.options().device(device).layout(at::kStrided));
   awaitLibrary(there.device());
   std::string type = c10::DeviceTypeName(device.type(), /*lower_case=*/true);
-  bool done = isDone(copyToLibrary(
-      from->buffer, uint32_t(from->device().ordinal()), memoryOf(there, type)));
+  bool done =
+      isDone(copyToLibrary(from->buffer(), uint32_t(from->device().ordinal()),
+                           memoryOf(there, type)));
   return done ? there : toCpu(lazy);
 }
 

@@ -62,9 +62,9 @@ void walkScalar(LaunchArgument &scalar, DType type, Visitor &visitor) {
 struct Reader {
   void structure(uint64_t word) { rest.add(word); }
   void constant(const DeviceData &data) {
-    const TensorType &type = data.buffer->type();
+    const TensorType &type = data.buffer()->type();
     const void *memory =
-        data.buffer->wait() ? data.buffer->hostPointer() : nullptr;
+        data.buffer()->wait() ? data.buffer()->hostPointer() : nullptr;
     rest.add(std::string_view(type.str()));
     if (memory)
       rest.add({static_cast<const char *>(memory), type.bytes()});

@@ -82,7 +82,7 @@ bool FrozenStep::Run::findKept(const Kept &kept) {
 /// says that the data is no later one in the same place.
 static bool has(const TensorData &tensor, const DeviceData *data,
                 const Buffer *buffer) {
-  return tensor.handle.get() == data && data->buffer.get() == buffer;
+  return tensor.handle.get() == data && data->buffer().get() == buffer;
 }
 
 bool FrozenStep::Run::isKept(const Kept &kept) const {
@@ -117,7 +117,7 @@ void FrozenStep::Run::remember() {
   }
   auto valueNow = [](const TensorData &tensor) {
     auto *data = static_cast<const DeviceData *>(tensor.handle.get());
-    return Kept::Value{data, data ? data->buffer.get() : nullptr};
+    return Kept::Value{data, data ? data->buffer().get() : nullptr};
   };
   std::lock_guard lock(list.mutex);
   for (const Plan::Stay &stay : plan.updated)
@@ -161,10 +161,10 @@ bool FrozenStep::Run::takeOthers() {
     if (!tensor.handle)
       return false;
     auto &data = static_cast<const DeviceData &>(*tensor.handle);
-    if ((use.type && data.buffer->type() != *use.type) ||
+    if ((use.type && data.buffer()->type() != *use.type) ||
         (use.isDonated && !isLastOwner(tensor)))
       return false;
-    buffers[number] = data.buffer;
+    buffers[number] = data.buffer();
   }
   return true;
 }

@@ -23,21 +23,23 @@ void waitForResult(int64_t device, Buffer &buffer) {
 }
 
 at::Tensor download(const DeviceData &data) {
+  if (!data.hasBuffer())
+    return data.values.clone();
   int64_t device = data.device().ordinal();
-  waitForResult(device, *data.buffer);
+  waitForResult(device, *data.buffer());
   const torch::lazy::Shape &shape = data.shape();
   at::Tensor result = at::detail::empty_cpu(shape.sizes(), shape.scalar_type());
   TimedTransfer timed(/*isUpload=*/false, result.const_data_ptr(),
                       result.nbytes());
   raiseIfFailed(
-      engine(device).download(data.buffer, result.mutable_data_ptr()));
+      engine(device).download(data.buffer(), result.mutable_data_ptr()));
   return result;
 }
 
 at::Tensor tensorOver(const DeviceData &data,
                       std::shared_ptr<const void> keeper) {
   const torch::lazy::Shape &shape = data.shape();
-  void *memory = const_cast<void *>(data.buffer->hostPointer());
+  void *memory = const_cast<void *>(data.buffer()->hostPointer());
   if (!memory)
     return {};
   return at::from_blob(
@@ -46,7 +48,7 @@ at::Tensor tensorOver(const DeviceData &data,
 }
 
 at::Tensor readOnHost(const std::shared_ptr<DeviceData> &data) {
-  waitForResult(data->device().ordinal(), *data->buffer);
+  waitForResult(data->device().ordinal(), *data->buffer());
   at::Tensor inPlace = tensorOver(*data, data);
   return inPlace.defined() ? inPlace : download(*data);
 }

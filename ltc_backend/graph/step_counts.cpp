@@ -28,7 +28,7 @@ static TensorDataPtr findWitness(PendingList::Step &step) {
     step.counts.clear();
   else if (parameter->handle)
     step.witness =
-        std::static_pointer_cast<DeviceData>(parameter->handle)->buffer;
+        std::static_pointer_cast<DeviceData>(parameter->handle)->buffer();
   return parameter;
 }
 

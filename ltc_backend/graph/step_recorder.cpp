@@ -64,7 +64,7 @@ static bool isSame(const std::weak_ptr<T> &a, const std::weak_ptr<T> &b) {
 
 static Tape::Identity valueOf(const TensorDataPtr &data) {
   std::shared_ptr<DeviceData> now = deviceData(*data);
-  return now ? now->buffer : nullptr;
+  return now ? now->buffer() : nullptr;
 }
 
 StepRecorder::StepRecorder(std::vector<at::Tensor> given,

@@ -75,8 +75,7 @@ private:
 };
 } // namespace
 
-/// As the op's kernel would, for the program.
-static at::Tensor wrapResult(const OpInfo &info, const at::Tensor &bare) {
+at::Tensor wrapResult(const OpInfo &info, const at::Tensor &bare) {
   return info.makesLike ? makeNewWrapper(bare) : makeWrapper(bare);
 }
 

@@ -32,6 +32,9 @@ bool isUnwatched(const OpInfo &info);
 /// TorchDispatchMode is to see.
 bool isOrdinary(const OpInfo &info);
 
+/// Wraps a result for the program as the op's kernel would.
+at::Tensor wrapResult(const OpInfo &info, const at::Tensor &bare);
+
 /// Records a call of an op that returns as many tensors as `results`, and gives
 /// them, wrapped. False: that cannot be done directly, and nothing has been
 /// done. Further results, from the last on, become the values of what is in

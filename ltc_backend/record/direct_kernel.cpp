@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/direct_host_call.h"
+#include "ltc_backend/record/immediate_call.h"
 #include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/no_grad.h"
 #include "ltc_backend/record/recorder.h"
@@ -35,6 +36,8 @@ public:
 
   void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys,
                   torch::jit::Stack *stack) {
+    if (isNext(keys) && runAtOnce(info, *stack))
+      return;
     if (!record(keys, *stack))
       goLongWay(keys, *stack);
   }
@@ -44,6 +47,13 @@ public:
                         Parameter<Args>... arguments) {
     std::array<at::Tensor, Count> results;
     bool isLeft = autograd && (isTracked(arguments) || ...);
+    if (!isLeft && isNext(keys) &&
+        runAtOnce<Count, Args...>(info, results, arguments...)) {
+      for (at::Tensor &result : results)
+        if (result.defined())
+          result = wrapResult(info, result);
+      return asResult(std::move(results));
+    }
     if (!isLeft && isNext(keys) && isOrdinary(info)) {
       CallReader call(info, arguments...);
       if (recordDirectly(call, results))

@@ -7,6 +7,7 @@
 #include "ltc_backend/record/direct_transfer.h"
 
 #include "ltc_backend/record/direct.h"
+#include "ltc_backend/record/immediate_call.h"
 #include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/no_grad.h"
 #include "ltc_backend/record/transfer.h"
@@ -55,8 +56,16 @@ static bool staysBeside(const Tensor &self, std::optional<at::Layout> layout,
 
 static Tensor toCopy(const Tensor &self, std::optional<at::ScalarType> dtype,
                      std::optional<at::Layout> layout,
-                     std::optional<at::Device> device, std::optional<bool>,
-                     bool, std::optional<MemoryFormat> format) {
+                     std::optional<at::Device> device,
+                     std::optional<bool> pinMemory, bool nonBlocking,
+                     std::optional<MemoryFormat> format) {
+  std::array<Tensor, 1> made;
+  if (runAtOnce<1, Tensor, std::optional<at::ScalarType>,
+                std::optional<at::Layout>, std::optional<at::Device>,
+                std::optional<bool>, bool, std::optional<MemoryFormat>>(
+          toCopyInfo(), made, self, dtype, layout, device, pinMemory,
+          nonBlocking, format))
+    return makeWrapper(made[0]);
   if (!isPlain(self) || !isOrdinary(toCopyInfo()) ||
       !staysBeside(self, layout, device, format))
     return {};
@@ -143,6 +152,8 @@ static void registerDirectNumber(torch::Library &library) {
   auto stock = std::make_shared<KernelOverride>(op);
   implement(library, name,
             [op, stock](DispatchKeySet keys, const Tensor &self) -> at::Scalar {
+              if (at::Tensor value = valueAtOnce(self); value.defined())
+                return at::_local_scalar_dense(value);
               if (isPlain(self) && isUnwatched(toCopyInfo())) {
                 materialise(self); // a view that is read again has its value
                 return readNumber(

@@ -10,6 +10,7 @@
 #include "ltc_backend/record/creation.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/dispatch_mode.h"
+#include "ltc_backend/record/immediate_call.h"
 #include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/ops/eager_random.h"
 #include "ltc_backend/record/recorder.h"
@@ -53,9 +54,13 @@ void registerRecordKernel(torch::Library &library, const char *name,
     auto kernel = [&info](Parameter<Args>... arguments) {
       if (isOrdinary(info) && !isCalledByHandler()) {
         tellCreation();
-        CallReader call(info, CallReader::Makes(), arguments...);
-        if (at::Tensor result = recordFactory(call); result.defined())
-          return isWrappedHere() ? makeNewWrapper(result) : result;
+        std::array<at::Tensor, 1> made;
+        if (!runAtOnce<1, Args...>(info, made, arguments...)) {
+          CallReader call(info, CallReader::Makes(), arguments...);
+          made[0] = recordFactory(call);
+        }
+        if (made[0].defined())
+          return isWrappedHere() ? makeNewWrapper(made[0]) : made[0];
       }
       torch::jit::Stack stack{c10::IValue(arguments)...};
       RecordKernel{info}(info.handle, {}, &stack);

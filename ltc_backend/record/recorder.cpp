@@ -143,7 +143,7 @@ void endFullGraph(int64_t device) {
 /// has run in another, so that a program may catch it and go on.
 static void raiseNow(const TensorData &result) {
   sync(deviceOf(result), /*wait=*/false);
-  waitForResult(deviceOf(result), *deviceData(result)->buffer);
+  waitForResult(deviceOf(result), *deviceData(result)->buffer());
 }
 
 static std::shared_ptr<const CallShape> callByValues(const OpInfo &info,

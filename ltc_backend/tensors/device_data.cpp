@@ -23,18 +23,35 @@ static std::atomic<uint64_t> dataMade;
 
 DeviceData::DeviceData(int64_t device, torch::lazy::Shape shape,
                        BufferPtr buffer)
-    : BackendData(backendDevice(device), std::move(shape)),
-      buffer(std::move(buffer)), made(++dataMade) {}
+    : BackendData(backendDevice(device), std::move(shape)), made(++dataMade),
+      madeBuffer(true), memory(std::move(buffer)) {}
+
+DeviceData::DeviceData(int64_t device, at::Tensor values)
+    : BackendData(backendDevice(device),
+                  torch::lazy::Shape(values.scalar_type(), values.sizes())),
+      made(++dataMade), values(std::move(values)), madeBuffer(false) {}
+
+void DeviceData::makeBuffer() const {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  if (hasBuffer())
+    return;
+  TensorType type{*toDType(values.scalar_type()), values.sizes().vec()};
+  memory = valueOrRaise(
+      engine(device().ordinal()).upload(type, values.const_data_ptr()));
+  madeBuffer.store(true, std::memory_order_release);
+}
 
 uint64_t DeviceData::lastMade() { return dataMade; }
 
 void DeviceData::Assign(const torch::lazy::BackendData &other) {
-  buffer = static_cast<const DeviceData &>(other).buffer;
+  memory = static_cast<const DeviceData &>(other).buffer();
+  madeBuffer.store(true, std::memory_order_release);
 }
 
 std::shared_ptr<DeviceData> sharing(const std::shared_ptr<DeviceData> &data) {
   auto result = std::make_shared<DeviceData>(data->device().ordinal(),
-                                             data->shape(), data->buffer);
+                                             data->shape(), data->buffer());
   result->first = firstOf(data);
   result->marks = data->marks;
   return result;
@@ -49,7 +66,7 @@ std::shared_ptr<DeviceData> inPlaceOf(std::shared_ptr<DeviceData> old,
     result->replaced = replaced;
     result->place = uint32_t(replaced->values.size());
     replaced->values.push_back(std::move(old));
-  } else if (data->buffer->failure()) {
+  } else if (data->buffer()->failure()) {
     result->before = std::move(old);
   }
   return result;
@@ -58,14 +75,14 @@ std::shared_ptr<DeviceData> inPlaceOf(std::shared_ptr<DeviceData> old,
 std::shared_ptr<DeviceData> standing(std::shared_ptr<DeviceData> data) {
   if (!anyFailure.load(std::memory_order_relaxed)) [[likely]]
     return data;
-  while (data->buffer->isUndone()) {
+  while (data->hasBuffer() && data->buffer()->isUndone()) {
     if (auto replaced = data->replaced.lock();
         replaced && data->place != DeviceData::kNoPlace) {
       data->before = std::move(replaced->values[data->place]);
       data->replaced.reset();
     }
     // What a launch has written over before it failed is lost.
-    if (!data->before || data->before->buffer->isConsumed())
+    if (!data->before || data->before->buffer()->isConsumed())
       break;
     data = data->before;
   }
@@ -94,7 +111,7 @@ std::shared_ptr<DeviceData> upload(const at::Tensor &cpu, int64_t device) {
       device, torch::lazy::Shape(cpu.scalar_type(), cpu.sizes()),
       valueOrRaise(engine(device).upload(type, dense.const_data_ptr())));
   if (Tape *tape = Tape::current()) [[unlikely]]
-    tape->uploads.push_back({data->buffer, cpu, currentSource()});
+    tape->uploads.push_back({data->buffer(), cpu, currentSource()});
   return data;
 }
 

@@ -26,12 +26,22 @@ struct Replaced {
 class DeviceData final : public torch::lazy::BackendData {
 public:
   DeviceData(int64_t device, torch::lazy::Shape shape, BufferPtr buffer);
+  /// Values that the host has computed, dense and row-major. They have a buffer
+  /// once somebody asks for it.
+  DeviceData(int64_t device, at::Tensor values);
 
   Handle GetHandle() override { return reinterpret_cast<Handle>(this); }
   void Assign(const torch::lazy::BackendData &other) override;
-  bool HasValue() const override { return buffer != nullptr; }
+  bool HasValue() const override { return memory || values.defined(); }
 
-  BufferPtr buffer;
+  /// Any thread.
+  const BufferPtr &buffer() const {
+    if (!hasBuffer()) [[unlikely]]
+      makeBuffer();
+    return memory;
+  }
+  /// Whether somebody has asked for it, or it came first.
+  bool hasBuffer() const { return madeBuffer.load(std::memory_order_acquire); }
   /// Later data has a greater number.
   const uint64_t made;
   static uint64_t lastMade();
@@ -58,6 +68,15 @@ public:
   /// whose values are collected.
   uint32_t inputIndex = UINT32_MAX;
   long shares = 0;
+  /// A CPU tensor that owns the same values, where there is one. Until there is
+  /// a buffer it is the constructor's, and guarded by nothing.
+  at::Tensor values;
+
+private:
+  void makeBuffer() const;
+
+  mutable std::atomic<bool> madeBuffer;
+  mutable BufferPtr memory;
 };
 
 /// Data of its own with the same buffer. With the pending list's lock.

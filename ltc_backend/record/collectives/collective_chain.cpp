@@ -44,7 +44,7 @@ static Tensor lastOf(Chain &all) {
 
 static bool hasFailed(const Tensor &token) {
   std::shared_ptr<DeviceData> data = deviceData(*tensorData(token));
-  return data && data->buffer->failure();
+  return data && data->buffer()->failure();
 }
 
 /// What the next one is to begin behind: its number, and the tensor that says
@@ -141,7 +141,7 @@ void settleRecorded() {
   Tensor last = lastOf(chain());
   if (auto data = last.defined() ? deviceData(*tensorData(last)) : nullptr) {
     Waiting waiting;
-    waitUninterrupted(*data->buffer);
+    waitUninterrupted(*data->buffer());
   }
   std::lock_guard lock(chain().mutex);
   if (chain().last.is_same(last))

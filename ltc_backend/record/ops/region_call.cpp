@@ -46,14 +46,14 @@ void RegionCall::addSources(const BuiltGraph &region) {
   if (!region.writes.empty())
     refuse("it writes to its inputs");
   auto addConstant = [&](const std::shared_ptr<DeviceData> &constant) {
-    const Buffer *buffer = constant->buffer.get();
+    const Buffer *buffer = constant->buffer().get();
     if (std::ranges::find(constants, buffer) != constants.end())
       return;
     constants.push_back(buffer);
     int64_t device = tensors.at(0).device().index();
     tensors.push_back(
         wrap(makeTensor(std::make_shared<DeviceData>(device, constant->shape(),
-                                                     constant->buffer),
+                                                     constant->buffer()),
                         device, Layout())));
   };
   for (size_t i = 0; i < region.sources.size(); ++i) {
@@ -73,7 +73,7 @@ void RegionCall::addSources(const BuiltGraph &region) {
 ValueId RegionCall::placeOf(const BuiltGraph::Source &source) const {
   if (source.kind == BuiltGraph::Source::Input)
     return ValueId(source.input);
-  auto constant = std::ranges::find(constants, source.constant->buffer.get());
+  auto constant = std::ranges::find(constants, source.constant->buffer().get());
   return ValueId(given + (constant - constants.begin()));
 }
 

@@ -8,6 +8,7 @@
 
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/fallback.h"
+#include "ltc_backend/record/immediate_call.h"
 #include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/record/no_grad.h"
 #include "ltc_backend/record/ops/autocast.h"
@@ -94,6 +95,8 @@ public:
   at::Tensor &unboxed(c10::DispatchKeySet keys, at::Tensor &self,
                       const Args &...rest) {
     beforeWrite(self);
+    if (isOwn(self) && wroteAtOnce(self, rest...))
+      return self;
     if (isOwn(self) && isOrdinary(info)) {
       CallReader call(info, self, rest...);
       if (updateDirectly(self, call))
@@ -107,6 +110,14 @@ public:
 private:
   static bool isOwn(const at::Tensor &self) {
     return isFunctionalLazy(self) && isAlone(self);
+  }
+
+  /// What fits in no other way goes on, to be refused in eager's words.
+  template <typename... Args>
+  bool wroteAtOnce(const at::Tensor &self, const Args &...rest) {
+    std::array<at::Tensor, 1> made;
+    return runAtOnce<1, at::Tensor, Args...>(info, made, self, rest...) &&
+           made[0].sizes() == self.sizes() && takeValue(self, made[0]);
   }
 
   /// As functionalisation does it, but for where the new value goes.

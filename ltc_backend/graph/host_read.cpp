@@ -11,7 +11,7 @@
 #include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_eval.h"
-#include "ltc_backend/graph/immediate.h"
+#include "ltc_backend/graph/read_habit.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/tensors/bare_tensor.h"
 #include "ltc_backend/tensors/tape.h"

@@ -76,7 +76,7 @@ at::Tensor ImmediateCall::valueOf(const at::Tensor &tensor) {
   const int64_t here = tensor.device().index();
   ready = isPlain(tensor) && (device < 0 || device == here);
   if (ready && isTracked(tensor)) {
-    endImmediate();
+    forgetReads();
     ready = false;
   }
   if (!ready)

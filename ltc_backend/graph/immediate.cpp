@@ -22,7 +22,6 @@ constexpr int64_t kMostElements = 1 << 12;
 bool detail::runsAtOnce(int64_t device) {
   const Settings &now = settings();
   return now.detect_nan == "off" && !now.sync && !profile::isOn() &&
-         !anyFailure.load(std::memory_order_relaxed) &&
          homeOf(device) == device && runsWithout(device);
 }
 

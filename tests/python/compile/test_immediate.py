@@ -251,6 +251,17 @@ def test_an_error_comes_at_its_line():
     assert read_often("lazy") == read_often("cpu")
 
 
+def test_failures_are_those_of_recorded_calls(counts):
+    bad = torch.ones(3).to("lazy")[torch.tensor([7]).to("lazy")]
+    with pytest.raises(IndexError, match="out of range"):
+        bad.tolist()
+    read_often("lazy", 200)
+    assert counts["execute.immediate"] > 0
+    x, failed = torch.ones(3).to("lazy"), torch.ones(3).to("lazy")
+    failed.index_copy_(0, torch.arange(3).to("lazy"), torch.ones(3).to("lazy"))
+    assert (x + failed).tolist() == [2] * 3
+
+
 def test_what_is_read_is_never_written_over():
     read_often("lazy")
     x = torch.ones(5).to("lazy")

@@ -11,18 +11,17 @@ set of them.
 import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.partitioners import min_cut_rematerialization_partition
-from torch.utils.checkpoint import CheckpointPolicy
 
 from torch_ltc import (
     control_flow,
     host_calls,
     open_calls,
+    partition,
     settings,
     startup,
     traced_numbers,
 )
-from torch_ltc.fx_calls import OURS, draws, is_drawn, outputs_of, run, warn_at
+from torch_ltc.fx_calls import OURS, draws, outputs_of, run, warn_at
 from torch_ltc.fx_pieces import Pieces, mark_reads, reads_values
 
 # torch.compile() imports this. Started later, the device would patch functions of
@@ -78,21 +77,9 @@ def compilers(scope=None):
         "fw_compiler": forward_compiler,
         "bw_compiler": compiler,
         "inference_compiler": compiler,
-        "partition_fn": _partition,
+        "partition_fn": partition.partition,
         "keep_inference_input_mutations": True,
     }
-
-
-def _partition(joint, *args, **options):
-    """Cut a training graph in two; what is drawn is saved, and not drawn again.
-
-    Activation checkpointing would draw it again in backward, from a generator's
-    state that no program here reads.
-    """
-    for node in joint.graph.nodes:
-        if "recompute" in node.meta and is_drawn(node):
-            node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
-    return min_cut_rematerialization_partition(joint, *args, **options)
 
 
 def _returned_by_forward():
@@ -104,7 +91,7 @@ def _returned_by_forward():
 
 def _compiled(gm, kept_from=None):
     if any(map(reads_values, gm.graph.nodes)):
-        return Pieces(gm, _compiled, kept_from)
+        return Pieces(gm, _compiled)
     return _Compiled(gm, kept_from)
 
 
@@ -199,7 +186,7 @@ class _Compiled:
         except RuntimeError as error:
             is_cut = mark_reads(self.gm, getattr(error, "ltc_node", None))
             if is_cut:
-                self.pieces = Pieces(self.gm, _compiled, self.kept_from)
+                self.pieces = Pieces(self.gm, _compiled)
             is_known = any(words in str(error) for words in _NO_PART)
             if not is_cut or not is_known:
                 what = "an op" if is_cut else "a graph"

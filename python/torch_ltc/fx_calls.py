@@ -79,13 +79,13 @@ def warn_at(error, message):
         warnings.warn(message, stacklevel=3)
 
 
-def error_at(node, message, hint):
+def error_at(node, message, hint, kind="unsupported"):
     """Return the exception for a node that cannot be carried, with its line."""
     place = _place_in(node.meta.get("stack_trace")) or ("", 0, "")
     source = place[0], int(place[1]), place[2]
     text = message + (f"; met at {source[0]}:{source[1]}" if source[0] else "")
     return errors.make(
-        "unsupported",
+        kind,
         "record",
         str(node.target),
         source,

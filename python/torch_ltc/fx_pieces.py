@@ -16,7 +16,7 @@ from torch import fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from torch_ltc.control_flow import bodies_of, is_unrolled, structured
-from torch_ltc.fx_calls import is_view, outputs_of, written_inputs
+from torch_ltc.fx_calls import is_view, outputs_of
 from torch_ltc.traced_numbers import COMPUTED, type_of
 
 _higher_order = torch.ops.higher_order
@@ -96,20 +96,15 @@ def mark_reads(gm, node):
 class Pieces:
     """A graph with nodes that read values.
 
-    ``compiled`` makes a function of lists from a graph without such nodes. Outputs
-    from the number ``kept_from`` on are saved for backward.
+    ``compiled`` makes a function of lists from a graph without such nodes.
     """
 
-    def __init__(self, gm, compiled, kept_from=None):
+    def __init__(self, gm, compiled):
         self._boxed_call = True
         self.compiled = compiled
         self.gm = gm
-        self.kept_from = kept_from
         self.placeholders = gm.graph.find_nodes(op="placeholder")
         self.outputs = outputs_of(gm)
-        self.saved_before_a_write = written_inputs(gm).intersection(
-            [] if kept_from is None else self.outputs[kept_from:]
-        )
         parts = _groups(gm)
         are_read = [
             reads_values(group[0]) and not _gives_numbers(group[0]) for group in parts
@@ -141,17 +136,12 @@ class Pieces:
     def __call__(self, args):
         """Run the pieces in turn."""
         values = dict(zip(self.placeholders, args, strict=True))
-        saved = {node: values[node].clone() for node in self.saved_before_a_write}
         args.clear()  # _boxed_call: what nobody else holds may go
         for step, dead in self.steps:
             step(values)
             for node in dead:
                 values.pop(node, None)
-        results = [values.get(node, node) for node in self.outputs]
-        for i, node in enumerate(self.outputs):
-            if node in saved and i >= self.kept_from:
-                results[i] = saved[node]
-        return results
+        return [values.get(node, node) for node in self.outputs]
 
     def _piece(self, group, wanted):
         """Return a step that calls what the group is compiled to."""

@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from torch_ltc import startup
-from torch_ltc.fx_calls import outputs_of, run, source_of, written_inputs
+from torch_ltc.fx_calls import outputs_of, run, source_of
 
 
 def takes(gm, args, ordinal):
@@ -62,15 +62,7 @@ def _record(builder, gm, args, kept_from):
             stand_in = arg
             arguments.append((arg, None, False))
         stand_ins.append(stand_in)
-    written = written_inputs(gm)
     given = outputs_of(gm)
-    saved = [] if kept_from is None else given[kept_from:]
-    # Only of these, since an input of which there is a copy is not written in place.
-    before = {
-        node: stand_in.clone()
-        for node, stand_in in zip(placeholders, stand_ins, strict=True)
-        if node in written and node in saved
-    }
     sources = {node: source_of(node) for node in given if isinstance(node, fx.Node)}
     values, kept = run(gm, builder.device, stand_ins, keeping=sources.values())
     results = _Results(placeholders, args)
@@ -78,11 +70,7 @@ def _record(builder, gm, args, kept_from):
         if isinstance(value, torch.Tensor):
             source = sources[node]
             visible = kept_from is None or i < kept_from
-            if not visible and node in before:
-                # Backward computes from the value that forward began with.
-                results.add_own(before[node])
-            else:
-                results.add(node, value, source, kept[source], visible)
+            results.add(node, value, source, kept[source], visible)
         else:
             results.rows.append(("number", value))
     return arguments, results

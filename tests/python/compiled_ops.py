@@ -65,15 +65,22 @@ class CompiledOp:
         return getattr(self.op, name)
 
     def __call__(self, *args, **kwargs):
-        call = self.compiled(self.op.op)
-        code = getattr(self.op.op, "__code__", None)
-        if not (code and "wrapper_set_seed" in code.co_names):
-            return call(*args, **kwargs)
-        # What it sets is set while it is traced, and not when it runs.
-        with torch.random.fork_rng():
-            torch.manual_seed(42)
-            return call(*args, **kwargs)
+        return self._through_door(self.op.op)(*args, **kwargs)
 
     @property
     def inplace_variant(self):
-        return self.compiled(self.op.inplace_variant)
+        return self._through_door(self.op.inplace_variant)
+
+    def _through_door(self, function):
+        call = self.compiled(function)
+        code = getattr(function, "__code__", None)
+        if not (code and "wrapper_set_seed" in code.co_names):
+            return call
+
+        # What it sets is set while it is traced, and not when it runs.
+        def seeded(*args, **kwargs):
+            with torch.random.fork_rng():
+                torch.manual_seed(42)
+                return call(*args, **kwargs)
+
+        return seeded

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Puts ``backend="ltc"`` in the place of the backends that PyTorch's tests name."""
 
+import contextlib
 import importlib
 
 BACKENDS = (
@@ -12,10 +13,40 @@ BACKENDS = (
 )
 
 
-def install():
-    """Compile with ltc what a test gives to another backend, or to none."""
+def install(device):
+    """Compile with ltc what a test gives to another backend, or to none.
+
+    Or with aot_eager, to tell what AOTAutograd does not take.
+    """
     from torch._dynamo import testing
     from torch._dynamo.backends import registry
+    from torch._higher_order_ops import utils
+
+    compile_graph, compile_aten = backend_of(device)
+    compile_graph._tags = ()
+    eager = registry.lookup_backend("eager")  # which fills the table
+    registry._COMPILER_FNS.update(dict.fromkeys(BACKENDS, compile_graph))
+    # What torch.compile() calls by default.
+    importlib.import_module("torch._inductor.compile_fx").compile_fx = compile_graph
+    for module in ("torch._functorch.compilers", "functorch.compile"):
+        importlib.import_module(module).nop = compile_aten
+    for recorder in (testing.EagerAndRecordGraphs, testing.CompileCounter):
+        then_compile(recorder, compile_graph)
+    testing.aot_eager = recording_aten(compile_aten)
+    keep_eager_control_flow(utils, compile_graph, eager)
+
+
+def backend_of(device):
+    """Return what compiles graphs of Dynamo's, and what graphs of ATen ops."""
+    from torch._dynamo.backends import debugging
+
+    if device == "aot_eager":
+
+        def compile_by_aot_eager(gm, inputs, *_args, **_options):
+            return debugging.aot_eager(gm, inputs)
+
+        return compile_by_aot_eager, debugging.boxed_nop
+
     from torch_ltc import dynamo, settings
 
     settings.rng = "eager"  # so that random numbers can be compared
@@ -26,22 +57,48 @@ def install():
     def compile_aten_by_ltc(gm, inputs):
         return dynamo.compilers()["inference_compiler"](gm, inputs)
 
-    registry.lookup_backend("eager")  # fills the table
-    registry._COMPILER_FNS.update(dict.fromkeys(BACKENDS, compile_by_ltc))
-    # What torch.compile() calls by default.
-    importlib.import_module("torch._inductor.compile_fx").compile_fx = compile_by_ltc
-    for module in ("torch._functorch.compilers", "functorch.compile"):
-        importlib.import_module(module).nop = compile_aten_by_ltc
-    for recorder in (testing.EagerAndRecordGraphs, testing.CompileCounter):
-        then_compile(recorder, compile_by_ltc)
+    return compile_by_ltc, compile_aten_by_ltc
 
 
-def then_compile(recorder, compile_by_ltc):
+def keep_eager_control_flow(utils, compile_graph, eager):
+    """Leave to "eager" what `torch.cond` compiles by itself in eager or in a trace."""
+    prepare = utils.setup_compilation_env
+
+    @contextlib.contextmanager
+    def with_eager():
+        with prepare() as backend:
+            yield eager if backend is compile_graph else backend
+
+    utils.setup_compilation_env = with_eager
+
+
+def then_compile(recorder, compile_graph):
     """Let a backend that records or counts graphs compile them, too."""
     record = recorder.__call__
 
     def call(self, gm, inputs):
         record(self, gm, inputs)
-        return compile_by_ltc(gm, inputs)
+        return compile_graph(gm, inputs)
 
     recorder.__call__ = call
+
+
+def recording_aten(compile_aten):
+    """Return a backend that compiles what it gives to functions that record it."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    def recording(record):
+        def compiler(gm, inputs):
+            record(gm, inputs)
+            return compile_aten(gm, inputs)
+
+        return compiler
+
+    def backend(gm, inputs, *, fw_compiler, bw_compiler):
+        compilers = {
+            "fw_compiler": recording(fw_compiler),
+            "bw_compiler": recording(bw_compiler),
+        }
+        return aot_autograd(**compilers)(gm, inputs)
+
+    return backend

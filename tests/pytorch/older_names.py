@@ -64,7 +64,7 @@ def install_for_compiled():
         sys.modules["torchvision"] = None
     add("common_utils", disable_translation_validation_if_dynamic_shapes=unchanged)
     add("common_utils", dtype_abbrs={})
-    add("inductor_utils", HAS_XPU=False)
+    add("inductor_utils", HAS_CUDA=False, HAS_XPU=False)
     add("triton_utils", requires_cuda=unittest.skip("requires a GPU"))
     add("torch._inductor.codecache", cpp_prefix_path=None)
     add("torch._inductor.compile_fx", complex_memory_overlap=None)

@@ -3,7 +3,7 @@
 """A pytest plugin: chooses PyTorch's tests of one device and records each result.
 
 The device "compiled" is all tests of a file, with backend="ltc" in the place of
-other backends; "stock" is the same tests as they are.
+other backends; "aot_eager" has that one there, and "stock" the tests as they are.
 """
 
 import faulthandler
@@ -17,7 +17,7 @@ import compiled
 import older_names
 import pytest
 
-WHOLE_FILES = ("compiled", "stock")
+WHOLE_FILES = ("compiled", "aot_eager", "stock")
 
 
 def pytest_addoption(parser):
@@ -43,13 +43,22 @@ def apply_to_lazy_what_cpu_has():
     core.DecorateInfo.is_active = is_active_for_cpu
 
 
-def pytest_configure(config):
+def install(device):
+    """Prepare the process for what its tests import."""
     older_names.install()
     apply_to_lazy_what_cpu_has()
-    if config.getoption("--device") in WHOLE_FILES:
+    if device in WHOLE_FILES:
         older_names.install_for_compiled()
-    if config.getoption("--device") == "compiled":
-        compiled.install()
+    if device in ("compiled", "aot_eager"):
+        compiled.install(device)
+
+
+def pytest_configure(config):
+    is_controller = config.getoption("numprocesses", None) and not hasattr(
+        config, "workerinput"
+    )
+    if not is_controller:  # which runs no test
+        install(config.getoption("--device"))
     record = config.getoption("--record")
     config.record_file = None
     if record and not hasattr(config, "workerinput"):

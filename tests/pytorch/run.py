@@ -62,6 +62,7 @@ COMPILED = (
     "dynamo/test_aot_autograd",
     "dynamo/test_autograd_function",
     "dynamo/test_backends",
+    "dynamo/test_compile",
     "dynamo/test_ctx_manager",
     "dynamo/test_functions",
     "dynamo/test_higher_order_ops",
@@ -78,6 +79,11 @@ COMPILED = (
     "inductor/test_torchinductor",
     "inductor/test_torchinductor_dynamic_shapes",
 )
+# What a failed test is run with again, and what it is if it fails there as well.
+WITHOUT_US = {
+    "lazy": (("cpu", "old"),),
+    "compiled": (("stock", "old"), ("aot_eager", "aot")),
+}
 # What takes hours as a whole: one test in so many. OpInfo's samples are run by
 # tests/python/sweep_ops.py against eager.
 SAMPLED = {
@@ -120,14 +126,18 @@ def on_cpu(test):
     return f"{file}::{case.removesuffix('LAZY')}CPU::{start}_cpu{end}"
 
 
-def fail_on_cpu(folder, name, rows, results):
-    """Return the ids among failed rows whose tests fail without us as well."""
+def fail_without_us(folder, name, rows, results, device):
+    """Return the ids among failed rows whose tests fail without us as well.
+
+    On the CPU, with the backends that they name, or with aot_eager.
+    """
     of_device = {row["id"] for row in rows if "::" in row["id"]}
-    device = "stock" if name in COMPILED else "cpu"
-    ids = {i if device == "stock" else on_cpu(i): i for i in of_device}
+    if not of_device:
+        return set()
+    ids = {on_cpu(i) if device == "cpu" else i: i for i in of_device}
     listed = results / f"{name.replace('/', '_')}.ids"
     listed.write_text("\n".join(ids))
-    record = listed.with_suffix(".cpu.jsonl")
+    record = listed.with_suffix(f".{device}.jsonl")
     record.unlink(missing_ok=True)
     ran = pytest(folder, name, device, record, "--only", str(listed))
     return {ids[row["id"]] for row in ran if row["outcome"] == "failed"}
@@ -145,11 +155,12 @@ def run(folder, name, dtypes, results, jobs=2, only="*", every=1):
     options += ["-n", str(jobs), "--every", str(every)]
     device = "compiled" if name in COMPILED else "lazy"
     rows = pytest(folder, name, device, record, *options)
-    unknown = table.judge(rows, entries).unexpected
-    old = fail_on_cpu(folder, name, unknown, results) if unknown else set()
-    for row in rows:
-        if row["id"] in old:
-            row["outcome"] = "old"
+    for other, outcome in WITHOUT_US[device]:
+        unknown = table.judge(rows, entries).unexpected
+        failed = fail_without_us(folder, name, unknown, results, other)
+        for row in rows:
+            if row["id"] in failed:
+                row["outcome"] = outcome
     return rows
 
 
@@ -157,7 +168,10 @@ def report(name, rows):
     """Print the counts of a file, and what the table does not say."""
     counts = collections.Counter(row["outcome"] for row in rows)
     verdict = table.judge(rows, table.read())
-    print(name, *(f"{counts[k]} {k}" for k in ("passed", "failed", "old", "skipped")))
+    print(
+        name,
+        *(f"{counts[k]} {k}" for k in ("passed", "failed", "old", "aot", "skipped")),
+    )
     for row in verdict.unexpected:
         print(f"  failed: {row['id']}: {row['message'][:300]}")
     for entry in verdict.passing:

@@ -183,7 +183,7 @@ class _Compiled:
             return None
         try:
             return make(self.gm, args, self.ordinal, *more)
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:  # Tensor.numpy() raises the other
             is_cut = mark_reads(self.gm, getattr(error, "ltc_node", None))
             if is_cut:
                 self.pieces = Pieces(self.gm, _compiled)

@@ -154,7 +154,7 @@ class _Calls:
                 if names_device:
                     arguments, options = _moved(arguments, options, device)
                 value = call(target, arguments, options)
-            except RuntimeError as error:
+            except Exception as error:
                 # Of a body, the call that runs it.
                 error.ltc_node = node
                 raise

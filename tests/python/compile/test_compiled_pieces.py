@@ -6,6 +6,7 @@ import copy
 import pickle
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from torch import fx
@@ -192,3 +193,22 @@ def test_calls_are_not_copied_with_a_graph():
         (found,), _ = fx_calls.run(other, x.device, [x])
         assert found.tolist() == [2, 3]
     assert before.tolist() == [1, 3]
+
+
+@torch.library.custom_op("ltc_tests_pieces::sines", mutates_args=("outs",))
+def write_sines(x: torch.Tensor, outs: list[torch.Tensor]) -> None:
+    for out in outs:
+        np.sin(x.numpy(), out=out.numpy())
+
+
+def test_an_op_that_reads_memory_in_python_runs_on_the_tensors():
+    def function(x):
+        outs = [torch.empty_like(x) for _ in range(2)]
+        write_sines(x * 2, outs)
+        return outs[0] + outs[1] * x
+
+    x = torch.linspace(-1, 1, 5)
+    call = compiled(function)
+    with pytest.warns(UserWarning, match="eagerly: can't convert lazy.* to numpy"):
+        torch.testing.assert_close(call(x), function(x))
+    torch.testing.assert_close(call(-x), function(-x))

@@ -17,7 +17,7 @@ import warnings
 
 import torch
 
-from torch_ltc import memory_patches
+from torch_ltc import memory_patches, sharding_patches
 from torch_ltc.patch import Patch
 
 # Needed before anything lazy exists: these may be a program's first call for it.
@@ -371,25 +371,8 @@ AT_START += (
 AT_IMPORT += memory_patches.AT_IMPORT
 AT_START += memory_patches.AT_START
 
-_MESH = "without a mesh it shards over the accelerator, which lazy is none of"
-
 # Needed by programs that import the package named.
-AT_IMPORT_OF = {
-    **{
-        package: (
-            Patch(
-                package,
-                "_init_default_mesh",
-                "distributed:meshing",
-                _MESH,
-                since=(2, 13),
-            ),
-        )
-        for package in (
-            "torch.distributed.fsdp._fully_shard._fully_shard",
-            "torch.distributed._composable.replicate_with_fsdp",
-        )
-    },
+AT_IMPORT_OF = sharding_patches.AT_IMPORT_OF | {
     "torch._inductor.compile_fx": (
         Patch(
             "torch._inductor.compile_fx",
@@ -441,7 +424,8 @@ def apply(patches):
         operator = torch.jit._builtins._find_builtin(stock) if stock else None
         if operator is not None:
             torch.jit._builtins._register_builtin(ours, operator)
-        setattr(owner, patch.name, ours)
+        is_static = isinstance(vars(owner).get(patch.name), staticmethod)
+        setattr(owner, patch.name, staticmethod(ours) if is_static else ours)
 
 
 def apply_when_imported():

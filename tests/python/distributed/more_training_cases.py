@@ -238,6 +238,36 @@ def distributed_tensors(device):
 
 
 @case
+def random_numbers(device):
+    """Each part of a distributed tensor has its own, and all copies have the same.
+
+    PyTorch's are alike in all parts on the CPU, so lazy's are compared with none.
+    """
+    if device == "cpu":
+        return [torch.ones(5, dtype=torch.bool)]
+    torch.manual_seed(7)
+    on = mesh(device)
+    x = torch.ones(4 * dist.get_world_size(), 3, device=device)
+    parts = torch.nn.init.normal_(distribute_tensor(x, on, [Shard(0)]))
+    kept = F.dropout(distribute_tensor(x, on, [Shard(0)]), 0.5).to_local()
+    copies = F.dropout(distribute_tensor(x, on, [Replicate()]), 0.5).to_local()
+    drawn = [torch.empty_like(copies.cpu()) for _ in range(dist.get_world_size())]
+    dist.all_gather(drawn, copies.cpu())
+    after = [torch.empty(2) for _ in drawn]
+    dist.all_gather(after, torch.rand(2))
+    every, masks = parts.full_tensor(), DTensor.from_local(kept, on, [Shard(0)])
+    first, second = masks.full_tensor().chunk(2)[:2]
+    found = (
+        every.unique().numel() == every.numel(),
+        not torch.equal(first, second),
+        {*kept.flatten().tolist()} == {0.0, 2.0},
+        all(torch.equal(each, drawn[0]) for each in drawn),
+        all(torch.equal(each, after[0]) for each in after),
+    )
+    return [torch.tensor(found)]
+
+
+@case
 def pipeline(device):
     rank = dist.get_rank()
     model = mlp().to(device)

@@ -29,6 +29,21 @@ def converting(stock):
     return allowing
 
 
+def with_index(stock):
+    """Wrap ``FakeTensor._normalize_fake_device``, which completes a device's name.
+
+    It does so for the accelerators that it knows: of two fake tensors, one made on
+    ``lazy`` and one on ``lazy:0``, it would say that their devices differ.
+    """
+
+    def _normalize_fake_device(device):
+        if is_lazy(device) and device.index is None:
+            return torch.device("lazy", torch.lazy.current_device())
+        return stock(device)
+
+    return _normalize_fake_device
+
+
 def compiling(stock):
     """Wrap Inductor's ``compile_fx``: it has no code for lazy tensors."""
 

@@ -105,4 +105,11 @@ AT_START = (
         "fake_tensors:converting",
         "it refuses tensors of a device named lazy",
     ),
+    Patch(
+        "torch._subclasses.fake_tensor.FakeTensor",
+        "_normalize_fake_device",
+        "fake_tensors:with_index",
+        "the devices whose names it completes by their number are a list",
+        since=(2, 13),
+    ),
 )

@@ -48,6 +48,16 @@ def test_fake_tensors_propagate():
         assert model(x).shape == (2, 4) and model.weight.device.type == "lazy"
 
 
+def test_a_fake_tensor_says_which_of_the_devices_it_is_on():
+    with FakeTensorMode() as mode:
+        made = torch.empty(2, device="lazy")
+        mask = torch.ones(2, dtype=torch.bool, device="lazy:0")
+        assert made.device == torch.device("lazy", 0)
+        dropped = torch.ops.aten.native_dropout_backward(made, mask, 2.0)
+        assert (made + mask + dropped).device == torch.device("lazy", 0)
+        assert mode.from_tensor(torch.ones(2, device="lazy")).device == made.device
+
+
 def test_faking_runs_nothing(counts):
     x = torch.ones(2, 3, device="lazy") + 1
     FakeTensorMode().from_tensor(x)

@@ -10,6 +10,7 @@ where there is one and it rounds no differently, its fused form, which is one op
 
 import torch
 from torch.optim import optimizer as torch_optimizer
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torch_ltc import startup
 
@@ -109,10 +110,15 @@ def _end_step(optimizer, args, kwargs):
     c = startup.start()
     for ordinal, counts in steps.items():
         if counts:
-            # The values of a distributed parameter are those of its part here.
-            first = getattr(counts[0][0], "_local_tensor", counts[0][0])
-            c.note_step(first, [count for _, count in counts])
+            c.note_step(_held(counts[0][0]), [count for _, count in counts])
         c.auto_step(ordinal, True)
+
+
+def _held(parameter):
+    """Return the parameter, or a tensor that it holds, as a distributed one does."""
+    while is_traceable_wrapper_subclass(parameter):
+        parameter = getattr(parameter, parameter.__tensor_flatten__()[0][0])
+    return parameter
 
 
 def _counted(optimizer):

@@ -12,6 +12,7 @@ import threading
 import warnings
 
 import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 _moving = threading.local()  # .to_lazy: the answer for the module being moved
 
@@ -87,6 +88,8 @@ def _move_own(module, fn, to_lazy):
     for name, parameter in module._parameters.items():
         if parameter is None or _is_lazy(parameter) == to_lazy:
             continue
+        if is_traceable_wrapper_subclass(parameter):
+            continue  # PyTorch exchanges these itself, with the tensors they hold
         gradient = parameter.grad
         with torch.no_grad():
             moved = fn(parameter)

@@ -8,6 +8,7 @@ import warnings
 import pytest
 import torch
 from torch import nn
+from torch.testing._internal.two_tensor import TwoTensor
 
 MOVES = {
     "to": lambda m: m.to("lazy"),
@@ -207,3 +208,18 @@ def test_default_device():
     finally:
         torch.set_default_device(None)
     assert torch.ones(2).device.type == "cpu"
+
+
+def test_a_parameter_that_holds_tensors_moves_with_them():
+    part = torch.arange(2.0).reshape(1, 2)
+    module = nn.Linear(2, 1, bias=False)
+    module.weight = weight = nn.Parameter(TwoTensor(part, part + 1))
+    optimizer = torch.optim.Adam(module.parameters(), lr=1.0)
+    module.to("lazy")
+    assert module.weight is weight and isinstance(weight, TwoTensor)
+    assert {weight.device.type, weight.a.device.type, weight.b.device.type} == {"lazy"}
+    module(torch.ones(1, 2, device="lazy")).sum().backward()
+    for _ in range(2):
+        optimizer.step()
+    torch.testing.assert_close(weight.a.cpu(), part - 2)
+    torch.testing.assert_close(weight.b.cpu(), part - 1)

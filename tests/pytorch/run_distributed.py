@@ -27,8 +27,6 @@ import unittest
 from datetime import timedelta
 from pathlib import Path
 
-SECONDS = 30  # for a test; its collectives have half
-
 
 def tests_of(options):
     """Return {name: class}, once this process's variables are set."""
@@ -47,21 +45,22 @@ def tests_of(options):
     return dict.fromkeys(names, Tests)
 
 
-def outcome_of(test, name):
+def outcome_of(test, name, seconds):
     """Run a test in this rank; return what came of it, and why."""
     import torch
     import torch.distributed as dist
 
     try:
-        if not hasattr(test, "init_pg"):  # it makes its groups
+        if hasattr(test, "init_method") and not hasattr(test, "init_pg"):
             dist.init_process_group(
                 "gloo",
                 init_method=test.init_method,
                 rank=test.rank,
                 world_size=int(test.world_size),
-                timeout=timedelta(seconds=SECONDS // 2),
+                timeout=timedelta(seconds=seconds // 2),
             )
         torch.manual_seed(0)
+        type(test).pg = dist.group.WORLD  # where a test has none of its own
         getattr(test, name)()
     except unittest.SkipTest as skipped:
         return "skipped", str(skipped)
@@ -82,6 +81,25 @@ def meet(store, place, ranks):
         time.sleep(0.01)
 
 
+def part_in(case, name, options):
+    """Take this rank's part in a test; return what came of it, and why."""
+    method = name.rpartition(".")[2]
+    if options.file:
+        import sharded
+
+        if not sharded.has_ranks(case):
+            if options.rank:
+                return "skipped", "is for one process"
+            return sharded.outcome_in_one(case(method))
+        sharded.count_ranks(case, options.ranks)
+    test = case(method)
+    test.rank, test.file_name = options.rank, f"{options.results}/store-{name}"
+    test.skip_return_code_checks = []
+    if options.rank < int(test.world_size) <= options.ranks:
+        return outcome_of(test, method, options.seconds)
+    return "skipped", f"is for {test.world_size} ranks"
+
+
 def run_rank(options):
     """Run the tests of this process; a line for each in the rank's file."""
     os.environ["WORLD_SIZE"] = str(options.ranks)
@@ -97,19 +115,11 @@ def run_rank(options):
     path = Path(options.results, f"{options.rank}.jsonl")
     meeting = dist.FileStore(f"{options.results}/meeting", options.ranks)
     for number, name in enumerate(options.names):
-        method = name.rpartition(".")[2]
-        test = tests[name](method)
-        test.rank, test.file_name = options.rank, f"{options.results}/store-{name}"
-        # Of all before, files are left.
-        distributed_test.Barrier.barrier_id = 1000 * number
-        test.skip_return_code_checks = []
+        distributed_test.Barrier.barrier_id = 1000 * number  # of before, files are left
         meet(meeting, f"start {number}", options.ranks)
-        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        faulthandler.dump_traceback_later(options.seconds, exit=True)
         began = time.monotonic()
-        if options.rank < int(test.world_size) <= options.ranks:
-            found, why = outcome_of(test, method)
-        else:
-            found, why = "skipped", f"is for {test.world_size} ranks"
+        found, why = part_in(tests[name], name, options)
         meet(meeting, f"end {number}", options.ranks)
         if dist.is_initialized():
             dist.destroy_process_group()
@@ -131,6 +141,7 @@ def start_ranks(names, folder, options):
     """Start a process a rank, each with its log in the folder."""
     command = [sys.executable, __file__, "--results", folder]
     command += ["--device", options.device, "--ranks", str(options.ranks)]
+    command += ["--seconds", str(options.seconds)]
     command += ["--file", options.file] if options.file else []
     started = []
     for rank in range(options.ranks):
@@ -217,6 +228,9 @@ def parse():
     parser.add_argument("--device", default="lazy")
     parser.add_argument("--file", help="of PyTorch's sources, without .py")
     parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument(
+        "--seconds", type=int, default=30, help="for a test; its collectives have half"
+    )
     parser.add_argument("--rank", type=int, help="of one process, as this starts it")
     return parser.parse_args()
 

@@ -33,8 +33,6 @@ def put_device(device, ranks):
 
 def tests_of(file, device, ranks):
     """Return {name: class} of a file in the folder that LTC_PYTORCH_TESTS names."""
-    from torch.testing._internal.common_distributed import MultiProcessTestCase
-
     put_device(device, ranks)
     path = Path(os.environ["LTC_PYTORCH_TESTS"], file)
     sys.path.insert(0, str(path.parent))
@@ -43,7 +41,39 @@ def tests_of(file, device, ranks):
         f"{case.__name__}.{name}": case
         for case in vars(module).values()
         if isinstance(case, type)
-        and issubclass(case, MultiProcessTestCase)
+        and issubclass(case, unittest.TestCase)
         and case.__module__ == module.__name__
         for name in unittest.TestLoader().getTestCaseNames(case)
     }
+
+
+def has_ranks(case):
+    """Return whether a rank is a process in these tests, and not a thread or none."""
+    from torch.testing._internal import common_distributed
+
+    return issubclass(
+        case,
+        (
+            common_distributed.MultiProcessTestCase,
+            common_distributed.MultiProcContinuousTest,
+        ),
+    )
+
+
+def count_ranks(case, ranks):
+    """Tell a class how many ranks there are, where it leaves that open."""
+    if isinstance(case.world_size, int) and case.world_size < 0:
+        case.world_size = ranks
+
+
+def outcome_in_one(test):
+    """Run a test that starts its own threads; return what came of it, and why."""
+    result = unittest.TestResult()
+    unittest.TestSuite([test]).run(result)  # with the fixtures of its class
+    if wrong := result.errors + result.failures:
+        return "failed", wrong[0][1][-1500:]
+    if result.unexpectedSuccesses:
+        return "failed", "unexpected success"
+    if result.skipped:
+        return "skipped", result.skipped[0][1]
+    return "passed", ""

@@ -70,7 +70,9 @@ def outcome_of(test, name, seconds):
         reasons = {skip.exit_code: skip.message for skip in TEST_SKIPS.values()}
         return "skipped", reasons.get(ended.code, str(ended.code))
     except Exception:
-        return "failed", traceback.format_exc()[-1500:]
+        why = traceback.format_exc()[-1500:]
+        print(why, file=sys.stderr)  # the others may wait for this rank
+        return "failed", why
     return "passed", ""
 
 

@@ -14,6 +14,11 @@ def anywhere(*_, **__):
     return lambda test: test
 
 
+def of_no_device(stock):
+    """Wrap barrier(), which tests tell their rank for the number of a device."""
+    return lambda *args, device_ids=None, **options: stock(*args, **options)
+
+
 def put_device(device, ranks):
     """Give PyTorch's common test files the device, which all ranks share."""
     import torch
@@ -29,6 +34,7 @@ def put_device(device, ranks):
     common_dtensor.DTensorTestBase.backend = property(lambda self: "gloo")
     torch.accelerator.device_count = lambda: ranks
     torch._C._get_accelerator = lambda *_: torch.device(device)
+    torch.distributed.barrier = of_no_device(torch.distributed.barrier)
 
 
 def tests_of(file, device, ranks):

@@ -186,7 +186,9 @@ tensor::InsertSliceOp mergeDims(tensor::InsertSliceOp insert, Value part,
       continue;
     }
     offsets.push_back(b.getIndexAttr(insert.getStaticOffset(dims[0]) * inner));
-    sizes.push_back(b.getIndexAttr(insert.getStaticSize(dims[0]) * inner));
+    int64_t rows = sizeOf(insert.getMixedSizes()[dims[0]]);
+    sizes.push_back(
+        sizeValue(b, loc, productOf(b.getContext(), {rows, inner})));
   }
   Value whole = insert.getDest();
   if (whole.getDefiningOp<tensor::EmptyOp>())

@@ -118,6 +118,8 @@ Result<Bundle> Bundle::read(std::string_view bytes, std::string_view beside) {
   Bundle bundle;
   ByteReader reader(*meta);
   visit(reader, bundle);
+  if (header->version >= 3 && !reader.isAtEnd())
+    visitDerived(reader, bundle);
   if (!reader.isAtEnd())
     return refused("its description does not parse");
   bundle.bytesBeside = header->bytesBeside;

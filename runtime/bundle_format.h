@@ -94,6 +94,23 @@ template <typename Stream> void visit(Stream &stream, Bundle::Symbol &symbol) {
   stream.word(symbol.offset);
 }
 
+template <typename Stream> void visit(Stream &stream, DerivedSize::Step &step) {
+  uint32_t kind = step.kind;
+  stream.word(kind);
+  stream.require(kind <= DerivedSize::Step::Less);
+  step.kind = DerivedSize::Step::Kind(kind);
+  stream.word(step.input);
+  stream.word(step.dim);
+  stream.word(step.constant);
+}
+
+template <typename Stream> void visit(Stream &stream, DerivedSize &derived) {
+  stream.text(derived.text);
+  stream.list(derived.steps,
+              [&](DerivedSize::Step &step) { visit(stream, step); });
+  visit(stream, derived.formula);
+}
+
 template <typename Stream> void visit(Stream &stream, Bundle::Entry &entry) {
   auto all = [&](auto &list) {
     stream.list(list, [&](auto &one) { visit(stream, one); });
@@ -127,6 +144,13 @@ template <typename Stream> void visit(Stream &stream, Bundle &bundle) {
               [&](Bundle::Weight &weight) { visit(stream, weight); });
   stream.list(bundle.entries,
               [&](Bundle::Entry &entry) { visit(stream, entry); });
+}
+
+/// What stands behind all that in a bundle that has derived numbers.
+template <typename Stream> void visitDerived(Stream &stream, Bundle &bundle) {
+  for (Bundle::Entry &entry : bundle.entries)
+    stream.list(entry.derived,
+                [&](DerivedSize &derived) { visit(stream, derived); });
 }
 
 /// As bundleChecksum(), piece by piece.

@@ -49,10 +49,11 @@ public:
           return isGood(v) && v.role == Bundle::Value::Plain;
         }))
       return "a size names a symbol that is not there";
-    for (const Bundle::Symbol &symbol : entry.symbols)
-      if (symbol.input >= entry.inputs.size() || symbol.factor < 1 ||
-          symbol.dim >= entry.inputs[symbol.input].dims.size())
-        return "a symbol names a size that is not there";
+    if (!std::ranges::all_of(entry.symbols,
+                             [&](auto &symbol) { return isGood(symbol); }) ||
+        !std::ranges::all_of(entry.derived,
+                             [&](auto &derived) { return isGood(derived); }))
+      return "a symbol names a size that is not there";
     if (entry.results.size() != entry.outputs.size() ||
         !std::ranges::all_of(entry.sources,
                              [&](auto &s) { return isInput(s); }) ||
@@ -68,6 +69,21 @@ public:
 private:
   bool isGood(const Formula &formula) const {
     return formula.symbolCount() <= entry.symbols.size();
+  }
+  bool isThere(uint32_t input, uint32_t dim) const {
+    return input < entry.inputs.size() && dim < entry.inputs[input].dims.size();
+  }
+  bool isGood(const Bundle::Symbol &symbol) const {
+    return symbol.factor >= 1 && (symbol.input == Bundle::Symbol::kDerived
+                                      ? symbol.dim < entry.derived.size()
+                                      : isThere(symbol.input, symbol.dim));
+  }
+  bool isGood(const DerivedSize &derived) const {
+    using Step = DerivedSize::Step;
+    return derived.isWhole() && isGood(derived.formula) &&
+           std::ranges::all_of(derived.steps, [&](const Step &step) {
+             return step.kind != Step::Size || isThere(step.input, step.dim);
+           });
   }
   bool isGood(const Bundle::Value &value) const {
     if (value.role == Bundle::Value::Integer &&

@@ -126,8 +126,16 @@ Status writeFile(const Layout &layout, const std::string &path,
   return file.finish(header);
 }
 
-/// Format 1 has no integers.
+bool hasDerived(const Bundle &bundle) {
+  return std::ranges::any_of(bundle.entries, [](const Bundle::Entry &entry) {
+    return !entry.derived.empty();
+  });
+}
+
+/// Format 1 has no integers, and format 2 no derived numbers.
 uint32_t oldestReaderOf(const Bundle &bundle) {
+  if (hasDerived(bundle))
+    return 3;
   auto isInteger = [](const Bundle::Value &value) {
     return value.role == Bundle::Value::Integer;
   };
@@ -140,6 +148,8 @@ uint32_t oldestReaderOf(const Bundle &bundle) {
 std::string metaOf(Bundle &bundle) {
   ByteWriter writer;
   visit(writer, bundle);
+  if (hasDerived(bundle))
+    visitDerived(writer, bundle);
   return std::move(writer.bytes);
 }
 

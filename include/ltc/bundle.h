@@ -18,8 +18,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ltc/derived_size.h"
 #include "ltc/error.h"
-#include "ltc/formula.h"
 #include "ltc/hash.h"
 
 namespace ltc {
@@ -29,7 +29,7 @@ inline constexpr size_t kBundleHeaderBytes = 64;
 /// A bundle without the bytes of its programs and weights. Plain data.
 struct Bundle {
   /// The format that is written, and the oldest that is read.
-  static constexpr uint32_t version = 2, oldestVersion = 1;
+  static constexpr uint32_t version = 3, oldestVersion = 1;
 
   /// A run of the file's bytes.
   struct Place {
@@ -72,9 +72,11 @@ struct Bundle {
     Source to, value;
   };
   /// A symbol is (size of an input's dimension - offset) / factor, or that of
-  /// an integer.
+  /// an integer, or of a derived number.
   struct Symbol {
-    uint32_t input = 0, dim = 0;
+    static constexpr uint32_t kDerived = UINT32_MAX;
+    uint32_t input = 0; ///< kDerived: `dim` is the number of one
+    uint32_t dim = 0;
     int64_t factor = 1, offset = 0;
   };
   struct Entry {
@@ -86,6 +88,8 @@ struct Bundle {
     std::vector<Write> writes;
     std::vector<Place> programs; ///< one a target: artifacts (artifact.h)
     std::string notes;           ///< the front end's own; JSON
+    /// Each has to be what its formula says, or the sizes are refused.
+    std::vector<DerivedSize> derived;
   };
   struct Weight {
     std::string name;

@@ -189,6 +189,21 @@ template <typename Make> auto listFrom(const py::handle &list, Make make) {
   return made;
 }
 
+/// (text, [(kind, input, dimension, constant)], formula).
+DerivedSize derivedFrom(const py::handle &object) {
+  auto row = object.cast<py::tuple>();
+  DerivedSize derived;
+  derived.text = row[0].cast<std::string>();
+  derived.steps = listFrom(row[1], [](const py::handle &step) {
+    auto [kind, input, dim, constant] =
+        step.cast<std::tuple<uint32_t, uint32_t, uint32_t, int64_t>>();
+    return DerivedSize::Step{DerivedSize::Step::Kind(kind), input, dim,
+                             constant};
+  });
+  derived.formula = formulaFrom(row[2]);
+  return derived;
+}
+
 Bundle::Entry entryFrom(const py::dict &from) {
   Bundle::Entry entry;
   entry.name = from["name"].cast<std::string>();
@@ -199,6 +214,7 @@ Bundle::Entry entryFrom(const py::dict &from) {
         row.cast<std::tuple<uint32_t, uint32_t, int64_t, int64_t>>();
     return Bundle::Symbol{input, dim, factor, offset};
   });
+  entry.derived = listFrom(from["derived"], derivedFrom);
   entry.sources = listFrom(from["sources"], sourceFrom);
   entry.results = listFrom(from["results"], sourceFrom);
   entry.writes = listFrom(from["writes"], [](const py::handle &row) {

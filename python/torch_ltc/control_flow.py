@@ -7,6 +7,7 @@ bodies are graphs of their own (`ltc_backend/record/ops/region_call.h`). `scan` 
 `map` are loops through their rows, or have a copy of the body for each of a few.
 """
 
+import functools
 import operator
 
 import torch
@@ -43,8 +44,11 @@ class Body:
         return self.run(self.gm, device, operands)[0]
 
 
-def structured(target):
-    """Return what a higher-order op does, in calls of ops and of its functions."""
+def structured(node):
+    """Return what a call of a higher-order op does, in calls of ops and functions."""
+    target = node.target
+    if target in _COLUMNS and _rows_of(node) is None:
+        return functools.partial(_STRUCTURED[target], is_open=True)
     if target in _STRUCTURED:
         return _STRUCTURED[target]
     return _body if isinstance(target, BaseHOP) else _call_by_call(target)
@@ -67,9 +71,15 @@ def is_unrolled(node):
     """Return whether the call is a loop with a copy of the body for each row."""
     if node.target not in _COLUMNS:
         return False
+    rows = _rows_of(node)
+    return rows is not None and _is_short(rows, bodies_of(node)[0])
+
+
+def _rows_of(node):
+    """Return how many rows a loop goes through, or None if that is open."""
     column = node.args[_COLUMNS[node.target]][0].meta.get("val")
-    is_known = isinstance(column, torch.Tensor) and isinstance(column.shape[0], int)
-    return is_known and _is_short(column.shape[0], bodies_of(node)[0])
+    rows = column.shape[0] if isinstance(column, torch.Tensor) else None
+    return rows if isinstance(rows, int) else None
 
 
 def _is_short(turns, gm):
@@ -131,13 +141,13 @@ def _loop(condition, body, device, carried, additional):
     return startup.start().record_while_loop(carried, _tensors(additional), *graphs)
 
 
-def _map(body, columns, rest):
-    return _scan(body, (), columns, rest)
+def _map(body, columns, rest, *, is_open=False):
+    return _scan(body, (), columns, rest, is_open=is_open)
 
 
-def _scan(body, carried, columns, rest=()):
+def _scan(body, carried, columns, rest=(), *, is_open=False):
     turns = columns[0].shape[0]
-    if _is_built(body) and not _is_short(turns, body.gm):
+    if _is_built(body) and (is_open or not _is_short(turns, body.gm)):
         return _scan_by_loop(body, carried, columns, rest)
     rows = []
     for i in range(turns):

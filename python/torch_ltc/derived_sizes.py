@@ -7,6 +7,8 @@ symbols of their own, whose values are computed here for each new set of sizes.
 """
 
 import sympy
+import torch
+from torch import fx
 from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
 from torch.utils._sympy import functions
 from torch.utils._sympy.printers import PythonPrinter
@@ -15,6 +17,44 @@ _REMAINDERS = (sympy.Mod, functions.Mod, functions.PythonMod)
 _EXTREMES = (sympy.Max, sympy.Min, functions.Max, functions.Min)
 # Of integers; an exact division by CleanDiv follows from its operands.
 _FUNCTIONS = (functions.FloorDiv, functions.CleanDiv, *_REMAINDERS, *_EXTREMES)
+
+
+def is_symbolic(value):
+    """Return whether a value is a number that Dynamo or the exporter leaves open."""
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+def nodes_of(gm):
+    """Return the nodes of a graph and of its calls' bodies."""
+    return [
+        node
+        for module in gm.modules()
+        if isinstance(module, fx.GraphModule)
+        for node in module.graph.nodes
+    ]
+
+
+def expressions_in(gm):
+    """Return what the symbolic numbers, sizes and strides of all nodes are."""
+    numbers = []
+    for node in nodes_of(gm):
+        value = node.meta.get("val")
+        for part in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(part, torch.Tensor):
+                numbers += [*part.shape, *part.stride(), part.storage_offset()]
+            else:
+                numbers.append(part)
+    found = (number.node.expr for number in numbers if is_symbolic(number))
+    return list(dict.fromkeys(found))
+
+
+def conditions_of(environment):
+    """Return what a shape environment takes for granted of its symbols."""
+    late = environment.deferred_runtime_asserts.values()
+    return [
+        *(guard.expr for guard in environment.guards),
+        *(check.expr for checks in late for check in checks),
+    ]
 
 
 def are_known(expressions):
@@ -34,7 +74,8 @@ def _is_known(expression):
     )
 
 
-def _is_derived(expression):
+def is_derived(expression):
+    """Return whether an expression is no polynomial."""
     # Strides are max(1, n) where eager's are n.
     return any(
         1 not in part.args or not isinstance(part, _EXTREMES)
@@ -42,20 +83,25 @@ def _is_derived(expression):
     )
 
 
+def has_extremes(expression):
+    """Return whether an expression has a greatest or a least of some in it."""
+    return expression.has(*_EXTREMES)
+
+
 class DerivedSizes:
     """Those among ``expressions`` that are no polynomials of ``symbols``."""
 
     def __init__(self, symbols, expressions):
         self.symbols = symbols
-        self._found = [e for e in dict.fromkeys(expressions) if _is_derived(e)]
-        self.at = _compiled(symbols, self._found)
-        atoms = (part for e in self._found for part in e.atoms(*_FUNCTIONS))
+        self.expressions = [e for e in dict.fromkeys(expressions) if is_derived(e)]
+        self.at = compiled(symbols, self.expressions)
+        atoms = (part for e in self.expressions for part in e.atoms(*_FUNCTIONS))
         parts = list(dict.fromkeys(atoms))
-        self._sides = _compiled(symbols, _sides_of(parts))
-        self._remainders = _compiled(symbols, _remainders_of(parts))
+        self._sides = compiled(symbols, _sides_of(parts))
+        self._remainders = compiled(symbols, _remainders_of(parts))
 
     def __bool__(self):
-        return bool(self._found)
+        return bool(self.expressions)
 
     def most_telling(self, trials, drawn):
         """Return those of the values ``drawn`` that tell formulas apart best.
@@ -77,6 +123,31 @@ class DerivedSizes:
 
         return max(drawn, key=rank)
 
+    def most_unlike(self, trials, drawn, is_plain):
+        """Return those of the values ``drawn`` that are least like ``trials``.
+
+        For a program that has to be one for all sizes. Of two sizes another one is
+        the greater, if that may be; else plain values come first.
+        """
+
+        def unseen(numbers, values):
+            columns = [self._of(numbers, trial) for trial in trials]
+            rows = zip(self._of(numbers, values), *columns, strict=True)
+            return sum(new not in old for new, *old in rows)
+
+        def rank(values):
+            others = unseen(self._remainders, values) + unseen(self.at, values)
+            return unseen(self._sides, values), is_plain(values), others
+
+        return max(drawn, key=rank)
+
+    def span(self, least):
+        """Return how far from each other sizes have to be to tell them apart."""
+        numbers = (
+            int(atom) for e in self.expressions for atom in e.atoms(sympy.Integer)
+        )
+        return max(least, 3 * max(map(abs, numbers), default=0))
+
     def _of(self, numbers, values):
         return numbers([values[symbol] for symbol in self.symbols])
 
@@ -93,8 +164,8 @@ def _remainders_of(parts):
     return [*(functions.PythonMod(*part.args) for part in divisions), *remainders]
 
 
-def _compiled(symbols, expressions):
-    """Return a function of the symbols' values that computes all expressions."""
+def compiled(symbols, expressions):
+    """Return a function of a list of the symbols' values: what the expressions are."""
     printer = PythonPrinter()
     names = ", ".join(map(printer.doprint, symbols))
     values = "".join(f"{printer.doprint(e)}, " for e in expressions)

@@ -178,7 +178,7 @@ class Pieces:
         }
         target = first.target
         if isinstance(target, torch._ops.HigherOrderOperator):
-            target = structured(target)
+            target = structured(first)
 
         def step(values):
             def value(node):

@@ -11,9 +11,9 @@ import random
 
 import sympy
 import torch
-from torch import fx
 
 from torch_ltc import derived_sizes, host_calls, settings, startup
+from torch_ltc.derived_sizes import is_symbolic
 
 # Formulas are found from the first half of the traces, and have to agree with the
 # rest. With fewer of them a chance may be taken for a formula.
@@ -36,36 +36,9 @@ def may_open(gm):
     """Return whether the graph has open sizes, and all numbers follow from them."""
     if settings.dynamic == "off" or not any(map(_symbols_in, _traced_inputs(gm))):
         return False
-    nodes = _nodes_of(gm)
-    return not any(node.target in _CHECKS for node in nodes) and (
-        derived_sizes.are_known(map(_expression, _numbers_of(nodes)))
-    )
-
-
-def _nodes_of(gm):
-    return [
-        node
-        for module in gm.modules()
-        if isinstance(module, fx.GraphModule)
-        for node in module.graph.nodes
-    ]
-
-
-def _numbers_of(nodes):
-    """Return the symbolic numbers, sizes and strides in the values of these nodes."""
-    numbers = []
-    for node in nodes:
-        value = node.meta.get("val")
-        for part in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(part, torch.Tensor):
-                numbers += [*part.shape, *part.stride(), part.storage_offset()]
-            else:
-                numbers.append(part)
-    return filter(_is_symbolic, numbers)
-
-
-def _expression(number):
-    return number.node.expr
+    return not any(
+        node.target in _CHECKS for node in derived_sizes.nodes_of(gm)
+    ) and derived_sizes.are_known(derived_sizes.expressions_in(gm))
 
 
 def build(gm, args, ordinal, kept_from=None):
@@ -79,7 +52,7 @@ def build(gm, args, ordinal, kept_from=None):
     if hints is None:
         return None
     symbols = list(hints)
-    expressions = [_expression(number) for number in _numbers_of(_nodes_of(gm))]
+    expressions = derived_sizes.expressions_in(gm)
     if any(e.free_symbols - hints.keys() for e in expressions):
         return None
     derived = derived_sizes.DerivedSizes(symbols, expressions)
@@ -95,7 +68,7 @@ def build(gm, args, ordinal, kept_from=None):
         ]
         try:
             program = host_calls.trace(gm, likes, ordinal, kept_from)
-        except RuntimeError:
+        except (RuntimeError, IndexError, ValueError):
             return None  # other calls for other sizes
         traces.append(pair(program, values))
     if len(traces) < _LEAST_TRACES:
@@ -129,8 +102,8 @@ def _places_of(symbols, traced):
     for i, value in enumerate(traced):
         is_tensor = isinstance(value, torch.Tensor)
         for dim, size in enumerate(value.shape if is_tensor else [value]):
-            if _is_symbolic(size) and _expression(size) in symbols:
-                places.setdefault(_expression(size), (i, dim))
+            if is_symbolic(size) and size.node.expr in symbols:
+                places.setdefault(size.node.expr, (i, dim))
     return [places[symbol] for symbol in symbols]
 
 
@@ -138,15 +111,11 @@ def _traced_inputs(gm):
     return [node.meta.get("val") for node in gm.graph.find_nodes(op="placeholder")]
 
 
-def _is_symbolic(value):
-    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
-
-
 def _symbols_in(value):
     """Return the symbolic numbers of an input: itself, or its sizes and strides."""
     if isinstance(value, torch.Tensor):
-        return [n for n in (*value.shape, *value.stride()) if _is_symbolic(n)]
-    return [value] if _is_symbolic(value) else []
+        return [n for n in (*value.shape, *value.stride()) if is_symbolic(n)]
+    return [value] if is_symbolic(value) else []
 
 
 def _shape_environment(traced):
@@ -164,8 +133,8 @@ def _hints(traced, args):
         pairs = (
             zip(value.shape, arg.shape, strict=True) if is_tensor else [(value, arg)]
         )
-        rows.extend((size, known) for size, known in pairs if _is_symbolic(size))
-    if any(map(_is_symbolic, (known for _, known in rows))):
+        rows.extend((size, known) for size, known in pairs if is_symbolic(size))
+    if any(map(is_symbolic, (known for _, known in rows))):
         return None  # of a nested tensor's rows
     hints = {
         size.node.expr: int(known) for size, known in rows if size.node.expr.is_Symbol
@@ -179,13 +148,13 @@ def _hints(traced, args):
 
 def _at(size, values):
     """Return a number for these values of the symbols."""
-    return int(size.node.expr.xreplace(values)) if _is_symbolic(size) else size
+    return int(size.node.expr.xreplace(values)) if is_symbolic(size) else size
 
 
 def _like(value, arg, hints, values):
     """Return an argument for other values of the symbols, without memory."""
     if not isinstance(value, torch.Tensor):
-        return _at(value, values) if _is_symbolic(value) else arg
+        return _at(value, values) if is_symbolic(value) else arg
     shape = [_at(size, values) for size in value.shape]
     if arg.stride() == tuple(_at(stride, hints) for stride in value.stride()):
         strides = [_at(stride, values) for stride in value.stride()]
@@ -242,5 +211,6 @@ def _allows(environment, values):
             return False
     known = {symbol: sympy.Integer(size) for symbol, size in values.items()}
     return not any(
-        guard.expr.xreplace(known) == sympy.false for guard in environment.guards
+        condition.xreplace(known) == sympy.false
+        for condition in derived_sizes.conditions_of(environment)
     )

@@ -155,20 +155,38 @@ Result<int64_t> Entry::sizeOf(const ltc_aot_tensor *given, size_t input,
                  value.name);
 }
 
-Result<std::vector<int64_t>> Entry::solve(const ltc_aot_tensor *given) const {
-  std::vector<int64_t> symbols;
-  for (const Bundle::Symbol &symbol : described.symbols) {
-    Result<int64_t> size = sizeOf(given, symbol.input, symbol.dim);
-    if (!size)
-      return size.takeError();
-    int64_t rest = 0;
-    if (*size < 0 || __builtin_sub_overflow(*size, symbol.offset, &rest) ||
-        rest < 0 || rest % symbol.factor != 0)
-      return invalid(dimOf(described.inputs[symbol.input], symbol.dim) +
-                     " is " + std::to_string(*size) + ", which entry " +
-                     described.name + " does not take");
-    symbols.push_back(rest / symbol.factor);
+Result<std::vector<int64_t>> Entry::derive(const ltc_aot_tensor *given) const {
+  std::vector<int64_t> numbers;
+  for (const DerivedSize &derived : described.derived) {
+    auto number = derived.evaluate([&](const DerivedSize::Step &step) {
+      return sizeOf(given, step.input, step.dim);
+    });
+    if (!number)
+      return number.takeError();
+    if (!*number)
+      return invalid(derived.text + " of the sizes of entry " + described.name +
+                     " does not fit 64 bits");
+    numbers.push_back(**number);
   }
+  return numbers;
+}
+
+Status Entry::checkDerived(std::span<const int64_t> derived,
+                           std::span<const int64_t> symbols) const {
+  for (size_t i = 0; i < derived.size(); ++i) {
+    const DerivedSize &made = described.derived[i];
+    std::optional<int64_t> wanted = made.formula.evaluate(symbols);
+    if (wanted != derived[i])
+      return invalid("entry " + described.name + " takes sizes of which " +
+                     made.text + " is " +
+                     (wanted ? std::to_string(*wanted) : made.formula.str()) +
+                     ", and it is " + std::to_string(derived[i]));
+  }
+  return {};
+}
+
+Status Entry::checkSizes(const ltc_aot_tensor *given,
+                         std::span<const int64_t> symbols) const {
   for (size_t i = 0; i < described.inputs.size(); ++i)
     for (size_t d = 0; d < described.inputs[i].dims.size(); ++d) {
       const Bundle::Dim &dim = described.inputs[i].dims[d];
@@ -188,6 +206,34 @@ Result<std::vector<int64_t>> Entry::solve(const ltc_aot_tensor *given) const {
             std::to_string(dim.least) + " to " +
             (dim.most == INT64_MAX ? "any" : std::to_string(dim.most)));
     }
+  return {};
+}
+
+Result<std::vector<int64_t>> Entry::solve(const ltc_aot_tensor *given) const {
+  Result<std::vector<int64_t>> derived = derive(given);
+  if (!derived)
+    return derived.takeError();
+  std::vector<int64_t> symbols;
+  for (const Bundle::Symbol &symbol : described.symbols) {
+    const bool isDerived = symbol.input == Bundle::Symbol::kDerived;
+    Result<int64_t> size = isDerived ? (*derived)[symbol.dim]
+                                     : sizeOf(given, symbol.input, symbol.dim);
+    if (!size)
+      return size.takeError();
+    int64_t rest = 0;
+    if (*size < 0 || __builtin_sub_overflow(*size, symbol.offset, &rest) ||
+        rest < 0 || rest % symbol.factor != 0)
+      return invalid((isDerived
+                          ? described.derived[symbol.dim].text
+                          : dimOf(described.inputs[symbol.input], symbol.dim)) +
+                     " is " + std::to_string(*size) + ", which entry " +
+                     described.name + " does not take");
+    symbols.push_back(rest / symbol.factor);
+  }
+  if (Status status = checkSizes(given, symbols); !status)
+    return status.takeError();
+  if (Status status = checkDerived(*derived, symbols); !status)
+    return status.takeError();
   return symbols;
 }
 

@@ -51,6 +51,13 @@ private:
   /// A size of an input, or the integer that it is.
   Result<int64_t> sizeOf(const ltc_aot_tensor *inputs, size_t input,
                          size_t dim) const;
+  /// The numbers that follow from sizes.
+  Result<std::vector<int64_t>> derive(const ltc_aot_tensor *inputs) const;
+  /// Whether sizes, and the numbers that follow, are what their formulas say.
+  Status checkSizes(const ltc_aot_tensor *inputs,
+                    std::span<const int64_t> symbols) const;
+  Status checkDerived(std::span<const int64_t> derived,
+                      std::span<const int64_t> symbols) const;
   /// The symbols' values, if all sizes are such as the entry takes.
   Result<std::vector<int64_t>> solve(const ltc_aot_tensor *inputs) const;
 

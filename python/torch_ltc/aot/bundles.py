@@ -103,6 +103,7 @@ def _entry(name, program, weights, levels):
         "inputs": opened.inputs(),
         "outputs": opened.outputs(),
         "symbols": opened.symbols(),
+        "derived": opened.derived_rows,
         "sources": opened.sources,
         "results": opened.results,
         "writes": opened.writes,

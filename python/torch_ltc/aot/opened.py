@@ -12,6 +12,8 @@ from torch_ltc.aot.library import NO_LIMIT, error
 from torch_ltc.aot.tracing import Trace, shape_of
 
 _PLAIN, _WRITTEN, _INTEGER = range(3)  # Bundle::Value::Role
+_DERIVED = 2**32 - 1  # Bundle::Symbol::kDerived
+_SYMBOL = re.compile(r"s(\d+)")
 _LINEAR = re.compile(r"(?:(\d+)\*)?s(\d+)([+-]\d+)?")
 
 
@@ -21,9 +23,10 @@ class Opened:
     def __init__(self, program, weights):
         self.source = program
         values = [argument.value for argument in program.inputs]
-        self.sizes = sizes.Sizes(program.exported, values)
+        self.sizes = sizes.Sizes(program)
         hints = sizes.hints_of(values, program.examples())
         trials = self.sizes.trials(hints)
+        self.derived = [self.sizes.derived_at(trial) for trial in trials]
         self.shapes = [
             [tuple(sizes.at(d, trial) for d in shape_of(v)) for v in values]
             for trial in trials
@@ -32,7 +35,8 @@ class Opened:
         self.first = near[0]
         self._check_alike(near)
         # Of a program with a copy of some calls for each row, a far trace is huge.
-        startup.start().open_traces([(trace.built, []) for trace in near * 2])
+        rows = zip(near, self.derived, strict=False)
+        startup.start().open_traces([(t.built, derived) for t, derived in rows] * 2)
         far = [Trace(program, shapes, weights) for shapes in self.shapes[sizes.NEAR :]]
         self._check_alike(far)
         self.traces = near + far
@@ -63,8 +67,10 @@ class Opened:
         ]
         self.numbers = self._varying_results()
         rows = [
-            (trace.built, self._integers(trace, shapes))
-            for trace, shapes in zip(self.traces, self.shapes, strict=True)
+            (trace.built, self._integers(trace, shapes) + derived)
+            for trace, shapes, derived in zip(
+                self.traces, self.shapes, self.derived, strict=True
+            )
         ]
         self.program = startup.start().open_traces(rows)
         self.formulas = self.program.formulas
@@ -73,7 +79,8 @@ class Opened:
         for i in self.varying:
             is_double = first.sources[i][0] == "real"
             self.sources[i] = ("number", next(rest), is_double)
-        self.number_formulas = dict(zip(self.numbers, rest, strict=True))
+        self.number_formulas = {number: next(rest) for number in self.numbers}
+        self.derived_rows = self.sizes.derived_rows([*rest])
         self.results = list(first.results)
         self.writes = list(first.writes)
         self.written = {to for to, _ in self.writes}
@@ -165,6 +172,9 @@ class Opened:
                     factor, symbol, offset = match.groups()
                     row = (number, dim, int(factor or 1), int(offset or 0))
                     found.setdefault(int(symbol), row)
+        for number, (_, _, formula) in enumerate(self.derived_rows):
+            if match := _SYMBOL.fullmatch(formula):
+                found.setdefault(int(match.group(1)), (_DERIVED, number, 1, 0))
         for symbol in range(self.program.symbols):
             if symbol not in found:
                 raise error(

@@ -9,6 +9,8 @@ import sympy
 import torch
 from torch.utils._sympy.value_ranges import bound_sympy
 
+from torch_ltc import derived_sizes
+from torch_ltc.aot.derived import Steps
 from torch_ltc.aot.library import NO_LIMIT, error
 from torch_ltc.aot.tracing import shape_of
 
@@ -19,13 +21,15 @@ _DISTANCE = 24
 # The most without a limit; and of how many elements no input may have more. Some
 # ops show what they return by running, on masks as large as the square perhaps.
 _FAR, _ELEMENTS = 2**13, 2**24
+_DRAWS = 64
 
 
 class Sizes:
     """Symbols of an ``ExportedProgram``, by what its inputs' shapes name."""
 
-    def __init__(self, program, values):
-        self.ranges = program.range_constraints
+    def __init__(self, program):
+        self.ranges = program.exported.range_constraints
+        values = [argument.value for argument in program.inputs]
         self.shapes = [value.shape for value in values if _is_tensor(value)]
         # A size that equals one of these means less by chance: `x[:n]` is `x`.
         self.fixed = {d for shape in self.shapes for d in shape if isinstance(d, int)}
@@ -36,6 +40,59 @@ class Sizes:
                     for symbol in size.node.expr.free_symbols:
                         found[symbol] = None
         self.symbols = list(found)
+        self.steps = Steps(program.inputs)
+        self._find_derived(program.gm)
+
+    def _find_derived(self, gm):
+        """Find which numbers are no polynomials, and which sizes are taken."""
+        written = [
+            e
+            for e in derived_sizes.expressions_in(gm)
+            if e.free_symbols and self.steps.can_write(e)
+        ]
+        self.derived = derived_sizes.DerivedSizes(self.symbols, written)
+        of_one_side = [e for e in written if not derived_sizes.has_extremes(e)]
+        self.numbers = derived_sizes.compiled(self.symbols, of_one_side)
+        environments = [
+            size.node.shape_env
+            for shape in self.shapes
+            for size in shape
+            if isinstance(size, torch.SymInt)
+        ]
+        conditions = (
+            [
+                condition
+                for condition in derived_sizes.conditions_of(*environments[:1])
+                if condition.free_symbols and self.steps.can_write(condition)
+            ]
+            if environments
+            else []
+        )
+        self.holds = derived_sizes.compiled(self.symbols, conditions)
+        # Other conditions are formulas, or hold for all sizes in their limits.
+        self.checked = [c for c in conditions if derived_sizes.is_derived(c)]
+        self.checks = derived_sizes.compiled(self.symbols, self.checked)
+
+    def derived_at(self, values):
+        """Return the numbers that are derived, and 1 for each condition that holds."""
+        known = [values[symbol] for symbol in self.symbols]
+        return [*map(int, self.derived.at(known)), *map(int, self.checks(known))]
+
+    def derived_rows(self, formulas):
+        """Return (text, steps, formula) of each of those."""
+        expressions = [*self.derived.expressions, *self.checked]
+        return [
+            (self.steps.text(e), self.steps.of(e), formula)
+            for e, formula in zip(expressions, formulas, strict=True)
+        ]
+
+    def _may_be(self, values):
+        known = [values[symbol] for symbol in self.symbols]
+        return all(self.holds(known)) and self._is_small(values)
+
+    def _is_plain(self, values):
+        """Return whether no size is 0 or 1, which may mean other calls."""
+        return all(abs(n) > 1 for n in self.numbers([values[s] for s in self.symbols]))
 
     def limits(self, size):
         """Return the least and the most that a dimension may be."""
@@ -52,17 +109,35 @@ class Sizes:
         trials = [hints] if is_like_others else []
         while len(trials) < NEAR:
             trials.append(self._near(trials, hints, draw.choice))
-        least = self._near(trials, hints, min)
+        least = self._least(trials, hints)
         return [*trials, least, *(self._far(least, s) for s in self.symbols)]
 
     def _near(self, before, hints, choose):
         """Return values that no symbol had ``before``, no two of them equal."""
+        drawn = [self._drawn(before, hints, choose) for _ in range(_DRAWS)]
+        good = [*filter(self._may_be, drawn)] or drawn
+        if not self.derived:
+            return next(filter(self._is_plain, good), good[0])
+        return self.derived.most_unlike(before, good, self._is_plain)
+
+    def _least(self, before, hints):
+        """Return the least values that may be, and of those the first plain ones."""
+
+        def lifted(by):
+            return self._drawn(before, hints, lambda free: free[min(by, len(free) - 1)])
+
+        drawn = [*map(lifted, range(_DISTANCE))]
+        good = [*filter(self._may_be, drawn)] or drawn
+        return next(filter(self._is_plain, good), good[0])
+
+    def _drawn(self, before, hints, choose):
         values = {}
         for symbol in self.symbols:
             # 0 and 1 may mean other calls: an empty dimension, a broadcast one.
             least, most = _limits(symbol, self.ranges)
             least = max(least, 2)
-            far = max(least, min(most, max(least, hints[symbol]) + _DISTANCE))
+            distance = min(self.derived.span(_DISTANCE), _FAR)
+            far = max(least, min(most, max(least, hints[symbol]) + distance))
             used = {*values.values(), *(trial[symbol] for trial in before)}
             free = [size for size in range(least, far + 1) if size not in used]
             apart = [size for size in free if size not in self.fixed]
@@ -77,9 +152,11 @@ class Sizes:
             size = max(size // 2, least[symbol])
         others = {least[other] for other in self.symbols if other != symbol}
         others |= self.fixed
-        while size in others and size > least[symbol]:
-            size -= 1
-        return least | {symbol: size}
+        for step in range(min(_DRAWS, size - least[symbol])):
+            trial = least | {symbol: size - step}
+            if size - step not in others and self._may_be(trial):
+                return trial
+        return least
 
     def _is_small(self, trial):
         sizes = [math.prod(at(d, trial) for d in shape) for shape in self.shapes]

@@ -9,7 +9,7 @@ import torch
 from torch import fx
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
-from torch_ltc import errors, startup
+from torch_ltc import errors, startup, traced_numbers
 from torch_ltc.aot.library import error
 from torch_ltc.fx_calls import error_at, outputs_of, run
 
@@ -188,10 +188,12 @@ def _values_of(gm, device, stand_ins):
     """Make the graph's calls; an error has the op that reads a value."""
     try:
         return run(gm, device, stand_ins)[0]
-    except errors.UnsupportedOpError as failed:
+    except (RuntimeError, IndexError, ValueError) as failed:
         node = getattr(failed, "ltc_node", None)
-        if node is None or failed.op:
+        if node is None or getattr(failed, "op", None):
             raise
+        if not isinstance(failed, errors.UnsupportedOpError):
+            raise _of_a_call(node, failed) from failed
         raise error_at(
             node,
             f"{node.target} reads values, or makes a quantized tensor, and a bundle "
@@ -199,6 +201,24 @@ def _values_of(gm, device, stand_ins):
             "keep values in tensors; of quantized models bundles take the ops of "
             "quantized_decomposed, as torchao's convert_pt2e() writes them",
         ) from failed
+
+
+def _of_a_call(node, failed):
+    """Return the exception for a call that cannot be made."""
+    why = str(failed).splitlines()[0]
+    if why.startswith(traced_numbers.REFUSED):
+        return error_at(
+            node,
+            f"{why}, as a size or another argument that a bundle has to know when it "
+            "is compiled",
+            "keep the number in a tensor, with masks in the place of sizes; or pass it "
+            "to the module, as an integer that torch.export leaves open",
+        )
+    return error_at(
+        node,
+        f"{node.target} cannot be called for other sizes than the example's: {why}",
+        "export it with that dimension fixed, or with limits within which it works",
+    )
 
 
 def _without_checks(gm):

@@ -63,7 +63,7 @@ def test_damage_is_told(bundle, tmp_path):
     assert f"{path}: not a good bundle: its checksum" in refused(path, flipped)
     newer = struct.pack("<II", 99, 99)
     told = refused(path, good[:8] + newer + good[16:])
-    assert "format version 99, and this library reads 1 to 2" in told
+    assert "format version 99, and this library reads 1 to 3" in told
     assert "run it with the torch_ltc that made it, or a later one" in told
 
 
@@ -201,6 +201,12 @@ def test_wrong_numbers_under_a_right_checksum_are_no_crash(bundle, run_python):
     run_fuzz(bundle, run_python, seed=1, rounds=60, timeout=120)
 
 
+def test_wrong_steps_of_sizes_are_no_crash(tmp_path, run_python):
+    path = tmp_path / "steps.ltcpkg"
+    path.write_bytes((STORED / "format3_program9.ltcpkg").read_bytes())
+    run_fuzz(path, run_python, seed=2, rounds=60, timeout=120)
+
+
 @pytest.mark.long
 def test_an_hour_of_wrong_numbers(bundle, run_python):
     for seed in range(60):
@@ -218,6 +224,12 @@ def of_format_2(loaded, x, count):
     """Give an integer, which is how many rows are added."""
     rows = torch.zeros(2 + count, 2)
     return loaded(x, 2 + count), torch.cat([(x @ WEIGHT.T).relu() + count, rows])
+
+
+def of_format_3(loaded, x, count):
+    """Give the half of a size, which is added."""
+    x = x.repeat(5, 1)
+    return loaded(x), (x @ WEIGHT.T).relu() + count + 2
 
 
 def test_a_bundle_of_each_format_is_stored():

@@ -134,6 +134,62 @@ def _while_loop(condition, body, carried, additional=(), *more):
     return _loop(condition.on, body.on, body.device, carried, additional)
 
 
+def stacked_turns(condition, body, carried, additional, turns):
+    """Make so many turns at most, and keep what each of them carries on.
+
+    Returns whether the loop goes on, how many turns were made, the last values, and
+    those of all turns.
+    """
+    make = _stacked_in_graph if _is_built(body) else _stacked_by_turns
+    return make(condition, body, [*carried], [*additional], turns)
+
+
+def _stacked_in_graph(condition, body, carried, additional, turns):
+    count, device = len(carried), body.device
+    index = torch.zeros(1, dtype=torch.int64, device=device)
+    rows = [
+        torch.zeros((turns, *value.shape), dtype=value.dtype, device=device)
+        for value in carried
+    ]
+
+    def is_on(device, values):
+        found = condition.on(device, values)
+        found = found[0] if isinstance(found, list | tuple) else found
+        return _all_tensors([found], device)[0].reshape(())
+
+    def goes_on(device, values):
+        now, more = values[1 : 1 + count], values[1 + 2 * count :]
+        return [(values[0] < turns).reshape(()) & is_on(device, (*now, *more))]
+
+    def turn(device, values):
+        index, now, before = values[0], values[1 : 1 + count], values[1 + count :]
+        results = body.on(device, (*now, *before[count:]))
+        kept = [
+            whole.index_copy(0, index, row.unsqueeze(0))
+            for whole, row in zip(before, results, strict=False)
+        ]
+        return [index + 1, *results, *kept]
+
+    found = _loop(goes_on, turn, device, (index, *carried, *rows), additional)
+    last = is_on(device, (*found[1 : 1 + count], *additional))
+    return [last, *found]
+
+
+def _stacked_by_turns(condition, body, carried, additional, turns):
+    rows = [[] for _ in carried]
+    made = 0
+    while (goes_on := bool(condition(*carried, *additional))) and made < turns:
+        carried = [*body(*carried, *additional)]
+        for row, value in zip(rows, carried, strict=True):
+            row.append(value)
+        made += 1
+    empty = [value.new_empty((0, *value.shape)) for value in carried]
+    whole = [
+        torch.stack(row) if row else none for row, none in zip(rows, empty, strict=True)
+    ]
+    return [goes_on, made, *carried, *whole]
+
+
 def _loop(condition, body, device, carried, additional):
     carried = _all_tensors(carried, device)
     operands = (*carried, *additional)

@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from torch_ltc import errors
-from torch_ltc.control_flow import Body, bodies_of, structured
+from torch_ltc.control_flow import Body, bodies_of, stacked_turns, structured
 from torch_ltc.quantized_calls import as_aten
 from torch_ltc.traced_numbers import WithNumbers, takes_numbers
 
@@ -243,7 +243,8 @@ def is_drawn(node):
     """Return whether the node's value is random, or part of one that is."""
     if node.target is operator.getitem:
         return is_drawn(node.args[0])
-    if isinstance(node.target, torch._ops.HigherOrderOperator):
+    is_loop = node.target is stacked_turns
+    if is_loop or isinstance(node.target, torch._ops.HigherOrderOperator):
         return any(map(draws, bodies_of(node)))
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 

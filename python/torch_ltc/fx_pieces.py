@@ -15,6 +15,7 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from torch_ltc import stacked_loops
 from torch_ltc.control_flow import bodies_of, is_unrolled, structured
 from torch_ltc.fx_calls import is_view, outputs_of
 from torch_ltc.traced_numbers import COMPUTED, type_of
@@ -171,6 +172,24 @@ class Pieces:
     def _read(self, group):
         """Return a step that calls the first node, of which the others are parts."""
         first, parts = group[0], group[1:]
+        call = self._caller(first)
+
+        def step(values):
+            with torch.no_grad():
+                values[first] = call(values)
+            for part in parts:
+                values[part] = values[part.args[0]][part.args[1]]
+
+        return step
+
+    def _caller(self, first):
+        """Return what makes the node's call of values by node."""
+        if (
+            first.target in _OF_ANY_SIZE
+            and stacked_loops.takes(first)
+            and not any(map(_needs_pieces, bodies_of(first)))
+        ):
+            return stacked_loops.StackedLoop(first, self.gm, self.compiled)
         bodies = {
             node: self._function(operator.attrgetter(node.target)(self.gm))
             for node in first.all_input_nodes
@@ -180,17 +199,14 @@ class Pieces:
         if isinstance(target, torch._ops.HigherOrderOperator):
             target = structured(first)
 
-        def step(values):
+        def call(values):
             def value(node):
                 return bodies[node] if node in bodies else values[node]
 
             args, kwargs = fx.map_arg((first.args, first.kwargs), value)
-            with torch.no_grad():
-                values[first] = target(*args, **kwargs)
-            for part in parts:
-                values[part] = values[part.args[0]][part.args[1]]
+            return target(*args, **kwargs)
 
-        return step
+        return call
 
     def _function(self, body):
         if not isinstance(body, fx.GraphModule):

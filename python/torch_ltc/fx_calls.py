@@ -178,7 +178,7 @@ def _how(node):
     """Return what makes the node's call from its line, and what is called."""
     target = node.target
     if isinstance(target, torch._ops.HigherOrderOperator):
-        target = structured(target)
+        target = structured(node)
     elif takes_numbers(node):
         target = WithNumbers(node)
     else:

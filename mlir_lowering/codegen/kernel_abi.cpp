@@ -8,6 +8,7 @@
 #include "mlir_lowering/codegen/places.h"
 #include "mlir_lowering/codegen/symbols.h"
 #include "mlir_lowering/codegen/words.h"
+#include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/optimize.h"
@@ -125,7 +126,25 @@ Alignments alignmentsOf(func::FuncOp main, int64_t most, Artifact &artifact) {
   return found;
 }
 
+/// Says on a kernel of threads how many bytes each argument has, 0 of a number,
+/// if all are known.
+void noteBytes(func::FuncOp kernel) {
+  SmallVector<int64_t> bytes;
+  for (Type type : kernel.getArgumentTypes()) {
+    auto memref = dyn_cast<MemRefType>(type);
+    if (memref && !memref.hasStaticShape())
+      return;
+    bytes.push_back(memref ? memref.getNumElements() *
+                                 elementBytes(memref.getElementType())
+                           : 0);
+  }
+  kernel->setAttr("ltc.bytes",
+                  DenseI64ArrayAttr::get(kernel.getContext(), bytes));
+}
+
 LogicalResult lowerKernel(func::FuncOp kernel, ArrayRef<int64_t> alignments) {
+  if (kernel->hasAttr(attr::kThreads) && !usesSymbols(kernel))
+    noteBytes(kernel);
   Block &body = kernel.getBody().front();
   ImplicitLocOpBuilder b =
       ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), &body);

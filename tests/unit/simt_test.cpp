@@ -16,15 +16,25 @@ using namespace ltc::emulator;
 extern "C" {
 void ltc_simt_run(const char *name, void (*kernel)(const int64_t *),
                   int64_t threads, int64_t begin, int64_t end,
-                  const int64_t *words);
+                  const int64_t *words, const int64_t *bytes, int64_t count);
 int32_t ltc_simt_thread();
 int32_t ltc_simt_block();
 void ltc_simt_barrier(int32_t);
 int32_t ltc_simt_shuffle(int32_t, int32_t value, int32_t distance, int32_t);
-void ltc_simt_access(const char *place, int64_t bytes, int32_t isWrite);
+void ltc_simt_access(const char *place, int64_t bytes, int32_t access,
+                     const char *base, int64_t shared);
 }
 
 namespace {
+
+enum : int32_t { kRead, kWrite, kAdd };
+
+void run(const char *name, void (*kernel)(const int64_t *), int64_t threads,
+         int64_t begin, int64_t end, const int64_t *words,
+         std::vector<int64_t> bytes = {}) {
+  ltc_simt_run(name, kernel, threads, begin, end, words, bytes.data(),
+               int64_t(bytes.size()));
+}
 
 constexpr int64_t kThreads = 64;
 int32_t shared[kThreads];
@@ -67,16 +77,19 @@ void exchanges(const int64_t *words) {
   auto at = [](int32_t i) {
     return reinterpret_cast<const char *>(shared + i);
   };
-  ltc_simt_access(at(thread), 4, true);
+  auto reach = [&](int32_t i, int32_t access) {
+    ltc_simt_access(at(i), 4, access, at(0), sizeof(shared));
+  };
+  reach(thread, kWrite);
   if (words[0])
     ltc_simt_barrier(0);
-  ltc_simt_access(at(int32_t(kThreads) - 1 - thread), 4, false);
+  reach(int32_t(kThreads) - 1 - thread, kRead);
 }
 
 TEST(Simt, ARaceIsFoundInAnyOrder) {
   findRaces(true);
   for (int64_t hasBarrier : {0, 1}) {
-    ltc_simt_run("kernel", exchanges, kThreads, 0, 1, &hasBarrier);
+    run("kernel", exchanges, kThreads, 0, 1, &hasBarrier);
     auto fault = takeSimtFault();
     ASSERT_EQ(bool(fault), !hasBarrier);
     if (fault)
@@ -84,15 +97,45 @@ TEST(Simt, ARaceIsFoundInAnyOrder) {
   }
   findRaces(false);
   const int64_t none = 0;
-  ltc_simt_run("kernel", exchanges, kThreads, 0, 1, &none);
+  run("kernel", exchanges, kThreads, 0, 1, &none);
   EXPECT_FALSE(takeSimtFault());
+}
+
+/// Reaches an element of each block's own, or one that all have, in a way.
+void reaches(const int64_t *words) {
+  auto *place = reinterpret_cast<const char *>(words[0]);
+  ltc_simt_access(place + 4 * words[1] * ltc_simt_block(), 4, int32_t(words[2]),
+                  nullptr, 0);
+}
+
+std::string faultOf(int64_t step, int32_t access, int64_t bytes) {
+  findRaces(true);
+  int64_t words[] = {reinterpret_cast<int64_t>(results), step, access};
+  run("kernel", reaches, 1, 0, 2, words, {bytes, 0, 0});
+  findRaces(false);
+  return takeSimtFault().value_or("");
+}
+
+TEST(Simt, BlocksDoNotWriteWhatOthersReach) {
+  EXPECT_EQ(faultOf(0, kRead, 4), "");
+  EXPECT_EQ(faultOf(1, kWrite, 8), "");
+  EXPECT_EQ(faultOf(0, kWrite, 4), "kernel: in block 1, thread 0 writes what "
+                                   "another writes in another block");
+}
+
+TEST(Simt, AdditionsAtOnceAreNoRace) { EXPECT_EQ(faultOf(0, kAdd, 4), ""); }
+
+TEST(Simt, AnAccessBeyondTheArgumentsIsFound) {
+  EXPECT_EQ(faultOf(1, kRead, 8), "");
+  EXPECT_EQ(faultOf(1, kRead, 7), "kernel: in block 1, thread 0 reads memory "
+                                  "that no argument of the kernel has");
 }
 
 TEST(Simt, ABarrierLetsAllBlocksSeeWhatTheirThreadsWrote) {
   const int64_t words[] = {100};
   for (uint32_t order : {0, 1, 2}) {
     setThreadOrder(order);
-    ltc_simt_run("kernel", reverse, kThreads, 0, 2, words);
+    run("kernel", reverse, kThreads, 0, 2, words);
     EXPECT_FALSE(takeSimtFault());
     for (int32_t i = 0; i < 2 * kThreads; ++i)
       EXPECT_EQ(results[i], 100 + kThreads - 1 - i % kThreads) << i;
@@ -101,33 +144,33 @@ TEST(Simt, ABarrierLetsAllBlocksSeeWhatTheirThreadsWrote) {
 }
 
 TEST(Simt, ShufflesStayInTheirWarp) {
-  ltc_simt_run("kernel", sumOfWarp, kThreads, 0, 1, nullptr);
+  run("kernel", sumOfWarp, kThreads, 0, 1, nullptr);
   EXPECT_FALSE(takeSimtFault());
   for (int32_t i = 0; i < kThreads; ++i)
     EXPECT_EQ(results[i], i < 32 ? 31 * 32 / 2 : 31 * 32 / 2 + 32 * 32) << i;
 }
 
 TEST(Simt, TellsOfABarrierThatSomeNeverReach) {
-  ltc_simt_run("kernel_1", halfAtBarrier, kThreads, 5, 7, nullptr);
+  run("kernel_1", halfAtBarrier, kThreads, 5, 7, nullptr);
   EXPECT_EQ(takeSimtFault(), "kernel_1: in block 5, some threads wait at a "
                              "barrier that others never reach");
   EXPECT_FALSE(takeSimtFault());
 }
 
 TEST(Simt, TellsOfAShuffleThatSomeNeverReach) {
-  ltc_simt_run("kernel_2", oneAtShuffle, kThreads, 0, 1, nullptr);
+  run("kernel_2", oneAtShuffle, kThreads, 0, 1, nullptr);
   EXPECT_EQ(takeSimtFault(), "kernel_2: in block 0, some threads wait at a "
                              "shuffle that others of their warp never reach");
 }
 
 TEST(Simt, AnOrderShowsAMissingBarrier) {
-  auto run = [](uint32_t order) {
+  auto resultsIn = [](uint32_t order) {
     std::fill(std::begin(shared), std::end(shared), -1);
     setThreadOrder(order);
-    ltc_simt_run("kernel", forgetsBarrier, kThreads, 0, 1, nullptr);
+    run("kernel", forgetsBarrier, kThreads, 0, 1, nullptr);
     return std::vector<int32_t>(results, results + kThreads);
   };
-  EXPECT_NE(run(0), run(1));
+  EXPECT_NE(resultsIn(0), resultsIn(1));
   setThreadOrder(0);
 }
 

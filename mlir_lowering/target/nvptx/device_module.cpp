@@ -49,6 +49,8 @@ void makeEntry(llvm::Function &range) {
       0, llvm::Attribute::getWithAlignment(context, llvm::Align(8)));
   entry->addFnAttr("nvvm.reqntid", std::to_string(noteOf(range, kThreadsNote)));
   entry->addFnAttr(kThreadsNote, std::to_string(noteOf(range, kThreadsNote)));
+  if (range.hasFnAttribute(kBytesNote))
+    entry->addFnAttr(range.getFnAttribute(kBytesNote));
   entry->addFnAttr(llvm::Attribute::NoUnwind);
   entry->splice(entry->begin(), &range);
   llvm::IRBuilder<> b(&*entry->getEntryBlock().getFirstInsertionPt());

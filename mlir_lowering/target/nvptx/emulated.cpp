@@ -63,30 +63,71 @@ Status emulateIntrinsics(llvm::Module &module) {
   return {};
 }
 
-/// Tells the emulator what each thread reads and writes, so that it finds two
-/// that reach the same place with no barrier between them.
+/// What memory an instruction reaches, its type and in which way (Access in
+/// access_check.h); null if none.
+struct Reached {
+  llvm::Value *place = nullptr;
+  llvm::Type *type = nullptr;
+  uint32_t access = 0;
+
+  explicit Reached(llvm::Instruction &instruction) {
+    if (auto *atomic = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) {
+      place = atomic->getPointerOperand();
+      type = atomic->getType();
+      access = 2;
+    } else if ((place = llvm::getLoadStorePointerOperand(&instruction))) {
+      type = llvm::getLoadStoreType(&instruction);
+      access = llvm::isa<llvm::StoreInst>(instruction);
+    }
+  }
+};
+
+/// Tells the emulator what each thread reads and writes, so that it finds races
+/// and accesses out of bounds.
 void reportAccesses(llvm::Function &entry) {
   llvm::Module &module = *entry.getParent();
   llvm::IRBuilder<> b(module.getContext());
   llvm::FunctionCallee report = module.getOrInsertFunction(
       "ltc_simt_access",
       llvm::FunctionType::get(b.getVoidTy(),
-                              {b.getPtrTy(), b.getInt64Ty(), b.getInt32Ty()},
+                              {b.getPtrTy(), b.getInt64Ty(), b.getInt32Ty(),
+                               b.getPtrTy(), b.getInt64Ty()},
                               false));
+  const llvm::DataLayout &layout = module.getDataLayout();
   for (llvm::Instruction &instruction : llvm::instructions(entry)) {
-    llvm::Value *place = llvm::getLoadStorePointerOperand(&instruction);
-    if (!place)
+    Reached reached(instruction);
+    if (!reached.place)
       continue;
-    const llvm::Value *object = llvm::getUnderlyingObject(place);
+    llvm::Value *object = llvm::getUnderlyingObject(reached.place);
     if (object == entry.getArg(0) || llvm::isa<llvm::AllocaInst>(object))
       continue; // the words, or a stack
     b.SetInsertPoint(&instruction);
-    uint64_t bytes = module.getDataLayout().getTypeStoreSize(
-        llvm::getLoadStoreType(&instruction));
+    llvm::Value *base = llvm::ConstantPointerNull::get(b.getPtrTy());
+    uint64_t shared = 0;
+    if (auto *global = llvm::dyn_cast<llvm::GlobalVariable>(object)) {
+      base = b.CreateAddrSpaceCast(global, b.getPtrTy());
+      shared = layout.getTypeAllocSize(global->getValueType());
+    }
     b.CreateCall(report,
-                 {b.CreateAddrSpaceCast(place, b.getPtrTy()), b.getInt64(bytes),
-                  b.getInt32(llvm::isa<llvm::StoreInst>(instruction))});
+                 {b.CreateAddrSpaceCast(reached.place, b.getPtrTy()),
+                  b.getInt64(layout.getTypeStoreSize(reached.type)),
+                  b.getInt32(reached.access), base, b.getInt64(shared)});
   }
+}
+
+/// How many bytes the argument of each word has; none if that is not known.
+llvm::SmallVector<uint64_t> bytesOfWords(const llvm::Function &entry) {
+  llvm::SmallVector<llvm::StringRef> sizes;
+  entry.getFnAttribute(kBytesNote)
+      .getValueAsString()
+      .split(sizes, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  uint64_t words = entry.getParamByValType(0)->getArrayNumElements();
+  llvm::SmallVector<uint64_t> bytes;
+  for (uint64_t i = 0; !sizes.empty() && i < words; ++i) {
+    uint64_t &size = bytes.emplace_back(0);
+    sizes[i % sizes.size()].getAsInteger(10, size); // of several calls, alike
+  }
+  return bytes;
 }
 
 /// An entry becomes a function that the emulator runs for each thread, behind
@@ -94,6 +135,7 @@ void reportAccesses(llvm::Function &entry) {
 void wrapEntry(llvm::Function &entry) {
   llvm::Module &module = *entry.getParent();
   std::string name = entry.getName().str();
+  llvm::SmallVector<uint64_t> bytes = bytesOfWords(entry);
   entry.setName(name + ".thread");
   entry.setLinkage(llvm::GlobalValue::InternalLinkage);
   entry.setCallingConv(llvm::CallingConv::C);
@@ -111,10 +153,16 @@ void wrapEntry(llvm::Function &entry) {
   llvm::FunctionCallee run = module.getOrInsertFunction(
       "ltc_simt_run",
       llvm::FunctionType::get(
-          b.getVoidTy(), {pointer, pointer, word, word, word, pointer}, false));
-  b.CreateCall(run,
-               {b.CreateGlobalString(name), &entry, b.getInt64(threads),
-                wrapper->getArg(0), wrapper->getArg(1), wrapper->getArg(2)});
+          b.getVoidTy(),
+          {pointer, pointer, word, word, word, pointer, pointer, word}, false));
+  llvm::Constant *list =
+      llvm::ConstantDataArray::get(module.getContext(), bytes);
+  auto *place = new llvm::GlobalVariable(
+      module, list->getType(),
+      /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage, list);
+  b.CreateCall(run, {b.CreateGlobalString(name), &entry, b.getInt64(threads),
+                     wrapper->getArg(0), wrapper->getArg(1), wrapper->getArg(2),
+                     place, b.getInt64(bytes.size())});
   b.CreateRetVoid();
 }
 

@@ -15,6 +15,8 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir_lowering/dialect/element_type.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace ltc::compiler {
@@ -120,6 +122,13 @@ LogicalResult lowerGpuOps(ModuleOp part) {
       return b.getStrArrayAttr({name, std::to_string(value.getInt())});
     };
     SmallVector<mlir::Attribute> notes{note(kThreadsNote, threads)};
+    if (auto bytes = kernel->getAttrOfType<DenseI64ArrayAttr>("ltc.bytes")) {
+      std::string text = llvm::join(
+          llvm::map_range(bytes.asArrayRef(),
+                          [](int64_t size) { return std::to_string(size); }),
+          ",");
+      notes.push_back(b.getStrArrayAttr({kBytesNote, text}));
+    }
     if (auto batch = kernel->getAttrOfType<IntegerAttr>(attr::kBatch)) {
       notes.push_back(note(kEachNote, words));
       notes.push_back(note(kIterationsNote, kernel->getAttrOfType<IntegerAttr>(

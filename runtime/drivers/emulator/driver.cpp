@@ -99,8 +99,9 @@ ltc_error *takeOption(ltc_device &made, const ltc_property &option,
                     ": its options are memory_limit, delay_us (before each "
                     "piece of work), target (cpu, or nvptx: a GPU's kernels, "
                     "with a fiber for each thread), thread_order (a seed "
-                    "that permutes those), races (report: those of two "
-                    "threads of a block) and takes (library calls that it "
+                    "that permutes those), races (report: those of "
+                    "threads and blocks, and accesses out of bounds) and takes "
+                    "(library calls that it "
                     "does itself, with + between, or all)");
   }
   return nullptr;

@@ -6,19 +6,22 @@
 //===----------------------------------------------------------------------===//
 #include "simt.h"
 
+#include "access_check.h"
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #endif
+
+using namespace ltc::emulator;
 
 namespace {
 
@@ -79,12 +82,6 @@ struct Fiber {
   uint32_t given = 0; ///< to a shuffle
 };
 
-/// Who has reached a byte since the last barrier.
-struct Visits {
-  static constexpr uint32_t kNobody = UINT32_MAX, kSeveral = kNobody - 1;
-  uint32_t readers = kNobody, writer = kNobody;
-};
-
 std::atomic<uint32_t> threadOrder = 0;
 std::atomic<bool> looksForRaces = false;
 thread_local std::optional<std::string> fault;
@@ -103,7 +100,7 @@ public:
   /// Whether all threads came to their end.
   bool run(int64_t blockNumber) {
     number = blockNumber;
-    visits.clear();
+    check.beginBlock(uint32_t(blockNumber));
     for (size_t i = 0; i < fibers.size(); ++i) {
       prepare(fibers[i].context, stacks.get() + i * kStackBytes, begin);
       fibers[i].state = State::Ready;
@@ -139,24 +136,23 @@ public:
     return result;
   }
 
-  void visit(const char *place, size_t bytes, bool isWrite) {
-    for (size_t i = 0; i < bytes; ++i) {
-      Visits &byte = visits[place + i];
-      auto isOther = [&](uint32_t thread) {
-        return thread != Visits::kNobody && thread != running;
-      };
-      if (isOther(byte.writer) || (isWrite && isOther(byte.readers)))
-        fault = std::string(name) + ": in block " + std::to_string(number) +
-                ", thread " + std::to_string(running) +
-                (isWrite ? " writes" : " reads") + " what another " +
-                (isOther(byte.writer) ? "writes" : "reads") +
-                ", with no barrier between them";
-      if (isWrite)
-        byte.writer = running;
-      else
-        byte.readers = isOther(byte.readers) ? Visits::kSeveral : running;
-    }
+  /// An access to one of the arguments, or to `shared` bytes of the block's
+  /// own from `base` on.
+  void visit(const char *place, int64_t bytes, Access access, const char *base,
+             int64_t shared) {
+    std::optional<std::string> wrong;
+    if (base && (place < base || place + bytes > base + shared))
+      wrong = "thread " + std::to_string(running) +
+              " reaches beyond memory of " + std::to_string(shared) +
+              " bytes that the block has";
+    else
+      wrong = check.visit(place, size_t(bytes), access, running, base);
+    if (wrong && !fault)
+      fault = std::string(name) + ": in block " + std::to_string(number) +
+              ", " + *wrong;
   }
+
+  AccessCheck check;
 
   /// A launch is one thread's, and so are its fibers.
   static thread_local Block *current;
@@ -201,7 +197,7 @@ private:
     }
     for (Fiber &fiber : fibers)
       fiber.state = State::Ready;
-    visits.clear();
+    check.barrier();
     return true;
   }
 
@@ -211,7 +207,6 @@ private:
   std::vector<Fiber> fibers;
   std::vector<uint32_t> order;
   std::unique_ptr<char[]> stacks;
-  std::unordered_map<const char *, Visits> visits;
   Context scheduler{};
 };
 
@@ -233,8 +228,12 @@ extern "C" {
 
 void ltc_simt_run(const char *name, void (*kernel)(const int64_t *),
                   int64_t threads, int64_t begin, int64_t end,
-                  const int64_t *words) {
+                  const int64_t *words, const int64_t *bytes, int64_t count) {
   Block block(name, kernel, uint32_t(threads), words);
+  if (looksForRaces)
+    for (int64_t i = 0; i < count; ++i)
+      if (bytes[i] > 0)
+        block.check.allow(reinterpret_cast<const void *>(words[i]), bytes[i]);
   Block *before = std::exchange(Block::current, &block);
   for (int64_t number = begin; number < end && block.run(number); ++number)
     ;
@@ -245,9 +244,10 @@ int32_t ltc_simt_thread() { return int32_t(Block::current->running); }
 int32_t ltc_simt_block() { return int32_t(Block::current->number); }
 void ltc_simt_barrier(int32_t) { Block::current->suspend(State::AtBarrier); }
 
-void ltc_simt_access(const char *place, int64_t bytes, int32_t isWrite) {
+void ltc_simt_access(const char *place, int64_t bytes, int32_t access,
+                     const char *base, int64_t shared) {
   if (looksForRaces)
-    Block::current->visit(place, size_t(bytes), isWrite != 0);
+    Block::current->visit(place, bytes, Access(access), base, shared);
 }
 
 int32_t ltc_simt_shuffle(int32_t, int32_t value, int32_t distance, int32_t) {

@@ -8,7 +8,8 @@
 // Runs kernels that the compiler made for a GPU (target nvptx_emulated): each
 // thread of a block is a fiber, which a barrier or a shuffle suspends. Blocks
 // run one after the other. What no GPU tells is an error here: a barrier or a
-// shuffle that not all threads reach, and, if asked for, a race.
+// shuffle that not all threads reach, and, if asked for, a race or an access
+// beyond the memory that a kernel was given.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,9 +25,8 @@ namespace ltc::emulator {
 /// the process.
 void setThreadOrder(uint32_t seed);
 
-/// Whether to look for races: two threads of a block that reach the same byte
-/// with no barrier between them, one of them to write. Takes much longer. Of
-/// the process.
+/// Whether to look for races (access_check.h), and for accesses beyond the
+/// arguments of a kernel. Takes much longer. Of the process.
 void findRaces(bool look);
 
 /// What went wrong in kernels of the calling thread since the last call.

@@ -153,7 +153,7 @@ Status run(ModuleOp module, Stage last, const ResolvedOptions &options,
   {
     Span span(Stage::Lower);
     if (failed(lowerOps(module, options.optimizations,
-                        options.tuning.facts.product_work)) ||
+                        OwnLoops::of(options.tuning))) ||
         failed(checkContract(module, Stage::Lower)))
       return diagnosis.error(Stage::Lower, "lower the graph");
     after(Stage::Lower);

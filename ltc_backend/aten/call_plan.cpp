@@ -143,6 +143,8 @@ private:
       plan.seed = *operand;
       return {};
     }
+    if (argument.name == "deterministic")
+      return {}; // which PyTorch's kernels ask of the process
     return refuse(node, "the operator has no argument named " + argument.name);
   }
 

@@ -15,6 +15,8 @@
 #include "ltc_backend/tensors/functional.h"
 #include "ltc_backend/tensors/lazy_tensor.h"
 
+#include <ATen/Context.h>
+
 namespace ltc::backend {
 using c10::IValue;
 
@@ -40,7 +42,10 @@ Hash128 CallReader::readValues() {
     hasher.add(operand.ltc().result(operand.index).hash);
   }
   // What has no dtype of its own, or takes an integer to a real, has this one.
-  hasher.add(uint64_t(c10::get_default_dtype_as_scalartype()));
+  auto dtype = uint64_t(c10::get_default_dtype_as_scalartype());
+  // What adds where indices say does so in order then.
+  auto inOrder = uint64_t(at::globalContext().deterministicAlgorithms());
+  hasher.add(dtype | inOrder << 32);
   return hasher.finish();
 }
 

@@ -15,6 +15,9 @@
 #include "ltc_backend/record/result_shapes.h"
 #include "ltc_backend/tensors/map_tensors.h"
 
+#include <ATen/Context.h>
+#include <unordered_set>
+
 namespace ltc::backend {
 using c10::IValue;
 
@@ -110,6 +113,17 @@ static void leaveOutUnasked(const OpInfo &info, c10::ArrayRef<IValue> arguments,
   }
 }
 
+/// What a device may add in any order, unless PyTorch is told to be
+/// deterministic.
+static bool addsByIndex(const OpInfo &info) {
+  static const std::unordered_set<std::string_view> names{
+      "aten::_unsafe_index_put", "aten::embedding_dense_backward",
+      "aten::index_add",         "aten::index_put",
+      "aten::scatter.reduce",    "aten::scatter.value_reduce",
+      "aten::scatter_add",       "aten::scatter_reduce.two"};
+  return names.contains(info.name);
+}
+
 static std::shared_ptr<CallShape> infer(const OpInfo &info,
                                         c10::ArrayRef<IValue> arguments,
                                         std::string &reason) {
@@ -127,6 +141,8 @@ static std::shared_ptr<CallShape> infer(const OpInfo &info,
   }
   if (info.random)
     call->prototype.arguments.push_back({"seed", ValueId(0)});
+  if (at::globalContext().deterministicAlgorithms() && addsByIndex(info))
+    call->prototype.arguments.push_back({"deterministic", Attribute(true)});
   refuseFatalCall(info, arguments);
   torch::jit::Stack stack;
   if (!inferResults(info, arguments, stack, reason))

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "mlir_lowering/dialect/ltc_dialect.h"
+#include "mlir_lowering/dialect/scatter_rows.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
@@ -19,7 +19,7 @@ namespace {
 struct CallModel : DstBufferizableOpInterfaceExternalModel<CallModel, CallOp> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
-    return !cast<CallOp>(op).isDpsInit(&operand);
+    return scatterRows(op) || !cast<CallOp>(op).isDpsInit(&operand);
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,

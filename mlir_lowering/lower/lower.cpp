@@ -13,7 +13,9 @@
 #include "mlir_lowering/lower/accumulate.h"
 #include "mlir_lowering/lower/foreach.h"
 #include "mlir_lowering/lower/product.h"
+#include "mlir_lowering/lower/scatter.h"
 #include "mlir_lowering/lower/user_lowering.h"
+#include "mlir_lowering/target/tuning.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -146,13 +148,25 @@ FailureOr<SmallVector<mlir::Value>> lowerByRow(ImplicitLocOpBuilder &b, OpOp op,
 
 static FailureOr<SmallVector<mlir::Value>>
 lowerOp(ImplicitLocOpBuilder &b, OpOp op, const Optimizations &optimizations,
-        const Products &products) {
+        OwnLoops own) {
   if (!optimizations.loops && userLowering(op).empty())
     return lowerToCall(b, op);
-  auto results = lowerByRow(b, op, products);
+  auto results = lowerByRow(b, op, {own.productWork});
   if (failed(results) || !results->empty())
     return results;
+  if (own.scatters) {
+    OpCall call(op);
+    Emit emit(b, call.site);
+    if (Value written = lowerScatter(emit, call))
+      return SmallVector<mlir::Value>{written.ir()};
+  }
   return lowerToCall(b, op);
+}
+
+OwnLoops OwnLoops::of(const Tuning &tuning) {
+  // Threads that share an iteration can add in memory side by side.
+  bool haveThreads = tuning.schedule(kind::kPointwise).threads > 1;
+  return {tuning.facts.product_work, haveThreads};
 }
 
 void eraseDead(Operation *root) {
@@ -166,7 +180,7 @@ void eraseDead(Operation *root) {
 }
 
 LogicalResult lowerOps(Operation *root, const Optimizations &optimizations,
-                       int64_t productWork) {
+                       OwnLoops own) {
   readHints(root);
   eraseDead(root);
   if (optimizations.accumulate)
@@ -176,7 +190,7 @@ LogicalResult lowerOps(Operation *root, const Optimizations &optimizations,
   for (OpOp op : ops) {
     std::optional<int64_t> node = op.getNode();
     ImplicitLocOpBuilder b(node ? atNode(op.getLoc(), *node) : op.getLoc(), op);
-    auto results = lowerOp(b, op, optimizations, {productWork});
+    auto results = lowerOp(b, op, optimizations, own);
     if (failed(results))
       return failure();
     op->replaceAllUsesWith(*results);
@@ -198,8 +212,8 @@ LogicalResult lowerOps(Operation *root, const Optimizations &optimizations,
 namespace {
 struct LowerPass : PassWrapper<LowerPass, OperationPass<>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerPass)
-  LowerPass(const Optimizations &optimizations, int64_t productWork)
-      : optimizations(optimizations), productWork(productWork) {}
+  LowerPass(const Optimizations &optimizations, OwnLoops own)
+      : optimizations(optimizations), own(own) {}
 
   StringRef getArgument() const override { return "ltc-lower"; }
   StringRef getDescription() const override {
@@ -209,19 +223,17 @@ struct LowerPass : PassWrapper<LowerPass, OperationPass<>> {
     registerLoweredDialects(registry);
   }
   void runOnOperation() override {
-    if (failed(lowerOps(getOperation(), optimizations, productWork)))
+    if (failed(lowerOps(getOperation(), optimizations, own)))
       signalPassFailure();
   }
 
   const Optimizations optimizations;
-  const int64_t productWork;
+  const OwnLoops own;
 };
 } // namespace
 
-void registerLowerPass(const Optimizations &optimizations,
-                       int64_t productWork) {
-  registerPass(
-      [=] { return std::make_unique<LowerPass>(optimizations, productWork); });
+void registerLowerPass(const Optimizations &optimizations, OwnLoops own) {
+  registerPass([=] { return std::make_unique<LowerPass>(optimizations, own); });
 }
 
 void registerLoweredDialects(DialectRegistry &registry) {

@@ -16,14 +16,22 @@ namespace ltc::compiler {
 
 class OpOp;
 class OpTable;
+class Tuning;
+
+/// What a target's loops do of what the library could.
+struct OwnLoops {
+  int64_t productWork = 0; ///< products of so many multiplications
+  bool scatters = false;   ///< writes at computed positions
+
+  static OwnLoops of(const Tuning &tuning);
+};
 
 /// Replaces every ltc.op below `root`: by its row's linalg where a row accepts
 /// it, by ltc.call otherwise. Removes what nothing uses. Fails, with a
 /// diagnostic at the op, only when a row and the recorded types disagree.
-/// Products of up to `productWork` multiplications are loops, too.
 mlir::LogicalResult lowerOps(mlir::Operation *root,
                              const Optimizations &optimizations = {},
-                             int64_t productWork = 0);
+                             OwnLoops own = {});
 
 /// An op's results by its row, its user's lowering or as a product, built
 /// before it; none where there is no such. `further` has rows for ops that
@@ -36,7 +44,7 @@ lowerByRow(mlir::ImplicitLocOpBuilder &b, OpOp op, const Products &products,
 void eraseDead(mlir::Operation *root);
 
 /// Registers lowerOps() as the pass `ltc-lower`.
-void registerLowerPass(const Optimizations &optimizations, int64_t productWork);
+void registerLowerPass(const Optimizations &optimizations, OwnLoops own);
 
 /// The dialects that lowered code uses.
 void registerLoweredDialects(mlir::DialectRegistry &registry);

@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Writes at computed positions (scatter, index_put, embedding's gradient) are
-// library calls: their result depends on order where positions repeat.
+// library calls, or a GPU's kernels (lower/scatter.cpp): their result depends
+// on order where positions repeat.
 //
 //===----------------------------------------------------------------------===//
+#include "mlir_lowering/ops/advanced_index.h"
 #include "mlir_lowering/ops/op_table.h"
 
 namespace ltc::compiler {
@@ -51,56 +53,6 @@ static Value indexSelect(Emit &e, const OpCall &op) {
   return e.narrow(picked, op.result());
 }
 
-namespace {
-/// x[:, i, j] as NumPy has it: the index tensors broadcast to one shape, whose
-/// dimensions stand where the indexed ones stood if these are neighbours, else
-/// in front.
-class AdvancedIndex {
-public:
-  explicit AdvancedIndex(const OpCall &op) : indices(op.list("indices")) {
-    for (auto [dim, index] : llvm::enumerate(indices)) {
-      if (!index)
-        continue;
-      if (count++ == 0)
-        first = int64_t(dim);
-      last = int64_t(dim);
-      rank = std::max(rank, index.rank());
-    }
-    begin = last - first + 1 == count ? first : 0;
-  }
-
-  /// The position in x of the result's element at `at`.
-  Values position(Scalar s, Value x, llvm::ArrayRef<Value> at) const {
-    llvm::ArrayRef<Value> shared = at.slice(begin, rank);
-    Values rest(at.take_front(begin));
-    llvm::append_range(rest, at.drop_front(begin + rank));
-    Values from;
-    size_t next = 0;
-    for (int64_t dim = 0; dim < x.rank(); ++dim) {
-      Value index = dim < int64_t(indices.size()) ? indices[dim] : Value();
-      if (index)
-        from.push_back(s.checkIndex(read(s, index, shared), s.size(x, dim),
-                                    /*wrap=*/true));
-      else
-        from.push_back(rest[next++]);
-    }
-    return from;
-  }
-
-private:
-  static Value read(Scalar s, Value index, llvm::ArrayRef<Value> shared) {
-    Values at(shared.take_back(index.rank()));
-    for (auto [dim, position] : llvm::enumerate(at))
-      if (index.size(dim) == 1)
-        position = Value(0);
-    return s.load(index, at);
-  }
-
-  const Values &indices;
-  int64_t count = 0, first = 0, last = -1, rank = 0, begin = 0;
-};
-} // namespace
-
 static Value index(Emit &e, const OpCall &op) {
   Value x = op["self"];
   AdvancedIndex advanced(op);
@@ -109,28 +61,6 @@ static Value index(Emit &e, const OpCall &op) {
         return s.load(x, advanced.position(s, x, at));
       });
   return e.narrow(picked, op.result());
-}
-
-static bool hasIntegerIndices(const OpCall &op) {
-  bool any = false;
-  for (Value index : op.list("indices")) {
-    if (index && (index.dtype() == DType::Bool || index.dtype() == DType::U8))
-      return false;
-    any |= bool(index);
-  }
-  return any;
-}
-
-/// Whether indices broadcast to one shape whatever their symbolic sizes are.
-static bool haveOneShape(const Values &indices) {
-  for (Value a : indices)
-    for (Value b : indices)
-      for (int64_t i = 1; a && b && i <= std::min(a.rank(), b.rank()); ++i) {
-        int64_t x = a.size(a.rank() - i), y = b.size(b.rank() - i);
-        if ((isSymbolic(x) || isSymbolic(y)) && x != y && x != 1 && y != 1)
-          return false;
-      }
-  return true;
 }
 
 static Value take(Emit &e, const OpCall &op) {
@@ -191,9 +121,7 @@ void addIndexOps(OpTable &t) {
       })
       .anySize();
   t.structured({"aten::index.Tensor", "aten::_unsafe_index.Tensor"}, index)
-      .when([](const OpCall &op) {
-        return hasIntegerIndices(op) && haveOneShape(op.list("indices"));
-      })
+      .when(AdvancedIndex::accepts)
       .anySize();
   t.structured("aten::take", take).anySize();
 }

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir_lowering/dialect/scatter_rows.h"
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/optimize.h"
 
@@ -112,6 +113,8 @@ static Value updatedTensor(OpResult result) {
     return insert.getDest();
   if (auto insert = dyn_cast<tensor::InsertOp>(result.getOwner()))
     return insert.getDest();
+  if (CallOp scatter = scatterRows(result.getOwner()))
+    return scatter.getOuts()[0];
   return {};
 }
 

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/dialect/node_location.h"
+#include "mlir_lowering/dialect/scatter_rows.h"
 #include "mlir_lowering/dialect/sizes.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/groups.h"
@@ -338,6 +338,11 @@ public:
         collapsePointwise(group);
       outline(group);
     }
+    for (CallOp call : llvm::make_early_inc_range(main.getOps<CallOp>()))
+      if (scatterRows(call)) {
+        Group alone{{call}, {{}}, {{}}, kind::kPointwise};
+        outline(alone);
+      }
     IRRewriter rewriter(main.getContext());
     (void)runRegionDCE(rewriter, main->getRegions());
   }
@@ -429,7 +434,7 @@ private:
         clone->setAttr(attr::kUnits, b.getDenseI64ArrayAttr(units));
         work += iterations(generic) *
                 (pointCost(generic) + generic->getNumOperands());
-      } else if (group.kind == kind::kSerial) {
+      } else if (group.kind == kind::kSerial || scatterRows(op)) {
         work += op->getNumResults() ? 4 * elementCount(op->getResult(0)) : 4;
       }
     }

@@ -322,8 +322,7 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   registerEverything(registry);
   registerStages(registry); // to read what the stages print
-  registerLowerPass(resolved->optimizations,
-                    resolved->tuning.facts.product_work);
+  registerLowerPass(resolved->optimizations, OwnLoops::of(resolved->tuning));
   registerOptimizePasses(optimizeOptions(*resolved));
   return asMainReturnCode(MlirOptMain(int(arguments.size()), arguments.data(),
                                       "torch_ltc optimizer driver\n",

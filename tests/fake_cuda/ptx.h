@@ -33,7 +33,7 @@ struct Instruction {
     Compute, ///< `operation` on registers
     Load,
     Store,
-    Exchange, ///< an atomic one
+    Atomic, ///< an exchange, or `operation` on what is there
     Branch,
     Call,
     Return,

@@ -270,8 +270,11 @@ void Body::makeAccess(std::string_view opcode,
     fail("there is no code for " + std::string(opcode));
   made.kind = isStore ? Instruction::Store : Instruction::Load;
   if (opcode.starts_with("atom.")) {
-    made.kind = Instruction::Exchange;
-    if (!hasPart(opcode, "exch"))
+    made.kind = Instruction::Atomic;
+    std::string type(lastPart(opcode));
+    if (hasPart(opcode, "add"))
+      made.operation = findOperation("add." + type);
+    if (!made.operation && !hasPart(opcode, "exch"))
       fail("there is no code for " + std::string(opcode));
     made.b = operands.at(2).reg;
   }

@@ -81,7 +81,7 @@ private:
         break;
       case Instruction::Load:
       case Instruction::Store:
-      case Instruction::Exchange:
+      case Instruction::Atomic:
         if (!access(thread, i))
           return false;
         break;
@@ -145,8 +145,18 @@ private:
       } else {
         uint64_t value = 0;
         std::memcpy(&value, place, i.bytes);
-        if (i.kind == Instruction::Exchange)
-          std::memcpy(place, &r[i.b], i.bytes);
+        if (i.kind == Instruction::Atomic) {
+          uint64_t stored[] = {r[i.b], value, r[i.b]};
+          static const Instruction both = [] {
+            Instruction made;
+            made.a = 1;
+            made.b = 2;
+            return made;
+          }();
+          if (i.operation)
+            i.operation(stored, both);
+          std::memcpy(place, stored, i.bytes);
+        }
         int unused = 64 - 8 * i.bytes;
         r[one] =
             i.isSigned ? uint64_t(int64_t(value << unused) >> unused) : value;

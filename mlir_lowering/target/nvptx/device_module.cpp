@@ -9,6 +9,7 @@
 #include "mlir_lowering/target/llvm/llvm.h"
 
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/TargetSelect.h"
@@ -25,6 +26,17 @@ void LLVMInitializeNVPTXAsmPrinter();
 
 namespace ltc::compiler {
 namespace {
+
+/// A sum wants of an addition in memory only that no other gets between.
+void relaxAtomics(llvm::Function &function) {
+  llvm::SyncScope::ID device =
+      function.getContext().getOrInsertSyncScopeID("device");
+  for (llvm::Instruction &instruction : llvm::instructions(function))
+    if (auto *atomic = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) {
+      atomic->setOrdering(llvm::AtomicOrdering::Monotonic);
+      atomic->setSyncScopeID(device);
+    }
+}
 
 int64_t noteOf(const llvm::Function &function, llvm::StringRef name) {
   int64_t value = 0;
@@ -130,8 +142,10 @@ Result<std::unique_ptr<llvm::Module>> deviceModule(mlir::ModuleOp part,
   if (!code)
     return code;
   for (llvm::Function &function : llvm::make_early_inc_range(**code))
-    if (function.hasFnAttribute(kWordsNote))
+    if (function.hasFnAttribute(kWordsNote)) {
+      relaxAtomics(function);
       makeEntry(function);
+    }
   optimizeModule(**code, machine);
   return code;
 }

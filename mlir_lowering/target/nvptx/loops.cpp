@@ -8,6 +8,7 @@
 #include "mlir_lowering/target/nvptx/block_nest.h"
 #include "mlir_lowering/target/nvptx/choose_shares.h"
 #include "mlir_lowering/target/nvptx/nvptx.h"
+#include "mlir_lowering/target/nvptx/scatter_loops.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -59,6 +60,10 @@ LogicalResult NvptxBackend::emitLoops(func::FuncOp kernel,
   FailureOr<SmallVector<GenericOp>> generics = genericsOf(kernel);
   if (failed(generics) || failed(checkOutside(kernel)))
     return failure();
+  if (CallOp scatter = scatterIn(kernel)) {
+    ScatterLoops(scatter, schedule.threads).emit(kernel);
+    return success();
+  }
   OpBuilder b(kernel.getContext());
   bool isParallel = !kernel.getOps<scf::ForallOp>().empty();
   // More threads for a row would wait longer for each other.

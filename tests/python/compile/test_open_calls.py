@@ -240,7 +240,9 @@ def test_an_error_names_op_and_line():
 def test_trials_keep_to_guards_and_differ():
     s, t = sympy.symbols("s t", integer=True)
     environment = SimpleNamespace(
-        var_to_range={}, guards=[SimpleNamespace(expr=sympy.Eq(s % 8, 0))]
+        var_to_range={},
+        guards=[SimpleNamespace(expr=sympy.Eq(s % 8, 0))],
+        deferred_runtime_asserts={},
     )
     derived = DerivedSizes([s, t], [])
     trials = open_calls._trials({s: 32, t: 7}, environment, derived)
@@ -257,7 +259,9 @@ def test_trials_tell_a_quotient_from_a_half():
     quotients = [FloorDiv(s, 2), FloorDiv(t - 1, 4) + 1, 2 * FloorDiv(t, 2)]
     derived = DerivedSizes([s, t], [*quotients, Max(16, s), s * t])
     assert derived.at([9, 30]) == [4, 8, 30, 16]
-    environment = SimpleNamespace(var_to_range={}, guards=[])
+    environment = SimpleNamespace(
+        var_to_range={}, guards=[], deferred_runtime_asserts={}
+    )
     hints = {s: 32, t: 7}
     trials = [hints, *open_calls._trials(hints, environment, derived)[:2]]
     for remainders in (

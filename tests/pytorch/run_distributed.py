@@ -93,7 +93,7 @@ def part_in(case, name, options):
             if options.rank:
                 return "skipped", "is for one process"
             return sharded.outcome_in_one(case(method))
-        sharded.count_ranks(case, options.ranks)
+        sharded.prepare(case, options.ranks)
     test = case(method)
     test.rank, test.file_name = options.rank, f"{options.results}/store-{name}"
     test.skip_return_code_checks = []

@@ -66,8 +66,14 @@ def has_ranks(case):
     )
 
 
-def count_ranks(case, ranks):
-    """Tell a class how many ranks there are, where it leaves that open."""
+def prepare(case, ranks):
+    """Tell a class how many ranks there are, where it leaves that open.
+
+    What shares the ranks' random numbers is made anew, as in a process of its own.
+    """
+    random = sys.modules.get("torch.distributed.tensor._random")
+    if random is not None:
+        random._rng_tracker = None
     if isinstance(case.world_size, int) and case.world_size < 0:
         case.world_size = ranks
 

@@ -24,6 +24,9 @@ namespace ltc::compiler {
 namespace attr {
 /// On a kernel: how many calls one launch is for, at most; none: one.
 inline constexpr llvm::StringLiteral kBatch = "ltc.batch";
+/// On a kernel of which no more than a warp shares an iteration: its threads,
+/// which barriers and shuffles are for.
+inline constexpr llvm::StringLiteral kTeam = "ltc.team";
 /// On a kernel: iterations of its parallel loop.
 inline constexpr llvm::StringLiteral kIterations = "ltc.iterations";
 /// On a call of @main: it belongs to the launch of the call in front of it.

@@ -38,6 +38,7 @@ struct Instruction {
     Call,
     Return,
     Barrier,
+    WarpBarrier,
     Shuffle
   };
   Kind kind = Compute;

@@ -201,6 +201,11 @@ void Body::readInstruction(Tokens &tokens, std::string_view opcode,
     while (tokens.takeIf(","));
     tokens.expect(";");
   }
+  if (opcode == "bar.warp.sync") {
+    made.kind = Instruction::WarpBarrier;
+    made.c = operands.at(0).reg;
+    return add(std::move(made));
+  }
   if (base == "bar" || base == "barrier") {
     made.kind = Instruction::Barrier;
     return add(std::move(made));
@@ -212,6 +217,7 @@ void Body::readInstruction(Tokens &tokens, std::string_view opcode,
     made.to = operands.at(0).reg;
     made.a = operands.at(1).reg;
     made.b = operands.at(2).reg;
+    made.c = operands.at(4).reg;
     return add(std::move(made));
   }
   makeCompute(opcode, operands, std::move(made));

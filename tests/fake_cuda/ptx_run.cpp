@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kWarp = 32;
 
-enum class State { Ready, AtBarrier, AtShuffle, Done };
+enum class State { Ready, AtBarrier, InWarp, Done };
 
 struct Thread {
   uint64_t *registers = nullptr;
@@ -103,8 +103,9 @@ private:
       case Instruction::Barrier:
         thread.state = State::AtBarrier;
         return true;
+      case Instruction::WarpBarrier:
       case Instruction::Shuffle:
-        thread.state = State::AtShuffle;
+        thread.state = State::InWarp;
         return true;
       }
     }
@@ -173,8 +174,8 @@ private:
   /// Lets those go on who all wait for each other.
   bool release() {
     bool any = false;
-    for (size_t first = 0; first < threads.size(); first += kWarp)
-      any |= shuffle(first, std::min<size_t>(first + kWarp, threads.size()));
+    for (size_t i = 0; i < threads.size(); ++i)
+      any |= threads[i].state == State::InWarp && releaseTeam(i);
     if (any || count(State::Done) == threads.size())
       return true;
     if (count(State::AtBarrier) < threads.size()) {
@@ -187,22 +188,37 @@ private:
     return true;
   }
 
-  bool shuffle(size_t first, size_t end) {
+  const Instruction &waitsAt(const Thread &thread) const {
+    return module.code[thread.next - 1];
+  }
+
+  /// Those of a warp who shuffle, or wait, together with one thread.
+  bool releaseTeam(size_t thread) {
+    const Instruction &at = waitsAt(threads[thread]);
+    auto team = uint32_t(threads[thread].registers[at.c]);
+    size_t first = thread / kWarp * kWarp;
     uint64_t given[kWarp];
-    for (size_t t = first; t < end; ++t) {
-      if (threads[t].state != State::AtShuffle)
-        return false;
-      const Instruction &i = module.code[threads[t].next - 1];
-      given[t - first] = uint32_t(threads[t].registers[i.a]);
-    }
-    for (size_t t = first; t < end; ++t) {
-      const Instruction &i = module.code[threads[t].next - 1];
-      uint64_t *r = threads[t].registers;
-      size_t from = (t - first) ^ size_t(r[i.b]);
-      r[i.to] = given[from < end - first ? from : t - first];
-      threads[t].state = State::Ready;
-    }
-    return true;
+    auto forTeam = [&](auto act) {
+      for (size_t i = 0; i < kWarp; ++i)
+        if (team >> i & 1 && !act(i, threads.data() + first + i))
+          return false;
+      return true;
+    };
+    if (!forTeam([&](size_t i, Thread *member) {
+          if (first + i >= threads.size() || member->state != State::InWarp ||
+              &waitsAt(*member) != &at)
+            return false;
+          given[i] = uint32_t(member->registers[at.a]);
+          return true;
+        }))
+      return false;
+    return forTeam([&](size_t i, Thread *member) {
+      size_t from = i ^ size_t(member->registers[at.b]);
+      if (at.kind == Instruction::Shuffle)
+        member->registers[at.to] = given[from < kWarp ? from : i];
+      member->state = State::Ready;
+      return true;
+    });
   }
 
   const Module &module;

@@ -20,6 +20,7 @@ void ltc_simt_run(const char *name, void (*kernel)(const int64_t *),
 int32_t ltc_simt_thread();
 int32_t ltc_simt_block();
 void ltc_simt_barrier(int32_t);
+void ltc_simt_warp_barrier(int32_t);
 int32_t ltc_simt_shuffle(int32_t, int32_t value, int32_t distance, int32_t);
 void ltc_simt_access(const char *place, int64_t bytes, int32_t access,
                      const char *base, int64_t shared);
@@ -53,6 +54,24 @@ void sumOfWarp(const int64_t *) {
   for (int32_t distance = 16; distance > 0; distance /= 2)
     sum += ltc_simt_shuffle(-1, sum, distance, 31);
   results[ltc_simt_thread()] = sum;
+}
+
+/// Teams of four, of which the last has ended.
+void sumOfTeam(const int64_t *) {
+  int32_t thread = ltc_simt_thread(), first = thread & 28;
+  if (thread >= kThreads - 4)
+    return;
+  shared[thread] = thread;
+  ltc_simt_warp_barrier(15 << first);
+  int32_t sum = shared[thread ^ 3];
+  for (int32_t distance : {2, 1})
+    sum += ltc_simt_shuffle(15 << first, sum, distance, 31);
+  results[thread] = sum;
+}
+
+void oneOfTeamAtBarrier(const int64_t *) {
+  if (ltc_simt_thread() == 5)
+    ltc_simt_warp_barrier(0xf0);
 }
 
 void halfAtBarrier(const int64_t *) {
@@ -148,6 +167,20 @@ TEST(Simt, ShufflesStayInTheirWarp) {
   EXPECT_FALSE(takeSimtFault());
   for (int32_t i = 0; i < kThreads; ++i)
     EXPECT_EQ(results[i], i < 32 ? 31 * 32 / 2 : 31 * 32 / 2 + 32 * 32) << i;
+}
+
+TEST(Simt, ATeamWaitsForItselfAlone) {
+  for (uint32_t order : {0, 1, 2}) {
+    setThreadOrder(order);
+    ltc_simt_run("kernel", sumOfTeam, kThreads, 0, 1, nullptr);
+    EXPECT_FALSE(takeSimtFault());
+    for (int32_t i = 0; i < int32_t(kThreads) - 4; ++i)
+      EXPECT_EQ(results[i], 4 * (i & ~3) + 6) << i;
+  }
+  setThreadOrder(0);
+  ltc_simt_run("kernel_3", oneOfTeamAtBarrier, kThreads, 0, 1, nullptr);
+  EXPECT_EQ(takeSimtFault(), "kernel_3: in block 0, some threads wait at a "
+                             "barrier that others of their warp never reach");
 }
 
 TEST(Simt, TellsOfABarrierThatSomeNeverReach) {

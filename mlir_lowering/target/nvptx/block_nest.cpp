@@ -18,20 +18,21 @@ using linalg::GenericOp;
 
 namespace ltc::compiler {
 
-BlockNest::BlockNest(GenericOp op, int64_t threads, int64_t vectorLanes,
+BlockNest::BlockNest(GenericOp op, Team team, int64_t vectorLanes,
                      unsigned vectorBits, Registers &registers)
     : NestWriter(op,
                  [=](GenericOp op, const Nest &nest) {
                    return chooseShares(op, nest, vectorBits, vectorLanes);
                  }),
-      threads(threads), registers(registers),
+      hasBlock(team.count == 1), threads(team.threads), registers(registers),
       foldLoop(chooseFold(nest, choice, threads)) {
   llvm::erase_if(reductions,
                  [&](unsigned loop) { return int(loop) == foldLoop; });
 }
 
 Value BlockNest::threadId() {
-  return gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  return hasBlock ? thread : arith::RemUIOp::create(b, thread, index(threads));
 }
 
 Value BlockNest::countOf(unsigned loop) {

@@ -9,26 +9,29 @@
 // bytes where memory and body allow, so that neighbours read what lies side by
 // side. Sums of few results are folded by all threads: each adds up its share,
 // then shuffles and shared memory add those. Other sums are a thread's own. Of
-// a row that is short enough, each thread holds its own elements.
+// a row that is short enough, each thread holds its own elements. Where a block
+// has several teams, all of this is a team's.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "mlir_lowering/target/loops/nest_writer.h"
 #include "mlir_lowering/target/nvptx/registers.h"
+#include "mlir_lowering/target/nvptx/teams.h"
 
 namespace ltc::compiler {
 
 class BlockNest : NestWriter {
 public:
   /// Vectors have `vectorLanes` elements, unless an op wants fewer.
-  BlockNest(mlir::linalg::GenericOp op, int64_t threads, int64_t vectorLanes,
+  BlockNest(mlir::linalg::GenericOp op, Team team, int64_t vectorLanes,
             unsigned vectorBits, Registers &registers);
 
   /// Replaces the op by its loops.
   void run();
 
 private:
+  /// In its team.
   Value threadId();
   /// Runs `emit` at each point of these loops, the last of them fastest, which
   /// the threads share.
@@ -99,6 +102,7 @@ private:
   Values foldThreads(Values values, int64_t width);
   Value shuffle(Value value, int64_t distance);
 
+  const bool hasBlock; ///< a team does not share its block
   const int64_t threads;
   Registers &registers;
   std::optional<Registers::Sharing> own;

@@ -62,10 +62,13 @@ LoopChoice chooseShares(GenericOp op, const Nest &nest, unsigned vectorBits,
     choice.lanes = 1; // a fold has no rest
   while (choice.lanes > 1 && !isOpen && loop.extent % choice.lanes != 0)
     choice.lanes /= 2;
+  // Of a row of odd length, threads hold single elements.
+  bool isShortRow =
+      dense && nest.loops.size() == 1 && !isOpen && loop.extent <= 32 * 32;
   // Neighbours that add up columns read what lies side by side.
   bool addsColumns =
       dense && !loop.reduction && choice.folding && !choice.folding->isChoice();
-  if (choice.lanes == 1 && !addsColumns)
+  if (choice.lanes == 1 && !addsColumns && !isShortRow)
     choice.vectorLoop = -1;
   return choice;
 }

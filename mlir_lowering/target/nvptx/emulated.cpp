@@ -33,6 +33,7 @@ llvm::StringRef emulationOf(llvm::StringRef intrinsic) {
       .Case("llvm.nvvm.read.ptx.sreg.tid.x", "ltc_simt_thread")
       .Case("llvm.nvvm.read.ptx.sreg.ctaid.x", "ltc_simt_block")
       .Case("llvm.nvvm.shfl.sync.bfly.i32", "ltc_simt_shuffle")
+      .Case("llvm.nvvm.bar.warp.sync", "ltc_simt_warp_barrier")
       .Case("llvm.nvvm.barrier.cta.sync.aligned.all", "ltc_simt_barrier")
       .Default("");
 }

@@ -74,11 +74,11 @@ Value BlockNest::scratch(Type element, int64_t count) {
   return memref::AllocaOp::create(b, MemRefType::get({count}, element));
 }
 
-/// Every thread has what all of the block have together.
+/// Every thread has what all of the team have together.
 BlockNest::Values BlockNest::foldBlock(Values values) {
-  values = foldThreads(values, kWarp);
+  values = foldThreads(values, std::min(threads, kWarp));
   int64_t warps = threads / kWarp;
-  if (warps == 1) {
+  if (warps <= 1) {
     gpu::BarrierOp::create(b); // what sums start from may be their place
     return values;
   }

@@ -19,21 +19,6 @@ using linalg::GenericOp;
 
 namespace ltc::compiler {
 
-/// As many threads as have work in the largest op, by whole warps: `each` has
-/// so many elements.
-static int64_t threadsFor(ArrayRef<GenericOp> ops, int64_t most, int64_t each) {
-  int64_t points = 1;
-  for (GenericOp op : ops) {
-    int64_t all = 1;
-    for (int64_t size : op.getStaticLoopRanges())
-      all = ShapedType::isDynamic(size) ? most * each
-                                        : std::min(all * size, most * each);
-    points = std::max(points, all);
-  }
-  auto wanted = int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(points, each)));
-  return std::clamp(wanted, kWarp, std::max(most, kWarp));
-}
-
 /// All threads of a block run what is outside of the ops: it must be what each
 /// may do for itself.
 static LogicalResult checkOutside(func::FuncOp kernel) {
@@ -66,20 +51,22 @@ LogicalResult NvptxBackend::emitLoops(func::FuncOp kernel,
   }
   OpBuilder b(kernel.getContext());
   bool isParallel = !kernel.getOps<scf::ForallOp>().empty();
-  // More threads for a row would wait longer for each other.
-  bool isRow =
-      kernel->getAttrOfType<StringAttr>(attr::kKind) == kind::kRowReduce;
-  int64_t threads = threadsFor(*generics, schedule.threads, isRow ? 16 : 4);
-  kernel->setAttr(attr::kThreads, b.getI64IntegerAttr(threads));
   int64_t lanes =
       std::max<int64_t>(1, facts.vector_bits / widestElement(*generics));
+  Team team = chooseTeam(kernel, *generics, schedule, lanes);
+  kernel->setAttr(attr::kThreads,
+                  b.getI64IntegerAttr(team.threads * team.count));
+  if (team.threads <= kWarp)
+    kernel->setAttr(attr::kTeam, b.getI64IntegerAttr(team.threads));
   Registers registers;
   for (GenericOp op : *generics) {
     if (isParallel && !op->getParentOfType<scf::ForallOp>())
       return op.emitError("every block would do this");
-    BlockNest(op, threads, lanes, facts.vector_bits, registers).run();
+    BlockNest(op, team, lanes, facts.vector_bits, registers).run();
   }
   eraseUnreadTemporaries(kernel);
+  if (team.count > 1)
+    shareBlock(kernel, team);
   return success();
 }
 

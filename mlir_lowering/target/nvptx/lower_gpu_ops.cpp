@@ -41,9 +41,25 @@ void lower(gpu::ThreadIdOp op) {
       arith::IndexCastUIOp::create(b, b.getIndexType(), id).getResult());
 }
 
+/// Threads of a team within a warp; 0: teams are larger.
+int64_t teamOf(Operation *op) {
+  auto team = op->getParentOfType<func::FuncOp>()->getAttrOfType<IntegerAttr>(
+      attr::kTeam);
+  return team ? team.getInt() : 0;
+}
+
+/// The threads of the team among those of its warp, a bit for each.
+Value teamMask(ImplicitLocOpBuilder &b, int64_t team) {
+  if (team == 0 || team == kWarp)
+    return number(b, -1);
+  Value thread = intrinsic(b, "llvm.nvvm.read.ptx.sreg.tid.x", {});
+  Value first = LLVM::AndOp::create(b, thread, number(b, kWarp - team));
+  return LLVM::ShlOp::create(b, number(b, (int64_t(1) << team) - 1), first);
+}
+
 void lower(gpu::ShuffleOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value all = number(b, -1), width = number(b, kWarp - 1);
+  Value all = teamMask(b, teamOf(op)), width = number(b, kWarp - 1);
   op.getShuffleResult().replaceAllUsesWith(
       intrinsic(b, "llvm.nvvm.shfl.sync.bfly.i32",
                 {all, op.getValue(), op.getOffset(), width}));
@@ -51,6 +67,13 @@ void lower(gpu::ShuffleOp op) {
 
 void lower(gpu::BarrierOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
+  if (int64_t team = teamOf(op)) {
+    if (team > 1)
+      LLVM::CallIntrinsicOp::create(b,
+                                    b.getStringAttr("llvm.nvvm.bar.warp.sync"),
+                                    ValueRange(teamMask(b, team)));
+    return;
+  }
   LLVM::CallIntrinsicOp::create(
       b, b.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.all"),
       ValueRange(number(b, 0)));

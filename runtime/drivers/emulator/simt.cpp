@@ -25,7 +25,7 @@ using namespace ltc::emulator;
 
 namespace {
 
-enum class State { Ready, AtBarrier, AtShuffle, Done };
+enum class State { Ready, AtBarrier, AtWarpBarrier, AtShuffle, Done };
 constexpr size_t kStackBytes = 64 << 10;
 constexpr uint32_t kWarp = 32;
 
@@ -80,6 +80,7 @@ struct Fiber {
   Context context;
   State state = State::Ready;
   uint32_t given = 0; ///< to a shuffle
+  uint32_t with = 0;  ///< whom of its warp it waits for, a bit each
 };
 
 std::atomic<uint32_t> threadOrder = 0;
@@ -127,12 +128,18 @@ public:
     switchTo(self.context, scheduler);
   }
 
-  uint32_t shuffle(uint32_t value, uint32_t distance) {
+  void suspend(State state, uint32_t with) {
+    fibers[running].with = with;
+    suspend(state);
+  }
+
+  uint32_t shuffle(uint32_t with, uint32_t value, uint32_t distance) {
     uint32_t self = running;
     fibers[self].given = value;
-    suspend(State::AtShuffle);
+    suspend(State::AtShuffle, with);
     uint32_t result = fibers[self ^ distance].given;
-    suspend(State::AtShuffle); // nobody gives another before all have read
+    suspend(State::AtShuffle,
+            with); // nobody gives another before all have read
     return result;
   }
 
@@ -173,31 +180,46 @@ private:
   /// Lets those go on that have waited for others; an error if none can.
   bool release() {
     bool any = false;
-    for (size_t first = 0; first < fibers.size(); first += kWarp) {
-      auto warp = std::span(fibers).subspan(
-          first, std::min<size_t>(kWarp, fibers.size() - first));
-      if (!std::ranges::all_of(warp, [](const Fiber &fiber) {
-            return fiber.state == State::AtShuffle;
-          }))
-        continue;
-      for (Fiber &fiber : warp)
-        fiber.state = State::Ready;
-      any = true;
-    }
+    for (size_t i = 0; i < fibers.size(); ++i)
+      any = releaseTeam(i) || any;
     if (any || count(State::Done) == fibers.size())
       return true;
     if (count(State::AtBarrier) < fibers.size()) {
       bool shuffles = count(State::AtShuffle) > 0;
+      bool inWarp = shuffles || count(State::AtWarpBarrier) > 0;
       fault = std::string(name) + ": in block " + std::to_string(number) +
-              ", some threads wait at a " +
-              (shuffles ? "shuffle that others of their warp"
-                        : "barrier that others") +
+              ", some threads wait at a " + (shuffles ? "shuffle" : "barrier") +
+              " that others" + (inWarp ? " of their warp" : "") +
               " never reach";
       return false;
     }
     for (Fiber &fiber : fibers)
       fiber.state = State::Ready;
     check.barrier();
+    return true;
+  }
+
+  /// The same of a thread that waits for some of its warp.
+  bool releaseTeam(size_t thread) {
+    Fiber self = fibers[thread];
+    if (self.state != State::AtShuffle && self.state != State::AtWarpBarrier)
+      return false;
+    size_t first = thread / kWarp * kWarp;
+    std::vector<size_t> team;
+    for (size_t i = first; i < std::min(first + kWarp, fibers.size()); ++i)
+      if (self.with >> (i - first) & 1)
+        team.push_back(i);
+    for (size_t i : team)
+      if (fibers[i].state != self.state || fibers[i].with != self.with)
+        return false;
+    for (size_t i : team)
+      fibers[i].state = State::Ready;
+    if (self.state == State::AtWarpBarrier)
+      std::erase_if(visits, [&](const auto &visit) {
+        uint32_t who = std::min(visit.second.readers, visit.second.writer);
+        return who == Visits::kSeveral ||
+               std::ranges::find(team, who) != team.end();
+      });
     return true;
   }
 
@@ -243,6 +265,9 @@ void ltc_simt_run(const char *name, void (*kernel)(const int64_t *),
 int32_t ltc_simt_thread() { return int32_t(Block::current->running); }
 int32_t ltc_simt_block() { return int32_t(Block::current->number); }
 void ltc_simt_barrier(int32_t) { Block::current->suspend(State::AtBarrier); }
+void ltc_simt_warp_barrier(int32_t with) {
+  Block::current->suspend(State::AtWarpBarrier, uint32_t(with));
+}
 
 void ltc_simt_access(const char *place, int64_t bytes, int32_t access,
                      const char *base, int64_t shared) {
@@ -250,8 +275,10 @@ void ltc_simt_access(const char *place, int64_t bytes, int32_t access,
     Block::current->visit(place, bytes, Access(access), base, shared);
 }
 
-int32_t ltc_simt_shuffle(int32_t, int32_t value, int32_t distance, int32_t) {
-  return int32_t(Block::current->shuffle(uint32_t(value), uint32_t(distance)));
+int32_t ltc_simt_shuffle(int32_t with, int32_t value, int32_t distance,
+                         int32_t) {
+  return int32_t(Block::current->shuffle(uint32_t(with), uint32_t(value),
+                                         uint32_t(distance)));
 }
 }
 #pragma GCC visibility pop

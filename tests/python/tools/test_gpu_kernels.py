@@ -74,6 +74,12 @@ CASES = {
     "columns of odd rows": lambda on: on(ODD).sum(0) + on(ODD).amax(0),
     "columns of bf16": lambda on: on(torch.randn(130, 256).bfloat16()).float().sum(0),
     "long rows": lambda on: on(torch.randn(3, 6000)).softmax(1),
+    "short rows": lambda on: torch.cat(
+        [on(ROWS[:, :n]).softmax(1).flatten() for n in (1, 3, 33, 96, 511)]
+    ),
+    "norms of short rows": lambda on: F.layer_norm(
+        on(ROWS.view(-1, 40)), (40,), on(OTHER[0, :40]), on(OTHER[1, :40])
+    ),
     "cross entropy": lambda on: F.cross_entropy(on(ROWS), on(INTEGERS[0].new_ones(37))),
 }
 
@@ -126,6 +132,10 @@ CASES = {  # what they compute, the tensors that have gradients
     ),
     "rms norm": (lambda *a: F.rms_norm(a[0], (384,), a[1]), [(40, 384), 384]),
     "cross entropy": (lambda x: F.cross_entropy(x, LABELS.to(x.device)), [(40, 1021)]),
+    "layer norm of short rows": (
+        lambda *a: F.layer_norm(a[0], (48,), *a[1:]),
+        [(130, 48), 48, 48],
+    ),
     "batch norm, ReLU, residual": (
         lambda *a: (F.batch_norm(a[0], None, None, *a[2:], True) + a[1]).relu(),
         [(8, 5, 6, 6), (8, 5, 6, 6), 5, 5],

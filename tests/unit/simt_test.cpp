@@ -172,13 +172,13 @@ TEST(Simt, ShufflesStayInTheirWarp) {
 TEST(Simt, ATeamWaitsForItselfAlone) {
   for (uint32_t order : {0, 1, 2}) {
     setThreadOrder(order);
-    ltc_simt_run("kernel", sumOfTeam, kThreads, 0, 1, nullptr);
+    run("kernel", sumOfTeam, kThreads, 0, 1, nullptr);
     EXPECT_FALSE(takeSimtFault());
     for (int32_t i = 0; i < int32_t(kThreads) - 4; ++i)
       EXPECT_EQ(results[i], 4 * (i & ~3) + 6) << i;
   }
   setThreadOrder(0);
-  ltc_simt_run("kernel_3", oneOfTeamAtBarrier, kThreads, 0, 1, nullptr);
+  run("kernel_3", oneOfTeamAtBarrier, kThreads, 0, 1, nullptr);
   EXPECT_EQ(takeSimtFault(), "kernel_3: in block 0, some threads wait at a "
                              "barrier that others of their warp never reach");
 }

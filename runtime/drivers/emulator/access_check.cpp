@@ -18,7 +18,19 @@ void AccessCheck::allow(const void *begin, int64_t bytes) {
 
 void AccessCheck::beginBlock(uint32_t number) {
   block = number;
+  barrier();
+}
+
+void AccessCheck::barrier() {
   ++epoch;
+  visited.clear();
+}
+
+void AccessCheck::barrier(std::span<const size_t> team) {
+  for (Visitors *visitors : visited)
+    if (visitors->thread == kSeveral ||
+        std::ranges::find(team, visitors->thread) != team.end())
+      visitors->thread = kNobody;
 }
 
 bool AccessCheck::isAllowed(const char *place, size_t bytes) const {
@@ -48,8 +60,10 @@ const char *AccessCheck::conflict(const Visitors &before, uint32_t thread,
   return isOther ? ", with no barrier between them" : nullptr;
 }
 
-void AccessCheck::note(Visitors &visitors, uint32_t thread) const {
+void AccessCheck::note(Visitors &visitors, uint32_t thread) {
   bool isNew = visitors.epoch != epoch || visitors.thread == kNobody;
+  if (visitors.epoch != epoch)
+    visited.push_back(&visitors);
   visitors.thread = isNew || visitors.thread == thread ? thread : kSeveral;
   visitors.epoch = epoch;
   bool isFirst = visitors.block == kNobody;

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -29,7 +30,10 @@ public:
   /// allowed, all is.
   void allow(const void *begin, int64_t bytes);
   void beginBlock(uint32_t number);
-  void barrier() { ++epoch; }
+  /// Of all threads of the block.
+  void barrier();
+  /// Of some threads of a warp.
+  void barrier(std::span<const size_t> team);
 
   /// What is wrong with an access by a thread of this block, or nothing.
   /// `isShared`: to memory that each block has for itself.
@@ -56,12 +60,13 @@ private:
   bool isAllowed(const char *place, size_t bytes) const;
   const char *conflict(const Visitors &before, uint32_t thread,
                        bool isShared) const;
-  void note(Visitors &visitors, uint32_t thread) const;
+  void note(Visitors &visitors, uint32_t thread);
 
   std::vector<std::pair<uintptr_t, uintptr_t>> allowed;
   std::unordered_map<uintptr_t, Page> pages;
   uintptr_t lastNumber = 0;
   Page *lastPage = nullptr;
+  std::vector<Visitors *> visited; ///< since the last barrier
   uint64_t epoch = 1;
   uint32_t block = 0;
 };

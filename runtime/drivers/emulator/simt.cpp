@@ -138,8 +138,8 @@ public:
     fibers[self].given = value;
     suspend(State::AtShuffle, with);
     uint32_t result = fibers[self ^ distance].given;
-    suspend(State::AtShuffle,
-            with); // nobody gives another before all have read
+    // Nobody gives another before all have read.
+    suspend(State::AtShuffle, with);
     return result;
   }
 
@@ -215,11 +215,7 @@ private:
     for (size_t i : team)
       fibers[i].state = State::Ready;
     if (self.state == State::AtWarpBarrier)
-      std::erase_if(visits, [&](const auto &visit) {
-        uint32_t who = std::min(visit.second.readers, visit.second.writer);
-        return who == Visits::kSeveral ||
-               std::ranges::find(team, who) != team.end();
-      });
+      check.barrier(team);
     return true;
   }
 

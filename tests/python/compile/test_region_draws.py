@@ -12,6 +12,7 @@ from torch._higher_order_ops import scan, while_loop
 @pytest.fixture(autouse=True)
 def forget_compiled():
     torch._dynamo.reset()
+    torch.lazy.synchronize()  # what other tests have left is no launch of these
     torch.manual_seed(0)
 
 

@@ -36,11 +36,14 @@ const at::Tensor &smallValues(DeviceData &data) {
   const torch::lazy::Shape &shape = data.shape();
   if (shape.numel() > size_t(kMostElements))
     return none;
-  if (data.values.defined())
+  if (!data.hasBuffer())
     return data.values;
+  // Also of values that are known: a launch that is repeated writes them anew.
   const BufferPtr &buffer = data.buffer();
   if (!isThere(*buffer))
     return none;
+  if (data.values.defined())
+    return data.values;
   data.values = buffer->hostPointer()
                     ? tensorOver(data, buffer)
                     : at::empty(shape.sizes(), shape.scalar_type());

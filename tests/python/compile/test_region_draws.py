@@ -100,6 +100,7 @@ print(torch_ltc.metrics.snapshot()["execute.launches"])
 """
 
 
+@pytest.mark.slow
 def test_each_pass_is_one_launch(run_python):
     assert run_python(LAUNCHES).stdout.split() == ["4"]
 

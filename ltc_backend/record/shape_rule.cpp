@@ -16,7 +16,7 @@
 #include "ltc_backend/tensors/map_tensors.h"
 
 #include <ATen/Context.h>
-#include <unordered_set>
+#include <algorithm>
 
 namespace ltc::backend {
 using c10::IValue;
@@ -114,14 +114,17 @@ static void leaveOutUnasked(const OpInfo &info, c10::ArrayRef<IValue> arguments,
 }
 
 /// What a device may add in any order, unless PyTorch is told to be
-/// deterministic.
+/// deterministic: where indices say.
 static bool addsByIndex(const OpInfo &info) {
-  static const std::unordered_set<std::string_view> names{
-      "aten::_unsafe_index_put", "aten::embedding_dense_backward",
-      "aten::index_add",         "aten::index_put",
-      "aten::scatter.reduce",    "aten::scatter.value_reduce",
-      "aten::scatter_add",       "aten::scatter_reduce.two"};
-  return names.contains(info.name);
+  auto takes = [&](std::string_view name) {
+    return std::ranges::any_of(info.arguments, [&](const ArgumentInfo &each) {
+      return each.name == name;
+    });
+  };
+  const bool adds = takes("accumulate") || takes("reduce") ||
+                    info.name.ends_with("_add") ||
+                    info.name == "aten::embedding_dense_backward";
+  return adds && (takes("index") || takes("indices"));
 }
 
 static std::shared_ptr<CallShape> infer(const OpInfo &info,

@@ -40,6 +40,7 @@ private:
   void chooseDonations();
   std::optional<uint32_t> findDonor(const OpNode &node, uint32_t index,
                                     const ResultType &type);
+  std::vector<std::optional<uint32_t>> findHomes() const;
   bool isLastOwner(uint32_t input) const;
   bool joinsInputs() const;
   void separatePieces();
@@ -338,8 +339,27 @@ std::optional<uint32_t> Collector::findDonor(const OpNode &last, uint32_t index,
   }
 }
 
+/// For each output the input whose memory the caller wants it in.
+std::vector<std::optional<uint32_t>> Collector::findHomes() const {
+  std::vector<std::optional<uint32_t>> found(result.outputs.size());
+  for (size_t i = 0; i < whose.homes.size(); ++i) {
+    if (!whose.homes[i])
+      continue;
+    auto receiver = std::ranges::find(result.receivers, whose.wanted[i],
+                                      &Collection::Receiver::tensor);
+    auto input = std::ranges::find_if(result.inputs, [&](const auto &each) {
+      return each.data && firstOf(each.data).get() == whose.homes[i];
+    });
+    if (receiver != result.receivers.end() && input != result.inputs.end() &&
+        input->data->shape() == result.outputTypes[receiver->output]->shape)
+      found[receiver->output] = uint32_t(input - result.inputs.begin());
+  }
+  return found;
+}
+
 void Collector::chooseDonations() {
   std::vector<bool> taken(result.inputs.size());
+  std::vector<std::optional<uint32_t>> homes = findHomes();
   for (const OpNode *node : result.nodes) {
     if (node->firstSlot == kNoSlot)
       continue;
@@ -347,7 +367,9 @@ void Collector::chooseDonations() {
       uint32_t output = slots[node->firstSlot + i];
       if (output == kNoSlot)
         continue;
-      std::optional<uint32_t> donor = findDonor(*node, i, node->result(i));
+      std::optional<uint32_t> donor = whose.homes.empty()
+                                          ? findDonor(*node, i, node->result(i))
+                                          : homes[output];
       if (!donor || taken[*donor] || !isLastOwner(*donor))
         continue;
       taken[*donor] = true;

@@ -117,44 +117,16 @@ GraphBuilder::wantedBy(const std::vector<at::Tensor> &outputs) const {
   return wanted;
 }
 
-bool GraphBuilder::keepMisgiven(const Collection &collection,
-                                const Wanted &wanted) {
-  bool found = false;
-  const size_t outputs = wanted.tensors.size() - wanted.written.size();
-  for (uint32_t i = 0; i < collection.outputs.size(); ++i) {
-    if (!collection.outputs[i].donated)
-      continue;
-    const auto &data = collection.inputs[*collection.outputs[i].donated].data;
-    auto isOwnValue = [&](const Collection::Receiver &receiver) {
-      auto place = std::ranges::find(wanted.datas.begin() + long(outputs),
-                                     wanted.datas.end(), receiver.tensor);
-      return receiver.output == i && place != wanted.datas.end() &&
-             wanted.written[size_t(place - wanted.datas.begin()) - outputs] ==
-                 inputOf(data);
-    };
-    if (std::ranges::any_of(collection.receivers, isOwnValue))
-      continue;
-    if (std::optional<size_t> input = inputOf(data))
-      inputs[*input].share = data;
-    else
-      constants.push_back(data);
-    found = true;
-  }
-  return found;
-}
-
 Collection GraphBuilder::collectFor(const Wanted &wanted, PendingList &list) {
-  if (inPlace)
-    for (size_t i : wanted.written)
-      inputs[i].share = nullptr;
-  // Tensors of an earlier builder may live on with an error's traceback.
-  Recorded whose{this, wanted.datas};
-  Collection collection = collect(ordinal, list, Collected::All, whose);
-  while (keepMisgiven(collection, wanted)) {
-    collection = Collection(); // its shares would keep the next from donating
-    collection = collect(ordinal, list, Collected::All, whose);
+  std::vector<const DeviceData *> homes(wanted.datas.size());
+  const size_t outputs = wanted.datas.size() - wanted.written.size();
+  for (size_t i = 0; inPlace && i < wanted.written.size(); ++i) {
+    Input &input = inputs[wanted.written[i]];
+    input.share = nullptr;
+    homes[outputs + i] = input.data;
   }
-  return collection;
+  // Tensors of an earlier builder may live on with an error's traceback.
+  return collect(ordinal, list, Collected::All, {this, wanted.datas, homes});
 }
 
 BuiltGraph::Output GraphBuilder::outputOf(const Wanted &wanted, size_t number,

@@ -62,9 +62,6 @@ private:
   /// The graph of it, in which inputs give their memory to nothing but their
   /// own new values. With the list's lock.
   Collection collectFor(const Wanted &wanted, PendingList &list);
-  /// Keeps the memory of inputs and constants that another value would be
-  /// written to. Whether there were any.
-  bool keepMisgiven(const Collection &collection, const Wanted &wanted);
   std::optional<size_t> inputOf(const std::shared_ptr<DeviceData> &data) const;
   BuiltGraph::Source sourceOf(const std::shared_ptr<DeviceData> &data) const;
   BuiltGraph::Output outputOf(const Wanted &wanted, size_t number,
@@ -74,8 +71,6 @@ private:
   const int64_t ordinal;
   const bool inPlace;
   std::vector<Input> inputs;
-  /// Data that each run reads, and none may write over.
-  std::vector<std::shared_ptr<DeviceData>> constants;
 };
 
 } // namespace ltc::backend

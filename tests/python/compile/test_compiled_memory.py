@@ -51,3 +51,43 @@ def test_a_constant_is_not_written_over(device):
     x = torch.ones(3, device=device)
     for _ in range(3):
         torch.testing.assert_close(call(x), function(x))
+
+
+def moments(x, moment, gradient):
+    """An optimizer's step, whose new values begin with the gradient."""
+    moment.copy_(gradient * gradient * 0.1 + moment * 0.9)
+    x.copy_(gradient / (moment.sqrt() + 1) + x)
+
+
+def test_new_values_of_inputs_need_no_memory():
+    """Whatever the expression that gives them begins with."""
+    call = compiled(moments)
+    n = 1 << 16
+    given = [torch.rand(n) for _ in range(3)]
+    wanted = [value.clone() for value in given]
+    for _ in range(3):
+        call(*given)
+        moments(*wanted)
+    torch.testing.assert_close(given, wanted)
+    torch.lazy.reset_peak_memory_stats()
+    before = torch.lazy.memory_allocated()
+    call(*given)
+    assert torch.lazy.max_memory_allocated() - before < 4 * n
+
+
+def test_a_value_that_is_kept_and_returned_is_two():
+    def function(x, y):
+        value = x + 1
+        x.copy_(value)
+        y.copy_(value)
+        return value
+
+    call = compiled(function)
+    given = [torch.rand(9), torch.rand(9)]
+    wanted = [value.clone() for value in given]
+    result = call(*given)
+    torch.testing.assert_close(result, function(*wanted))
+    result.zero_()
+    torch.testing.assert_close(given, wanted)
+    given[0].zero_()
+    torch.testing.assert_close(given[1], wanted[1])

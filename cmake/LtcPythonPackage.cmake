@@ -4,7 +4,7 @@
 
 set(package "${PROJECT_SOURCE_DIR}/python/torch_ltc")
 set(staged "${LTC_PYTHON_DIR}/torch_ltc")
-file(GLOB_RECURSE stale "${staged}/*.py" "${staged}/_C.*.so")
+file(GLOB_RECURSE stale "${staged}/*.py" "${staged}/*.js" "${staged}/*.html" "${staged}/_C.*.so")
 file(REMOVE ${stale})
 file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${package}" "${package}/*")
 list(FILTER files EXCLUDE REGEX "__pycache__|\\.pyc$")
@@ -26,4 +26,4 @@ file(WRITE "${info}/METADATA"
   "Metadata-Version: 2.1\nName: torch_ltc\nVersion: ${PROJECT_VERSION}\n")
 file(WRITE "${info}/entry_points.txt"
      "[torch.backends]\ntorch_ltc = torch_ltc:_autoload\n"
-     "[torch_dynamo_backends]\nltc = torch_ltc.dynamo:ltc\n")
+     "[torch_dynamo_backends]\nltc = torch_ltc.dynamo.backend:ltc\n")

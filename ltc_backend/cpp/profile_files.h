@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The same as python/torch_ltc/profile_files.py and profile_trace.py write.
+// The same as python/torch_ltc/profiling/profile_files.py and profile_trace.py
+// write.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

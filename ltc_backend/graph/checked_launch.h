@@ -8,8 +8,8 @@
 // Launches of programs that also run on the host, call by call in ATen's
 // kernels. Setting `verify` does so to the first launch of each graph: who
 // compares the values, and says what is to be made of it, is a hook:
-// torch_ltc.verifier. Setting `detect_nan` does so before each launch, and
-// looks at each value.
+// torch_ltc.checking.verifier. Setting `detect_nan` does so before each launch,
+// and looks at each value.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

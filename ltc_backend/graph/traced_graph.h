@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// torch._lazy's functions for looking at graphs (torch_ltc.lazy_core).
+// torch._lazy's functions for looking at graphs (torch_ltc.lazy.lazy_core).
 // PyTorch's own have its executor collect, which knows nothing of our nodes.
 //
 //===----------------------------------------------------------------------===//

@@ -17,7 +17,7 @@ namespace ltc::python {
 /// The graph for another compiler, in the form of that name.
 pybind11::bytes lowered(const Graph &graph, const std::string &form);
 
-/// What python/torch_ltc/dynamo.py asks for.
+/// What python/torch_ltc/dynamo/backend.py asks for.
 void defineGraphs(pybind11::module_ &m);
 
 } // namespace ltc::python

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rows are tuples; torch_ltc.profiler names their fields.
+// Rows are tuples; torch_ltc.profiling.profiler names their fields.
 //
 //===----------------------------------------------------------------------===//
 #include "define_profile.h"

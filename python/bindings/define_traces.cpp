@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// torch_ltc.lazy_core answers for PyTorch's torch._lazy with these.
+// torch_ltc.lazy.lazy_core answers for PyTorch's torch._lazy with these.
 //
 //===----------------------------------------------------------------------===//
 #include "define_traces.h"

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// torch_ltc.verifier compares, bisects and writes reproducers with these.
+// torch_ltc.checking.verifier compares, bisects and writes reproducers with
+// these.
 //
 //===----------------------------------------------------------------------===//
 #include "define_trials.h"
@@ -38,7 +39,8 @@ Source sourceFrom(const py::tuple &place) {
           place[2].cast<std::string>()};
 }
 
-/// torch_ltc.verifier.check() returns None, or message, op, place and hint.
+/// torch_ltc.checking.verifier.check() returns None, or message, op, place and
+/// hint.
 std::optional<Error> verify(const backend::VerifiedRun &run) {
   if (!runsPython())
     return std::nullopt;
@@ -67,7 +69,8 @@ std::optional<Error> verify(const backend::VerifiedRun &run) {
   return error;
 }
 
-/// torch_ltc.verifier.compile_failed() returns where a reproducer lies.
+/// torch_ltc.checking.verifier.compile_failed() returns where a reproducer
+/// lies.
 std::string compileFailed(const Graph &graph, const Error &error) {
   if (!runsPython())
     return "";

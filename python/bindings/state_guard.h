@@ -7,7 +7,7 @@
 //
 // The objects that a frozen step's function leads to, and its arguments, are
 // compared with what they were when it was recorded: by identity, and plain
-// values by value. python/torch_ltc/reachable.py lists them.
+// values by value. python/torch_ltc/freezing/reachable.py lists them.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

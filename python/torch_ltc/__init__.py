@@ -61,10 +61,10 @@ _ERRORS = (
 )
 _FUNCTIONS = {
     "compile_guard": "autopsy",
-    "detect_nan": "nan_check",
+    "detect_nan": "checking.nan_check",
     "explain": "autopsy",
     "export_graph": "export",
-    "freeze": "freezing",
+    "freeze": "freezing.freeze",
     "frontend": "frontends",
     "mark_dynamic": "dynamic",
     "mark_static": "dynamic",
@@ -72,11 +72,11 @@ _FUNCTIONS = {
     "no_fallback": "ledger",
     "no_sync": "ledger",
     "precompile": "cache",
-    "profile": "profiler",
+    "profile": "profiling.profiler",
     "register_lowering": "lowering",
     "sync_budget": "ledger",
     "syncs": "ledger",
-    "verify": "verifier",
+    "verify": "checking.verifier",
 }
 __all__ = [*_MODULES, *_ERRORS, *_FUNCTIONS]
 

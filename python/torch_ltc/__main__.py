@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 
-from torch_ltc import cache_command, doctor, fpcmp, profile_command
-from torch_ltc.command_line import ended
+from torch_ltc.commands import cache_command, doctor, fpcmp, profile_command
+from torch_ltc.commands.command_line import ended
 from torch_ltc.migrate import command as migrate_command
 
 _COMMANDS = {

@@ -44,14 +44,16 @@ def activate():
 
 
 def _leave_marks():
-    from torch_ltc import device, distributed, patches, serialization
+    from torch_ltc.distributed import process_groups
+    from torch_ltc.lazy import device
+    from torch_ltc.patches import serialization, table
 
     startup.leave_fallback(then=_patch_python)
     torch._register_device_module("lazy", device)
     serialization.register_location()
-    distributed.register()
-    patches.apply(patches.AT_IMPORT)
-    patches.apply_when_imported()
+    process_groups.register()
+    table.apply(table.AT_IMPORT)
+    table.apply_when_imported()
     startup.leave_factories()
     # Early, so that it runs late: other exit handlers may still compute.
     atexit.register(startup.shut_down)
@@ -93,29 +95,23 @@ def _later(name):
 
 def _patch_python(c):
     """Do at the start what is done to Python, once ``torch_ltc._C`` has started."""
-    from torch_ltc import (
-        deprecation,
-        frontends,
-        optimizer,
-        patches,
-        processes,
-        profiler,
-        status_line,
-        torch_profiler,
-        undo,
-    )
+    from torch_ltc import deprecation, frontends, status_line, undo
+    from torch_ltc.patches import optimizer, processes, table
+    from torch_ltc.profiling import profiler, torch_profiler
 
     # Old scripts, and PyTorch's own test helpers, do not import it.
     importlib.import_module("torch._lazy")
     c.set_undo_hook(undo.drop_lost_gradients)
-    patches.apply(patches.AT_START)
+    table.apply(table.AT_START)
     processes.register()
     values = {name: value for name, _, value, _, _ in c.settings()}
     deprecation.apply(values["lazy_use"], c)
     frontends.apply(values["frontend"])
     # Last: a start that was interrupted before comes here again.
     optimizer.register()
-    c.install_verifier(_later("verifier:check"), _later("verifier:compile_failed"))
+    c.install_verifier(
+        _later("checking.verifier:check"), _later("checking.verifier:compile_failed")
+    )
     profiler.begin_by_setting(c)
     torch_profiler.begin_if_on(c)
     status_line.begin_by_setting(c)

@@ -52,7 +52,7 @@ def program_frame():
     while frame is not None:
         name = frame.f_globals.get("__name__") or ""
         package, _, module = name.partition(".")
-        if package == "torch_ltc" and module == "dynamo":
+        if package == "torch_ltc" and module.startswith("dynamo."):
             return None
         if package not in ("torch", "torch_ltc", "contextlib"):
             return frame

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import torch
 from torch.utils import _pytree as pytree
 
-from torch_ltc import errors, settings, shardings
+from torch_ltc import errors, settings
+from torch_ltc.distributed import shardings
 from torch_ltc.startup import start
 
 DIALECTS = ("linalg", "bytecode", "graph", "stablehlo", "tosa")

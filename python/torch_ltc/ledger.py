@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from torch_ltc.autopsy import Place
 from torch_ltc.guards import Guard
-from torch_ltc.profile_data import Reason
-from torch_ltc.profile_text import ledger_table
+from torch_ltc.profiling.profile_data import Reason
+from torch_ltc.profiling.profile_text import ledger_table
 from torch_ltc.startup import start
 
 

@@ -16,8 +16,9 @@ import threading
 import time
 from dataclasses import dataclass
 
-from torch_ltc import ledger, profile_text
+from torch_ltc import ledger
 from torch_ltc import metrics as _metrics
+from torch_ltc.profiling import profile_text
 from torch_ltc.startup import is_forked
 
 # Seconds between two lines.

@@ -10,7 +10,7 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
 )
 from torch.utils import _pytree as pytree
-from torch_ltc import dynamo
+from torch_ltc.dynamo import backend
 
 
 def through_dynamo(function):
@@ -42,7 +42,7 @@ def through_aot(function):
             args, kwargs = pytree.tree_unflatten(given, spec)
             return function(*args, **kwargs)
 
-        compiled = aot_function(of_tensors, **dynamo.compilers())
+        compiled = aot_function(of_tensors, **backend.compilers())
         try:
             return compiled(*(leaves[place] for place in places))
         except (DataDependentOutputException, DynamicOutputShapeException) as error:

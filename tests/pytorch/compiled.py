@@ -47,15 +47,16 @@ def backend_of(device):
 
         return compile_by_aot_eager, debugging.boxed_nop
 
-    from torch_ltc import dynamo, settings
+    from torch_ltc import settings
+    from torch_ltc.dynamo import backend
 
     settings.rng = "eager"  # so that random numbers can be compared
 
     def compile_by_ltc(gm, inputs, *_args, **_options):
-        return dynamo.ltc(gm, inputs)
+        return backend.ltc(gm, inputs)
 
     def compile_aten_by_ltc(gm, inputs):
-        return dynamo.compilers()["inference_compiler"](gm, inputs)
+        return backend.compilers()["inference_compiler"](gm, inputs)
 
     return compile_by_ltc, compile_aten_by_ltc
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import cpp_server
 import pytest
 import torch
-from torch_ltc import autopsy, profile_data, profile_kernels
+from torch_ltc import autopsy
+from torch_ltc.profiling import profile_data, profile_kernels
 
 TORCH = Path(torch.__file__).parent
 SONAME = "libtorch_ltc.so.0.1"

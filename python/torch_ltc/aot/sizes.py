@@ -9,10 +9,10 @@ import sympy
 import torch
 from torch.utils._sympy.value_ranges import bound_sympy
 
-from torch_ltc import derived_sizes
 from torch_ltc.aot.derived import Steps
 from torch_ltc.aot.library import NO_LIMIT, error
 from torch_ltc.aot.tracing import shape_of
+from torch_ltc.dynamo import derived_sizes
 
 # So many trials are close to the example. Formulas are found from those, and have
 # to agree with the least sizes and, symbol by symbol, with the most.

@@ -9,9 +9,10 @@ import torch
 from torch import fx
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
-from torch_ltc import errors, startup, traced_numbers
+from torch_ltc import errors, startup
 from torch_ltc.aot.library import error
-from torch_ltc.fx_calls import error_at, outputs_of, run
+from torch_ltc.dynamo import traced_numbers
+from torch_ltc.dynamo.fx_calls import error_at, outputs_of, run
 
 _WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _MUTATIONS = {

@@ -15,7 +15,7 @@ import time
 import torch
 
 from torch_ltc.compat import xla_model
-from torch_ltc.profiler import profile
+from torch_ltc.profiling.profiler import profile
 from torch_ltc.startup import start
 
 _servers = {}  # by port

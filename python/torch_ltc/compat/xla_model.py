@@ -12,9 +12,9 @@ import threading
 import torch
 from torch.utils import _pytree as pytree
 
-from torch_ltc import device as _lazy
 from torch_ltc.compat import analysis
-from torch_ltc.ordinal import ordinal_of
+from torch_ltc.lazy import device as _lazy
+from torch_ltc.lazy.ordinal import ordinal_of
 from torch_ltc.startup import start
 
 _closures = threading.local()

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 import torch_ltc
-from torch_ltc import cache, cache_command
+from torch_ltc import cache
+from torch_ltc.commands import cache_command
 
 
 @pytest.fixture(scope="module")

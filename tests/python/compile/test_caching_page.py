@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch_ltc
-from torch_ltc import cache_command
+from torch_ltc.commands import cache_command
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "caching.md"
 BLOCKS = re.findall(r"```(python|sh)\n(.*?)```", PAGE.read_text(), re.DOTALL)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import fx
 from torch._higher_order_ops import while_loop
-from torch_ltc import fx_calls, fx_pieces, host_calls
+from torch_ltc.dynamo import fx_calls, fx_pieces, host_calls
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning"),

@@ -9,8 +9,9 @@ import sympy
 import torch
 import torch.nn.functional as F
 from torch.utils._sympy.functions import FloorDiv, Max
-from torch_ltc import host_calls, open_calls, settings
-from torch_ltc.derived_sizes import DerivedSizes
+from torch_ltc import settings
+from torch_ltc.dynamo import host_calls, open_calls
+from torch_ltc.dynamo.derived_sizes import DerivedSizes
 
 SIZES = (5, 12, 3, 64, 33)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 import torch_ltc
-from torch_ltc import MiscompiledError, NotFiniteError, detect_nan, reproducer, verify
+from torch_ltc import MiscompiledError, NotFiniteError, detect_nan, verify
+from torch_ltc.checking import reproducer
 
 BUILD = Path(torch_ltc.__file__).parents[2]
 SEEDS = BUILD / "tests" / "libseeded_miscompiles.so"

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from torch_ltc.comparison import compare
+from torch_ltc.checking.comparison import compare
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16])

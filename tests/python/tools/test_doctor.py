@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 import torch_ltc
-from torch_ltc import doctor, doctor_checks, libraries
+from torch_ltc import libraries
+from torch_ltc.commands import doctor, doctor_checks
 
 PACKAGE = Path(torch_ltc.__file__).parent
 

@@ -156,11 +156,12 @@ def test_a_text_in_the_place_of_a_library(says, package):
     assert told == text + "\n"
 
 
-@pytest.mark.parametrize("where", ["torch_ltc._C.initialize", "patches.apply"])
+@pytest.mark.parametrize("where", ["torch_ltc._C.initialize", "table.apply"])
 def test_a_step_of_the_start_that_fails(says, where):
     text, told = says(f"""
 import torch, torch_ltc
-from torch_ltc import libraries, optimizer, patches
+from torch_ltc import libraries
+from torch_ltc.patches import optimizer, table
 
 def fail(*arguments):
     raise ValueError("injected")
@@ -232,13 +233,13 @@ def test_an_interrupted_start_begins_again(start_python):
     done = start_python("""
 import torch
 import torch_ltc
-from torch_ltc import patches
+from torch_ltc.patches import table
 
-apply = patches.apply
+apply = table.apply
 def interrupt(*arguments):
-    patches.apply = apply
+    table.apply = apply
     raise KeyboardInterrupt
-patches.apply = interrupt
+table.apply = interrupt
 try:
     torch.randn(3, device="lazy")
 except KeyboardInterrupt:

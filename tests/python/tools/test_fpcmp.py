@@ -9,7 +9,7 @@ import numpy
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch_ltc import fpcmp
+from torch_ltc.commands import fpcmp
 
 
 @pytest.fixture

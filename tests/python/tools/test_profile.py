@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch_ltc
 from torch import nn
-from torch_ltc import profile_advice, profile_data, profile_files
+from torch_ltc.profiling import profile_advice, profile_data, profile_files
 
 LAZY = torch.device("lazy")
 

@@ -4,7 +4,7 @@
 
 import torch
 import torch_ltc
-from torch_ltc import profile_advice, profile_machine
+from torch_ltc.profiling import profile_advice, profile_machine
 
 LAZY = torch.device("lazy")
 

@@ -10,7 +10,7 @@ from threading import Thread
 import torch
 import torch_ltc
 import trace_format
-from torch_ltc import profile_trace
+from torch_ltc.profiling import profile_trace
 
 LAZY = torch.device("lazy")
 

@@ -12,7 +12,8 @@ import pytest
 import torch
 import torch_ltc
 from torch import nn
-from torch_ltc import MiscompiledError, reproducer, verify
+from torch_ltc import MiscompiledError, verify
+from torch_ltc.checking import reproducer
 
 LAZY = torch.device("lazy")
 BUILD = Path(torch_ltc.__file__).parents[2]
@@ -150,7 +151,7 @@ def test_a_directory_that_cannot_be_written_is_said_and_no_more(seed, tmp_path, 
 FAILURE = """
 import ctypes, pathlib
 import torch, torch_ltc
-from torch_ltc import reproducer
+from torch_ltc.checking import reproducer
 library = ctypes.CDLL({seeds!r})
 torch.lazy.init()
 library.ltc_seed(b"failure")

@@ -49,13 +49,17 @@ public:
   Fuser(func::FuncOp function, const TargetFacts &facts)
       : function(function), facts(facts), rewriter(function.getContext()) {}
 
-  void run() {
+  /// With `numbers`, only ops on tensors of no dimensions.
+  void run(bool numbers = false) {
     for (Operation &op : function.getBody().front())
       placeOf.try_emplace(&op, placeOf.size());
     // What gets erased was visited before: producers stand in front.
-    for (GenericOp op : llvm::to_vector(function.getOps<GenericOp>()))
+    for (GenericOp op : llvm::to_vector(function.getOps<GenericOp>())) {
+      if (numbers && op.getNumLoops() != 0)
+        continue;
       while (GenericOp fused = absorbOne(op))
         op = fused;
+    }
   }
 
 private:
@@ -253,6 +257,9 @@ LogicalResult simplify(func::FuncOp function, bool generalize) {
 LogicalResult fuseElementwise(func::FuncOp main,
                               const OptimizeOptions &options) {
   const TargetFacts &facts = options.tuning.facts;
+  // Before a number becomes a load in the bodies that read it.
+  if (options.optimizations.fuse)
+    Fuser(main, facts).run(/*numbers=*/true);
   if (failed(simplify(main, /*generalize=*/true)))
     return main.emitError("simplification did not converge");
   if (options.optimizations.fuse) {

@@ -160,8 +160,8 @@ def start_ranks(names, folder, options):
     return started
 
 
-def run_some(names, options):
-    """Run tests until a process ends; return {name: (outcome, why)} of those."""
+def run_some(names, options, until):
+    """Run tests until a process ends or time is over; return {name: outcome, why}."""
     with tempfile.TemporaryDirectory() as folder:
         for part in "barrier", "test_dir":
             Path(folder, part).mkdir()
@@ -170,12 +170,14 @@ def run_some(names, options):
             if any(p.poll() not in (None, 0) for p in started):
                 time.sleep(2)  # the others may have something to say
                 break
+            if time.monotonic() > until:
+                break
             time.sleep(0.1)
         for process in started:
             process.kill()
             process.wait()
         found = merge([lines_of(folder, rank) for rank in range(options.ranks)])
-        if len(found) < len(names):
+        if len(found) < len(names) and time.monotonic() < until:
             logs = sorted(Path(folder).glob("*.log"))
             last = "\n".join(log.read_text()[-1500:] for log in logs)
             found[names[len(found)]] = ("ended", last)
@@ -233,6 +235,9 @@ def parse():
     parser.add_argument(
         "--seconds", type=int, default=30, help="for a test; its collectives have half"
     )
+    parser.add_argument(
+        "--limit", type=float, default=float("inf"), help="seconds for all tests"
+    )
     parser.add_argument("--rank", type=int, help="of one process, as this starts it")
     return parser.parse_args()
 
@@ -249,9 +254,12 @@ def main():
         for name in tests_of(options)
         if not options.names or any(part in name for part in options.names)
     ]
-    found = {}
+    found, until = {}, time.monotonic() + options.limit
     while left := [name for name in names if name not in found]:
-        found |= run_some(left, options)
+        if time.monotonic() > until:
+            print(f"{len(left)} were not run in {options.limit:g} seconds")
+            break
+        found |= run_some(left, options, until)
     Path(options.results).mkdir(parents=True, exist_ok=True)
     Path(options.results, "results.json").write_text(json.dumps(found, indent=1))
     return 0 if tell(found, expected() if options.device == "lazy" else {}) else 1

@@ -124,6 +124,34 @@ def meshing(stock):
     return _init_default_mesh
 
 
+def moving(stock):
+    """Wrap ``FSDPState._root_pre_forward``: the inputs of the root go to its device."""
+
+    def _root_pre_forward(self, module, args, kwargs):
+        begins = self._state_ctx.iter_forward_root is None
+        args, kwargs = stock(self, module, args, kwargs)
+        if begins and self._device.type == "lazy" and (args or kwargs):
+            to_kwargs = torch.distributed.utils._to_kwargs
+            moved_args, moved_kwargs = to_kwargs(args, kwargs, self._device, False)
+            args, kwargs = moved_args[0], moved_kwargs[0]
+        return args, kwargs
+
+    return _root_pre_forward
+
+
+def unpinned(stock):
+    """Wrap ``FSDPParam._init_sharded_param``, which pins a parameter that is offloaded.
+
+    Pinned memory is an accelerator's; without one PyTorch raises.
+    """
+
+    def _init_sharded_param(self, param, device, *args, **options):
+        self.pin_memory = self.pin_memory and device.type != "lazy"
+        return stock(self, param, device, *args, **options)
+
+    return _init_sharded_param
+
+
 def one_kind_only(stock):
     """Wrap ``_default_to_fused_or_foreach``, by which a step takes its form.
 

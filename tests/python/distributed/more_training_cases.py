@@ -14,10 +14,16 @@ from torch.distributed import checkpoint
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
-from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor import (
+    DTensor,
+    Partial,
+    Replicate,
+    Shard,
+    distribute_tensor,
+)
 from torch.nn.parallel import DistributedDataParallel
 
 SIXTEEN_BITS = ("mixed_precision", "autocast_and_clipping", "fp16_hook")
@@ -173,6 +179,40 @@ def mixed_precision(device):
 
 
 @case
+def offloaded(device):
+    """Parameters and optimizer are on the CPU between the steps."""
+    model = mlp().to(device)
+    policy = CPUOffloadPolicy(pin_memory=device != "cpu")  # that needs another device
+    fully_shard(model, mesh=mesh(device), offload_policy=policy)
+    found = train(model, mlp, device, adamw(model))
+    assert {p.device.type for p in model.parameters()} == {"cpu"}
+    assert {p.grad.device.type for p in model.parameters()} == {"cpu"}
+    return found
+
+
+@case
+def inputs_of_a_sharded_root(device):
+    """They go to its device, those in a tuple and those given by name too."""
+
+    class Sum(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = mlp()
+
+        def forward(self, pair, *, scale):
+            assert {t.device.type for t in (*pair, scale)} == {device}
+            return self.inner(pair[0] + pair[1]) * scale
+
+    model = Sum().to(device)
+    fully_shard(model.inner, mesh=mesh(device))
+    fully_shard(model, mesh=mesh(device))
+    x, _ = batch(mlp, 0, dist.get_rank(), "cpu")
+    loss = model((x, x), scale=torch.tensor(3.0)).square().mean()
+    loss.backward()
+    return [loss.detach(), *(whole(p.grad) for p in model.parameters())]
+
+
+@case
 def device_of_each_rank(device):
     """As scripts for a GPU a rank have it, which leave moving the batch to it, too."""
     ids = [dist.get_rank()] if device == "lazy" else None
@@ -244,7 +284,7 @@ def random_numbers(device):
     PyTorch's are alike in all parts on the CPU, so lazy's are compared with none.
     """
     if device == "cpu":
-        return [torch.ones(5, dtype=torch.bool)]
+        return [torch.ones(6, dtype=torch.bool)]
     torch.manual_seed(7)
     on = mesh(device)
     x = torch.ones(4 * dist.get_world_size(), 3, device=device)
@@ -257,7 +297,10 @@ def random_numbers(device):
     dist.all_gather(after, torch.rand(2))
     every, masks = parts.full_tensor(), DTensor.from_local(kept, on, [Shard(0)])
     first, second = masks.full_tensor().chunk(2)[:2]
+    halves = DTensor.from_local(torch.ones(9, 3, device=device), on, [Partial()])
+    of_sum = F.dropout(halves, 0.5).full_tensor()
     found = (
+        {*of_sum.flatten().tolist()} == {0.0, 2.0 * dist.get_world_size()},
         every.unique().numel() == every.numel(),
         not torch.equal(first, second),
         {*kept.flatten().tolist()} == {0.0, 2.0},

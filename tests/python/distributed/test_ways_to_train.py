@@ -20,7 +20,7 @@ def wrong(module, count, folder, **environment):
     ("module", "count", "environment"),
     [
         ("training_cases", 5, {}),
-        pytest.param("more_training_cases", 18, {}, marks=pytest.mark.slow),
+        pytest.param("more_training_cases", 20, {}, marks=pytest.mark.slow),
         pytest.param(
             "training_cases", 5, {"LTC_TIERS": "auto"}, marks=pytest.mark.slow
         ),

@@ -45,16 +45,25 @@ def tests_of(options):
     return dict.fromkeys(names, Tests)
 
 
+def place_of(test):
+    """Return where the ranks meet if the test is not to begin a group: as a URL."""
+    from torch.testing._internal.common_distributed import MultiProcContinuousTest
+
+    if isinstance(test, MultiProcContinuousTest):
+        return f"file://{test.file_name}"
+    return getattr(test, "init_method", None)
+
+
 def outcome_of(test, name, seconds):
     """Run a test in this rank; return what came of it, and why."""
     import torch
     import torch.distributed as dist
 
     try:
-        if hasattr(test, "init_method") and not hasattr(test, "init_pg"):
+        if not hasattr(test, "init_pg") and (place := place_of(test)):
             dist.init_process_group(
                 "gloo",
-                init_method=test.init_method,
+                init_method=place,
                 rank=test.rank,
                 world_size=int(test.world_size),
                 timeout=timedelta(seconds=seconds // 2),

@@ -11,6 +11,8 @@ import sys
 
 import torch
 
+from torch_ltc.parameters import replace
+
 NAME = "ltc"
 
 
@@ -137,6 +139,18 @@ def moving(stock):
         return args, kwargs
 
     return _root_pre_forward
+
+
+def moving_buffers(stock):
+    """Wrap ``_move_states_to_device``, which gives each buffer data of the device."""
+
+    def _move_states_to_device(params, buffers, device):
+        for buffer in buffers if device.type == "lazy" else ():
+            if buffer.device.type == "cpu":
+                replace(buffer, buffer.to(device))
+        return stock(params, buffers, device)
+
+    return _move_states_to_device
 
 
 def unpinned(stock):

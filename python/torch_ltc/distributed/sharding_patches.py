@@ -6,6 +6,7 @@ from torch_ltc.patches.patch import Patch
 
 _MESH = "without a mesh it shards over the accelerator, which lazy is none of"
 _INPUTS = "it moves the inputs to the devices of a list, in which lazy is not"
+_DATA = "assigning a buffer's data exchanges storages, and a lazy tensor has none"
 _PINNED = "it pins what is offloaded for the accelerator, which lazy is none of"
 _RANDOM = (
     "it moves the offset in the state of a CUDA generator, and a CPU generator's, "
@@ -30,12 +31,13 @@ AT_IMPORT_OF = {
 
 _FSDP = "torch.distributed.fsdp._fully_shard."
 for _module, _class, _name, _wrapper, _why in (
-    ("_fsdp_state", "FSDPState", "_root_pre_forward", "moving", _INPUTS),
-    ("_fsdp_param", "FSDPParam", "_init_sharded_param", "unpinned", _PINNED),
+    ("_fsdp_init", "", "_move_states_to_device", "moving_buffers", _DATA),
+    ("_fsdp_state", ".FSDPState", "_root_pre_forward", "moving", _INPUTS),
+    ("_fsdp_param", ".FSDPParam", "_init_sharded_param", "unpinned", _PINNED),
 ):
     AT_IMPORT_OF[_FSDP + _module] = (
         Patch(
-            f"{_FSDP}{_module}.{_class}",
+            _FSDP + _module + _class,
             _name,
             f"distributed:{_wrapper}",
             _why,

@@ -50,13 +50,13 @@ def data_of_any_device(stock):
                 data.device.type,
             } != {"cpu", "lazy"}:
                 raise
-            _replace(self, data)
+            replace(self, data)
 
     return property(stock.__get__, set_data)
 
 
-def _replace(parameter, data):
-    """Give the parameter, which is on the other side, this data; its gradient moves."""
+def replace(parameter, data):
+    """Give what is on the other side this data; its gradient moves."""
     gradient = parameter.grad
     parameter.grad = None  # it would be exchanged along, and on the wrong side
     try:

@@ -192,18 +192,19 @@ def offloaded(device):
 
 @case
 def inputs_of_a_sharded_root(device):
-    """They go to its device, those in a tuple and those given by name too."""
+    """They go to its device, in a tuple and by name too; so do all that it has."""
 
     class Sum(nn.Module):
         def __init__(self):
             super().__init__()
             self.inner = mlp()
+            self.register_buffer("shift", torch.tensor(0.5))
 
         def forward(self, pair, *, scale):
-            assert {t.device.type for t in (*pair, scale)} == {device}
-            return self.inner(pair[0] + pair[1]) * scale
+            assert {t.device.type for t in (*pair, scale, self.shift)} == {device}
+            return self.inner(pair[0] + pair[1]) * scale + self.shift
 
-    model = Sum().to(device)
+    model = Sum()
     fully_shard(model.inner, mesh=mesh(device))
     fully_shard(model, mesh=mesh(device))
     x, _ = batch(mlp, 0, dist.get_rank(), "cpu")

@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Puts ``backend="ltc"`` in the place of the backends that PyTorch's tests name."""
 
-import contextlib
 import importlib
 
 BACKENDS = (
-    "eager",
     "aot_eager",
     "aot_eager_decomp_partition",
     "aot_eager_default_partitioner",
@@ -20,12 +18,12 @@ def install(device):
     """
     from torch._dynamo import testing
     from torch._dynamo.backends import registry
-    from torch._higher_order_ops import utils
 
     compile_graph, compile_aten = backend_of(device)
     compile_graph._tags = ()
     eager = registry.lookup_backend("eager")  # which fills the table
     registry._COMPILER_FNS.update(dict.fromkeys(BACKENDS, compile_graph))
+    registry._COMPILER_FNS["eager"] = leaving_to_eager(compile_graph, eager)
     # What torch.compile() calls by default.
     importlib.import_module("torch._inductor.compile_fx").compile_fx = compile_graph
     for module in ("torch._functorch.compilers", "functorch.compile"):
@@ -33,7 +31,6 @@ def install(device):
     for recorder in (testing.EagerAndRecordGraphs, testing.CompileCounter):
         then_compile(recorder, compile_graph)
     testing.aot_eager = recording_aten(compile_aten)
-    keep_eager_control_flow(utils, compile_graph, eager)
 
 
 def backend_of(device):
@@ -61,16 +58,23 @@ def backend_of(device):
     return compile_by_ltc, compile_aten_by_ltc
 
 
-def keep_eager_control_flow(utils, compile_graph, eager):
-    """Leave to "eager" what `torch.cond` compiles by itself in eager or in a trace."""
-    prepare = utils.setup_compilation_env
+def leaving_to_eager(compile_graph, eager):
+    """Return a backend that leaves to "eager" what PyTorch compiles with no other.
 
-    @contextlib.contextmanager
-    def with_eager():
-        with prepare() as backend:
-            yield eager if backend is compile_graph else backend
+    Graphs under an eager transform of torch.func, where Dynamo refuses all other
+    backends, and what `torch.cond` compiles by itself in eager or in a trace.
+    """
+    import torch
+    from torch._higher_order_ops.utils import _in_hop_compile
 
-    utils.setup_compilation_env = with_eager
+    def compile_or_leave(gm, inputs, *args, **options):
+        is_transformed = torch._C._functorch.peek_interpreter_stack() is not None
+        if is_transformed or _in_hop_compile():
+            return eager(gm, inputs)
+        return compile_graph(gm, inputs, *args, **options)
+
+    compile_or_leave._tags = ()
+    return compile_or_leave
 
 
 def then_compile(recorder, compile_graph):

@@ -11,6 +11,8 @@ set of them.
 import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ltc import settings, startup
 from torch_ltc.dynamo import (
@@ -126,12 +128,19 @@ class _Compiled:
     def __call__(self, args):
         # With open sizes, the numbers are the sizes.
         numbers = tuple([args[i] for i in self.numbers]) if self.numbers else ()
-        for call in self.calls.get(numbers, ()):
+        is_open = torch.SymInt in map(type, numbers)  # which has no hash
+        for call in () if is_open else self.calls.get(numbers, ()):
             results = call(args)
             if results is not None:
                 return results
         with torch.no_grad():
-            return self.pieces(args) if self.pieces else self._run(args, numbers)
+            if _are_fake(args):
+                return self.gm(*args)
+            if self.pieces:
+                return self.pieces(args)
+            # A graph is built with calls of our own, which no mode is to see.
+            with _disable_current_modes(), torch._C.DisableTorchFunction():
+                return self._run(args, numbers)
 
     def _run(self, args, numbers):
         call = self.open and self.open.at(args)
@@ -236,6 +245,12 @@ class _Program:
         results = self.graph.run([a for a in args if isinstance(a, torch.Tensor)])
         found = {"argument": args, "result": results, "number": self.numbers}
         return [found[kind][i] for kind, i in self.outputs]
+
+
+def _are_fake(args):
+    """Return whether tensors have no values now, but types alone."""
+    is_in_mode = torch._guards.active_fake_mode() is not None
+    return is_in_mode or any(isinstance(arg, FakeTensor) for arg in args)
 
 
 def _type(arg):

@@ -108,6 +108,19 @@ def cuda(request):
 
 
 @pytest.fixture
+def emulated_gpu():
+    """Return what has the CPU run a GPU's kernels; a race is an error."""
+    options = "target=nvptx,races=report"
+    return {"LTC_DEVICE": "emulator", "LTC_DEVICE_OPTIONS": options}
+
+
+@pytest.fixture(params=["emulated_gpu", "cuda"])
+def gpu(request):
+    """Run on each device that has a GPU's kernels."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
 def cuda_library(request):
     """Return what gives PyTorch a CUDA, too, on the GPUs of `cuda`.
 

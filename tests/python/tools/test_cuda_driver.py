@@ -296,12 +296,9 @@ print(step(good).item() < before[0].abs().sum().item())
 """
 
 
-@pytest.mark.parametrize("device", ["cuda", "emulator"])
-def test_a_bad_index_leaves_a_model_as_it_was(run_python, fake_cuda, device):
+def test_a_bad_index_leaves_a_model_as_it_was(run_python, gpu):
     """The report names op, shapes and line; the next step goes on."""
-    emulator = {"LTC_DEVICE": "emulator", "LTC_DEVICE_OPTIONS": "target=nvptx"}
-    environment = fake_cuda if device == "cuda" else emulator
-    done = run_python(BAD_BATCH, **environment)
+    done = run_python(BAD_BATCH, **gpu)
     *lines, same, goes_on = done.stdout.splitlines()
     text = "\n".join(lines)
     assert "5 is out of bounds for a dimension of size 5" in text

@@ -16,15 +16,6 @@ import subprocess
 import pytest
 import torch_ltc
 
-GPU = {"LTC_DEVICE": "emulator", "LTC_DEVICE_OPTIONS": "target=nvptx"}
-
-
-@pytest.fixture(params=["emulator", "cuda"])
-def gpu(request, cuda):
-    """Run on each device that has a GPU's kernels."""
-    return GPU if request.param == "emulator" else cuda
-
-
 OPS = """
 import torch
 import torch_ltc
@@ -106,10 +97,10 @@ assert not metrics.get("codegen.fallback")
 @pytest.mark.parametrize(
     "order", ["permuted", pytest.param("as numbered", marks=pytest.mark.slow)]
 )
-def test_values_are_eagers(run_python, order):
-    options = "target=nvptx"
-    options += ",thread_order=5" if order == "permuted" else ",races=report"
-    run_python(OPS, **GPU | {"LTC_DEVICE_OPTIONS": options}, LTC_CACHE="off")
+def test_values_are_eagers(run_python, emulated_gpu, order):
+    if order == "permuted":
+        emulated_gpu["LTC_DEVICE_OPTIONS"] = "target=nvptx,thread_order=5"
+    run_python(OPS, **emulated_gpu, LTC_CACHE="off")
 
 
 def test_values_of_ptx_are_eagers(run_python, cuda):
@@ -169,8 +160,8 @@ assert not torch_ltc.metrics.snapshot().get("codegen.fallback")
 """
 
 
-def test_gradients_are_eagers(run_python):
-    run_python(TRAINING, **GPU, LTC_CACHE="off")
+def test_gradients_are_eagers(run_python, emulated_gpu):
+    run_python(TRAINING, **emulated_gpu, LTC_CACHE="off")
 
 
 OPTIMIZER = """

@@ -12,12 +12,6 @@ from pathlib import Path
 
 import pytest
 
-GPU = {
-    "LTC_DEVICE": "emulator",
-    "LTC_DEVICE_OPTIONS": "target=nvptx,races=report",
-    "LTC_CACHE": "off",
-}
-
 SAMPLE = """
 import torch
 import torch_ltc
@@ -45,8 +39,8 @@ assert metrics["execute.kernels"] >= 6 and not metrics.get("execute.host_calls")
 """
 
 
-def test_kinds_of_kernels(run_python):
-    run_python(SAMPLE, **GPU)
+def test_kinds_of_kernels(run_python, emulated_gpu):
+    run_python(SAMPLE, **emulated_gpu, LTC_CACHE="off")
 
 
 SEARCH = """
@@ -64,7 +58,7 @@ CHECKS = ["forward float32", "backward float32", "forward bfloat16", "forward in
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("check", CHECKS)
-def test_all_kernels(run_python, check, part):
+def test_all_kernels(run_python, emulated_gpu, check, part):
     """The first sample of each op with a row, and of those that scatter."""
     import parity
 
@@ -73,4 +67,4 @@ def test_all_kernels(run_python, check, part):
     code = SEARCH.format(names=names[part::8], kind=kind, dtype=dtype)
     folder = str(Path(__file__).parents[1])
     path = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
-    run_python(code, timeout=1200, **GPU, PYTHONPATH=path)
+    run_python(code, timeout=1200, **emulated_gpu, LTC_CACHE="off", PYTHONPATH=path)

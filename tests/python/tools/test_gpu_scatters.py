@@ -8,15 +8,6 @@ torch.use_deterministic_algorithms() they run in eager's order.
 
 import pytest
 
-GPU = {"LTC_DEVICE": "emulator", "LTC_DEVICE_OPTIONS": "target=nvptx,races=report"}
-
-
-@pytest.fixture(params=["emulator", "cuda"])
-def gpu(request, cuda):
-    """Run on each device that has a GPU's kernels."""
-    return GPU if request.param == "emulator" else cuda
-
-
 VALUES = """
 import torch
 import torch_ltc
@@ -152,8 +143,8 @@ print(compiled)
 """
 
 
-def test_each_mode_has_a_graph_of_its_own(run_python):
-    out = run_python(MODES, **GPU, LTC_CACHE="off").stdout
+def test_each_mode_has_a_graph_of_its_own(run_python, emulated_gpu):
+    out = run_python(MODES, **emulated_gpu, LTC_CACHE="off").stdout
     first, second, *others = map(int, out.strip("[]\n").split(","))
     assert second == first + 1 and others == [second, second]
 

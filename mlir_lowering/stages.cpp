@@ -125,8 +125,10 @@ LogicalResult codegen(ModuleOp module, const ResolvedOptions &options,
   batchLaunches(module, artifact);
   lowerChecks(module, artifact.errorSites, describe);
   if (failed(
-          lowerKernels(module, options.backend->bufferAlignment(), artifact)) ||
-      failed(listSteps(module, options.tuning.facts, artifact)))
+          lowerKernels(module, options.backend->bufferAlignment(), artifact)))
+    return failure();
+  joinKernels(module);
+  if (failed(listSteps(module, options.tuning.facts, artifact)))
     return failure();
   partition(module);
   auto kernel = artifact.kernels.begin();

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An optimizer calls one kernel for each parameter of a shape. On a target with
-// blocks of threads, such calls become one launch: its words are those of all
-// calls, one behind the other, and each block finds its own by its number. A
-// call moves up to an earlier one if nothing between them touches its memory.
+// An optimizer calls a kernel for each parameter, one for all of a shape. On a
+// target with blocks of threads, such calls become one launch
+// (join_kernels.cpp). A call moves up to an earlier one if nothing between them
+// touches its memory.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
@@ -19,22 +19,27 @@
 #include "mlir_lowering/optimize/optimize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
 namespace ltc::compiler {
 namespace {
 
-constexpr size_t kMostWords = 512; ///< 4 KB, which any driver takes by value
-constexpr size_t kFarthest = 512;  ///< launches that one may move over
+constexpr size_t kMostWords = 512;  ///< 4 KB, which any driver takes by value
+constexpr size_t kMostKernels = 16; ///< whose code one launch has
+constexpr size_t kFarthest = 512;   ///< launches that one may move over
 
 /// What is known of a kernel.
 struct Kernel {
   bool canJoin = false;
+  bool canMix = false;          ///< with calls of other kernels
   llvm::SmallBitVector written; ///< arguments
 };
 
@@ -80,6 +85,16 @@ Kernel look(func::FuncOp function) {
   kernel.written.resize(function.getNumArguments());
   kernel.canJoin = function->hasAttr(attr::kThreads) &&
                    llvm::none_of(function.getArgumentTypes(), takesSizes);
+  // A block may have more threads than the kernel is for: they cannot wait.
+  kernel.canMix = kernel.canJoin;
+  function.walk([&](Operation *op) {
+    StringRef dialect = op->getName().getDialectNamespace();
+    bool isLoop = llvm::is_contained({"arith", "math", "memref", "scf",
+                                      "vector", "affine", "func", "complex"},
+                                     dialect);
+    if (isa<memref::AllocaOp>(op) || !(isLoop || isa<gpu::ThreadIdOp>(op)))
+      kernel.canMix = false;
+  });
   function.walk([&](Operation *op) {
     if (isa<CheckOp, CheckIndexOp, CheckDivisorOp, SizeOp>(op))
       kernel.canJoin = false; // a report has an order
@@ -157,13 +172,32 @@ private:
             place.begin + (last + 1) * bytes, isWritten};
   }
 
+  bool mayMix(func::CallOp call, func::CallOp other) {
+    return call.getCallee() == other.getCallee() ||
+           (kernelOf(call).canMix && kernelOf(other).canMix);
+  }
+
+  bool mayJoin(func::CallOp call, const Batch &batch) {
+    func::CallOp first = batch.front().call;
+    size_t words = call.getNumOperands();
+    llvm::StringSet<> kernels{call.getCallee()};
+    for (const Launch &other : batch) {
+      func::CallOp joined = other.call;
+      words += joined.getNumOperands();
+      kernels.insert(joined.getCallee());
+    }
+    return words <= kMostWords && kernels.size() <= kMostKernels &&
+           mayMix(call, first) &&
+           first->hasAttr(attr::kWritesDonated) ==
+               call->hasAttr(attr::kWritesDonated);
+  }
+
   void add(func::CallOp call) {
     Launch launch{call, {}};
     const Kernel &kernel = kernelOf(call);
     for (auto [i, operand] : llvm::enumerate(call.getOperands()))
       if (isa<MemRefType>(operand.getType()))
         launch.spans.push_back(spanOf(operand, kernel.written[i]));
-    size_t most = kMostWords / std::max<size_t>(1, call.getNumOperands());
     for (size_t i = batches.size(), seen = 0; i-- > 0 && seen < kFarthest;) {
       Batch &batch = batches[i];
       seen += batch.size();
@@ -171,10 +205,7 @@ private:
             return launch.conflicts(other);
           }))
         break;
-      func::CallOp other = batch.front().call;
-      if (other.getCallee() == call.getCallee() && batch.size() < most &&
-          other->hasAttr(attr::kWritesDonated) ==
-              call->hasAttr(attr::kWritesDonated)) {
+      if (mayJoin(call, batch)) {
         batch.push_back(std::move(launch));
         return;
       }
@@ -184,19 +215,18 @@ private:
 
   /// Puts the launches so far in front of an op that none may pass.
   void write(Operation *op) {
-    Builder b(op->getContext());
+    auto joins = UnitAttr::get(op->getContext());
     for (Batch &batch : batches) {
-      for (auto [i, launch] : llvm::enumerate(batch)) {
-        launch.call->moveBefore(op);
-        if (i > 0)
-          launch.call->setAttr(attr::kJoins, b.getUnitAttr());
-      }
-      auto kernel =
-          functions.lookup<func::FuncOp>(batch.front().call.getCallee());
-      auto before = kernel->getAttrOfType<IntegerAttr>(attr::kBatch);
-      auto size = int64_t(batch.size());
-      if (size > (before ? before.getInt() : 1))
-        kernel->setAttr(attr::kBatch, b.getI64IntegerAttr(size));
+      llvm::MapVector<StringRef, SmallVector<func::CallOp>> calls;
+      for (Launch &launch : batch)
+        calls[launch.call.getCallee()].push_back(launch.call);
+      bool isFirst = true;
+      for (auto &[kernel, all] : calls)
+        for (func::CallOp call : all) {
+          call->moveBefore(op);
+          if (!std::exchange(isFirst, false))
+            call->setAttr(attr::kJoins, joins);
+        }
     }
     batches.clear();
   }

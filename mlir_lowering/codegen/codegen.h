@@ -22,25 +22,31 @@
 namespace ltc::compiler {
 
 namespace attr {
-/// On a kernel: how many calls one launch is for, at most; none: one.
-inline constexpr llvm::StringLiteral kBatch = "ltc.batch";
 /// On a kernel of which no more than a warp shares an iteration: its threads,
 /// which barriers and shuffles are for.
 inline constexpr llvm::StringLiteral kTeam = "ltc.team";
 /// On a kernel: iterations of its parallel loop.
 inline constexpr llvm::StringLiteral kIterations = "ltc.iterations";
+/// On a kernel of threads: how many bytes each argument has, 0 of a number.
+inline constexpr llvm::StringLiteral kBytes = "ltc.bytes";
 /// On a call of @main: it belongs to the launch of the call in front of it.
 inline constexpr llvm::StringLiteral kJoins = "ltc.joins";
+/// On a call that others join: the kernel that does all of them.
+inline constexpr llvm::StringLiteral kLaunch = "ltc.launch";
 } // namespace attr
 
-/// Has calls of @main to one kernel stand side by side where they are to become
-/// one launch, on a target with blocks of threads. Needs the checks.
+/// Has calls of @main stand side by side where they are to become one launch,
+/// on a target with blocks of threads: those of a kernel, and of kernels
+/// whose threads do not wait for each other. Needs the checks.
 void batchLaunches(mlir::ModuleOp module, Artifact &artifact);
 /// Gives each kernel the form void(i64 begin, i64 end, ptr words). Addresses of
 /// which all calls know that they are aligned say so, where buffers begin at
 /// multiples of `bufferAlignment` bytes.
 mlir::LogicalResult lowerKernels(mlir::ModuleOp module, int64_t bufferAlignment,
                                  Artifact &artifact);
+/// Makes a kernel for each such launch, and deletes those that no launch has
+/// for itself; needs lowerKernels().
+void joinKernels(mlir::ModuleOp module);
 /// Turns @main, and deletes it, into steps of `artifact`, with the kernels, the
 /// calls and the arena that they name; needs lowerKernels().
 mlir::LogicalResult listSteps(mlir::ModuleOp module, const TargetFacts &facts,

@@ -138,7 +138,7 @@ void noteBytes(func::FuncOp kernel) {
                                  elementBytes(memref.getElementType())
                            : 0);
   }
-  kernel->setAttr("ltc.bytes",
+  kernel->setAttr(attr::kBytes,
                   DenseI64ArrayAttr::get(kernel.getContext(), bytes));
 }
 

@@ -95,11 +95,13 @@ private:
 
   /// Of a call, and of those that join its launch.
   LogicalResult launch(func::CallOp call) {
-    auto kernel = functions.lookup<func::FuncOp>(call.getCallee());
+    auto joint = call->getAttrOfType<FlatSymbolRefAttr>(attr::kLaunch);
+    StringRef name = joint ? joint.getValue() : call.getCallee();
+    auto kernel = functions.lookup<func::FuncOp>(name);
     SmallVector<Operation *> calls{call};
     while (calls.back()->getNextNode()->hasAttr(attr::kJoins))
       calls.push_back(calls.back()->getNextNode());
-    ltc_step step = begin(LTC_LAUNCH, numbers.lookup(call.getCallee()), calls);
+    ltc_step step = begin(LTC_LAUNCH, numbers.lookup(name), calls);
     for (Operation *one : calls)
       for (Value operand : one->getOperands())
         if (failed(addWord(operand, one)))
@@ -110,11 +112,16 @@ private:
         sizesIn(kernel->getAttrOfType<ArrayAttr>("ltc.trips"));
     for (size_t i = 0; i < trips.size(); i += 2)
       artifact.extents.push_back({places.number(trips[i]), trips[i + 1]});
-    if (auto batch = kernel->getAttrOfType<IntegerAttr>(attr::kBatch)) {
-      artifact.extents.push_back({int64_t(calls.size()), 1});
+    if (joint) {
+      int64_t iterations = 0;
+      for (Operation *one : calls)
+        iterations +=
+            one->getAttrOfType<IntegerAttr>(attr::kIterations).getInt();
+      artifact.extents.push_back({iterations, 1});
       // All launches of a kernel have as many words as the largest.
-      artifact.words.resize(step.first_word +
-                            batch.getInt() * call.getNumOperands());
+      artifact.words.resize(
+          step.first_word +
+          kernel->getAttrOfType<IntegerAttr>(attr::kWords).getInt());
     }
     step.grain = grainOf(kernel, llvm::any_of(trips, isSymbolic));
     return end(step);

@@ -11,7 +11,8 @@
 #   driver     ltc-conformance: the contract, values of kernels, training; no Python
 #   python     kernels, PyTorch's own kernels, copies, training and errors by
 #              scripts, with the wheel of FOLDER
-#   speed      a table of times beside eager CUDA, and what a step did
+#   speed      a table of times beside eager CUDA, and what a step did; of the
+#              workloads in $WORKLOADS alone, if there are any
 #   ops        the first sample of each op of OpInfo beside eager's on the CPU
 #   sanitizer  programs and values again, under compute-sanitizer
 #
@@ -78,7 +79,8 @@ python() {
 speed() {
   install || return
   LTC_DEVICE=cuda LTC_CACHE=off PYTHONPATH="$work/site" timeout 150 \
-      "$python" "$root/tests/gpu/speed.py" "$out/speed.json" --seconds 120
+      "$python" "$root/tests/gpu/speed.py" "$out/speed.json" --seconds 120 \
+      ${WORKLOADS-}
 }
 
 ops() {

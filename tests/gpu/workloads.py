@@ -49,6 +49,12 @@ def softmax_bf16(device, small):
     return both_ways(lambda x: x.softmax(-1), [], device, small, torch.bfloat16)
 
 
+def softmax_short(device, small):
+    """Softmax over 64 elements a row, forward alone."""
+    x = torch.randn(100 if small else 2**20, 64).to(device, torch.bfloat16)
+    return lambda: x.softmax(-1), 4 * x.numel()
+
+
 def layer_norm(device, small, dtype=torch.float32):
     """Layer norm over rows of 4096."""
     return both_ways(
@@ -78,19 +84,31 @@ def cross_entropy_50k(device, small):
     return step, 6 * logits.numel()
 
 
-def adamw_100m(device, small):
-    """An optimizer's update of 200 tensors."""
-    size = 500 if small else 500_000
-    weights = [nn.Parameter(torch.randn(size).to(device)) for _ in range(200)]
+def adamw_of(shapes, device):
+    """Return a step of AdamW alone, of tensors of these shapes."""
+    weights = [nn.Parameter(torch.randn(shape).to(device)) for shape in shapes]
     for weight in weights:
-        weight.grad = torch.randn(size).to(device)
+        weight.grad = torch.randn_like(weight)
     optimizer = torch.optim.AdamW(weights, lr=1e-3)
 
     def step():
         optimizer.step()
         return weights[0].detach()
 
-    return step, 28 * size * len(weights)
+    return step, 28 * sum(weight.numel() for weight in weights)
+
+
+def adamw_100m(device, small):
+    """An optimizer's update of 200 tensors."""
+    return adamw_of(200 * [(500 if small else 500_000,)], device)
+
+
+def adamw_gpt2(device, small):
+    """The same of the 148 tensors of a GPT-2 small, of nine shapes."""
+    n = 8 if small else 768
+    layer = [(n,), (n,), (3 * n, n), (3 * n,), (n, n), (n,), (n,), (n,)]
+    layer += [(4 * n, n), (4 * n,), (n, 4 * n), (n,)]
+    return adamw_of([(65 * n, n), (n + 1, n), *12 * layer, (n,), (n,)], device)
 
 
 def training(model, inputs, optimizer, device, autocast=False, layout=None):
@@ -240,10 +258,12 @@ def frozen(workload):
 WANTED = {
     chain: 0.14,
     softmax_bf16: 0.40,
+    softmax_short: 0.50,
     layer_norm: 0.70,
     layer_norm_bf16: 0.70,
     cross_entropy_50k: 0.13,
     adamw_100m: 0.31,
+    adamw_gpt2: 0.31,
     gpt_small: 0.45,
     tiny_train: 0.5,
     mlp_small: 0.5,

@@ -68,18 +68,10 @@ void makeEntry(llvm::Function &range) {
   llvm::IRBuilder<> b(&*entry->getEntryBlock().getFirstInsertionPt());
   llvm::Value *number = b.CreateIntrinsic(
       b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
-  llvm::Value *first = entry->getArg(0);
-  if (range.hasFnAttribute(kEachNote)) { // which of the calls is it for?
-    llvm::Value *each = b.getInt32(uint32_t(noteOf(range, kIterationsNote)));
-    llvm::Value *call = b.CreateUDiv(number, each);
-    number = b.CreateURem(number, each);
-    call = b.CreateMul(call, b.getInt32(uint32_t(noteOf(range, kEachNote))));
-    first = b.CreateInBoundsGEP(word, first, b.CreateZExt(call, word));
-  }
   number = b.CreateZExt(number, word);
   range.getArg(0)->replaceAllUsesWith(number);
   range.getArg(1)->replaceAllUsesWith(b.CreateNUWAdd(number, b.getInt64(1)));
-  range.getArg(2)->replaceAllUsesWith(first);
+  range.getArg(2)->replaceAllUsesWith(entry->getArg(0));
   range.eraseFromParent();
 }
 

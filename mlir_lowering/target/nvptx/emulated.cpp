@@ -122,12 +122,9 @@ llvm::SmallVector<uint64_t> bytesOfWords(const llvm::Function &entry) {
   entry.getFnAttribute(kBytesNote)
       .getValueAsString()
       .split(sizes, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  uint64_t words = entry.getParamByValType(0)->getArrayNumElements();
   llvm::SmallVector<uint64_t> bytes;
-  for (uint64_t i = 0; !sizes.empty() && i < words; ++i) {
-    uint64_t &size = bytes.emplace_back(0);
-    sizes[i % sizes.size()].getAsInteger(10, size); // of several calls, alike
-  }
+  for (llvm::StringRef size : sizes)
+    size.getAsInteger(10, bytes.emplace_back(0));
   return bytes;
 }
 

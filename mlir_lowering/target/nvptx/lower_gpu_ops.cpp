@@ -144,21 +144,15 @@ LogicalResult lowerGpuOps(ModuleOp part) {
     auto note = [&](StringRef name, IntegerAttr value) -> mlir::Attribute {
       return b.getStrArrayAttr({name, std::to_string(value.getInt())});
     };
-    SmallVector<mlir::Attribute> notes{note(kThreadsNote, threads)};
-    if (auto bytes = kernel->getAttrOfType<DenseI64ArrayAttr>("ltc.bytes")) {
+    SmallVector<mlir::Attribute> notes{note(kThreadsNote, threads),
+                                       note(kWordsNote, words)};
+    if (auto bytes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::kBytes)) {
       std::string text = llvm::join(
           llvm::map_range(bytes.asArrayRef(),
                           [](int64_t size) { return std::to_string(size); }),
           ",");
       notes.push_back(b.getStrArrayAttr({kBytesNote, text}));
     }
-    if (auto batch = kernel->getAttrOfType<IntegerAttr>(attr::kBatch)) {
-      notes.push_back(note(kEachNote, words));
-      notes.push_back(note(kIterationsNote, kernel->getAttrOfType<IntegerAttr>(
-                                                attr::kIterations)));
-      words = b.getI64IntegerAttr(words.getInt() * batch.getInt());
-    }
-    notes.push_back(note(kWordsNote, words));
     kernel->setAttr("passthrough", b.getArrayAttr(notes));
   }
   return success();

@@ -44,10 +44,6 @@ inline constexpr llvm::StringLiteral kWordsNote = "ltc-words";
 /// How many bytes each of its arguments has, if that is known.
 inline constexpr llvm::StringLiteral kBytesNote = "ltc-bytes";
 
-/// If a launch may be for several calls: the words and iterations of each.
-inline constexpr llvm::StringLiteral kEachNote = "ltc-words-each";
-inline constexpr llvm::StringLiteral kIterationsNote = "ltc-iterations";
-
 /// Threads that run in step, and may shuffle.
 inline constexpr int64_t kWarp = 32;
 

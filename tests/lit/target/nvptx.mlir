@@ -49,8 +49,8 @@
 // CHECK:           vector.load {{.*}} vector<8xbf16>
 
 // PTX:     .target sm_80
-// PTX:     .entry kernel_0(
-// PTX:       .param .align 8 .b8 kernel_0_param_0[16]
+// PTX:     .entry kernel_0_list(
+// PTX:       .param .align 8 .b8 kernel_0_list_param_0[32]
 // PTX:     .reqntid 256
 // PTX:       %ctaid.x
 // PTX:       ld.global.v4.b32
@@ -63,7 +63,8 @@
 // PTX-NOT: .extern
 // SM90:    .target sm_90
 
-// STEPS: launch kernel_0 pointwise (8192 by 2048) by 256 threads: input 0, result 0
+// Both pointwise kernels are one launch.
+// STEPS: launch kernel_0_list pointwise (8) by 256 threads: input 0, result 0, input 2, result 3
 // STEPS: launch kernel_1 row_reduce (32) by 64 threads: input 1, result 1
 
 #map = affine_map<(d0) -> (d0)>

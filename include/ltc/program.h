@@ -143,8 +143,8 @@ typedef struct ltc_step {
   uint32_t first_extent, extents;
   /* Iterations that are worth a thread of their own; INT64_MAX: none are. */
   int64_t grain;
-  /* Writes to donated memory: must not run once a step has failed. Others may,
-     and nobody looks at what they do. */
+  /* Writes to donated memory, or calls what cannot be taken back: must not run
+     once a step has failed. Others may, and nobody looks at what they do. */
   uint32_t writes_donated, reserved;
   /* The nodes of the program's graph that it computes, or parts of them, among
      `nodes`; one may stand in several steps, or in none. For people. */

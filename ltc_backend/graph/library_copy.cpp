@@ -50,6 +50,20 @@ static bool isDone(const Result<BufferPtr> &copy) {
   return true;
 }
 
+std::optional<at::Device> libraryDevice(int64_t device, at::DeviceType type) {
+  if (!c10::impl::hasDeviceGuardImpl(type))
+    return std::nullopt;
+  std::string name = c10::DeviceTypeName(type, /*lower_case=*/true);
+  c10::DeviceIndex count = c10::impl::VirtualGuardImpl(type).deviceCount();
+  // Nothing is copied: a device knows memory of its own chip.
+  const TensorType nothing{DType::U8, {0}};
+  for (c10::DeviceIndex i = 0; i < count; ++i)
+    if (isDone(copyFromLibrary(uint32_t(device), nothing,
+                               {name.c_str(), uint32_t(i), nullptr})))
+      return at::Device(type, i);
+  return std::nullopt;
+}
+
 at::Tensor toLibrary(const at::Tensor &lazy, at::Device device) {
   if (!mayBeShared(device) || lazy.numel() == 0)
     return toCpu(lazy);

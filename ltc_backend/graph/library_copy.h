@@ -15,6 +15,11 @@
 
 namespace ltc::backend {
 
+/// Which of the library's devices of that type the lazy device is: PyTorch's
+/// "cuda:0"; nothing if it is none.
+LTC_API std::optional<at::Device> libraryDevice(int64_t device,
+                                                at::DeviceType type);
+
 /// The tensor's value, row-major: on the device if that is the same chip, else
 /// on the CPU.
 at::Tensor toLibrary(const at::Tensor &lazy, at::Device device);

@@ -13,6 +13,8 @@
 #include "mlir_lowering/import/import.h"
 #include "mlir_lowering/optimize/optimize.h"
 
+#include "ltc/op_facts.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -142,6 +144,7 @@ private:
   /// Equal calls too have a number each, by which an error finds its node.
   LogicalResult callLibrary(CallOp call) {
     ltc_step step = begin(LTC_CALL, artifact.calls.size(), {call});
+    step.writes_donated |= factsOf(call.getCallee()).has(OpFact::Begins);
     artifact.calls.push_back({exportCall(call),
                               uint32_t(call.getNode().value_or(-1)),
                               call->hasAttr(attr::kSpoils)});

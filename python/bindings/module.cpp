@@ -26,6 +26,7 @@
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
 #include "ltc_backend/graph/lent_memory.h"
+#include "ltc_backend/graph/library_copy.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/ops/autocast.h"
@@ -86,6 +87,14 @@ py::tuple deviceInfo(int64_t device) {
   return py::make_tuple(info.driver, info.ordinal, properties, statistics);
 }
 
+/// "cuda:0" of a lazy device that is this one of PyTorch's too, or None.
+std::optional<std::string> libraryDevice(int64_t device,
+                                         const std::string &type) {
+  backend::checkOrdinal(device);
+  auto found = backend::libraryDevice(device, c10::Device(type).type());
+  return found ? std::optional(found->str()) : std::nullopt;
+}
+
 py::list settingsTable() {
   py::list table;
   for (const SettingInfo &row : listSettings())
@@ -115,6 +124,7 @@ void defineDevice(py::module_ &m) {
   m.def("synchronize",
         torch::wrap_pybind_function_no_gil(backend::synchronize));
   m.def("device_info", torch::wrap_pybind_function(deviceInfo));
+  m.def("library_device", torch::wrap_pybind_function(libraryDevice));
   m.def("open_devices", &openDevices);
   m.def("memory", torch::wrap_pybind_function(memory));
   m.def("reset_peak_memory",

@@ -137,4 +137,7 @@ char *findMemory(CUdeviceptr address, size_t bytes);
 #undef LTC_CUDA
 /// For torch_device.cpp: where memory of any GPU really is; nullptr: nowhere.
 extern "C" void *fakeCudaHostAddress(CUdeviceptr address, size_t bytes);
+/// For torch_nccl.cpp: has the stream call work(argument) in its turn.
+extern "C" void fakeCudaQueue(CUstream stream, void (*work)(void *),
+                              void *argument);
 #pragma GCC visibility pop

@@ -146,6 +146,13 @@ void *fakeCudaHostAddress(CUdeviceptr address, size_t bytes) {
   return findMemory(address, bytes);
 }
 
+void fakeCudaQueue(CUstream stream, void (*work)(void *), void *argument) {
+  stream->push([work, argument] {
+    work(argument);
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuGetErrorName(CUresult code, const char **name) {
   const Named *known = find(code);
   *name = known ? known->name : nullptr;

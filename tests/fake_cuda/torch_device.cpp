@@ -88,6 +88,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   Stream getDefaultStream(Device device) const override {
     return Stream(Stream::UNSAFE, device, 0);
   }
+  Stream getStreamFromGlobalPool(Device device, bool) const override {
+    return getDefaultStream(device);
+  }
   Stream exchangeStream(Stream stream) const override {
     c10::StreamId &current = currentStreams[stream.device_index()];
     Stream before(Stream::UNSAFE, stream.device(), current);
@@ -107,9 +110,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     Entered entered(stream.device_index());
     check(cuStreamSynchronize(streamOf(stream)));
   }
-  void record(void **event, const Stream &stream, const c10::DeviceIndex index,
+  void record(void **event, const Stream &stream, const c10::DeviceIndex,
               const c10::EventFlag) const override {
-    Entered entered(index);
+    Entered entered(stream.device_index());
     auto *made = static_cast<CUevent>(*event);
     if (!made)
       check(cuEventCreate(&made, 0));

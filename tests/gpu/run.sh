@@ -11,6 +11,8 @@
 #   driver     ltc-conformance: the contract, values of kernels, training; no Python
 #   python     kernels, PyTorch's own kernels, copies, training and errors by
 #              scripts, with the wheel of FOLDER
+#   groups     process groups, whose NCCL has the GPU's memory: two ranks where
+#              there are two GPUs, else one
 #   speed      a table of times beside eager CUDA, and what a step did; of the
 #              workloads in $WORKLOADS alone, if there are any
 #   ops        the first sample of each op of OpInfo beside eager's on the CPU
@@ -23,7 +25,7 @@
 set -uo pipefail
 stage=$(realpath "${1:?usage: tests/gpu/run.sh FOLDER [PART ...]}")
 shift
-parts=${*:-about driver python speed ops sanitizer}
+parts=${*:-about driver python groups speed ops sanitizer}
 root=$(realpath "$(dirname "$0")/../..")
 out=${OUT:-$stage}
 python=${PYTHON:-python3}
@@ -42,7 +44,7 @@ print("Python", sys.version.split()[0], "PyTorch", torch.__version__)' ||
 }
 
 driver() {
-  timeout 60 "${conformance[@]}" --json "$out/conformance.json" \
+  timeout 50 "${conformance[@]}" --json "$out/conformance.json" \
       --junit "$out/conformance.xml" > "$out/conformance.log"
   local status=$?
   grep -E '^\[  (PASSED|FAILED|SKIPPED) ' "$out/conformance.log"
@@ -70,22 +72,30 @@ install() {
 python() {
   install || return
   cd "$root/tests/python" || return
-  LTC_TEST_GPU=cuda PYTHONPATH="$work/site" timeout 120 \
+  LTC_TEST_GPU=cuda PYTHONPATH="$work/site" timeout 110 \
       "$python" -m pytest -q -p no:cacheprovider --junit-xml="$out/python.xml" \
       tools/test_cuda_library.py tools/test_gpu_kernels.py tools/test_emulator.py \
       -k "ptx or cuda"
 }
 
+groups() {
+  install || return
+  cd "$root/tests/python" || return
+  LTC_TEST_GPU=cuda PYTHONPATH="$work/site" timeout 50 \
+      "$python" -m pytest -q -p no:cacheprovider -m "slow or long" \
+      --junit-xml="$out/groups.xml" distributed/test_gpu_groups.py
+}
+
 speed() {
   install || return
-  LTC_DEVICE=cuda LTC_CACHE=off PYTHONPATH="$work/site" timeout 150 \
-      "$python" "$root/tests/gpu/speed.py" "$out/speed.json" --seconds 120 \
+  LTC_DEVICE=cuda LTC_CACHE=off PYTHONPATH="$work/site" timeout 140 \
+      "$python" "$root/tests/gpu/speed.py" "$out/speed.json" --seconds 115 \
       ${WORKLOADS-}
 }
 
 ops() {
   install || return
-  LTC_DEVICE=cuda PYTHONPATH="$work/site" timeout 70 \
+  LTC_DEVICE=cuda PYTHONPATH="$work/site" timeout 60 \
       "$python" "$root/tests/python/sweep_ops.py" --limit 1 --jobs "$(nproc)" \
       --checks forward:float32,backward:float32,forward:bfloat16 \
       --json "$out/ops.json" > "$out/ops.log" 2>&1
@@ -97,7 +107,7 @@ ops() {
 result=0
 for part in $parts; do
   case $part in
-    about | driver | python | speed | ops | sanitizer) ;;
+    about | driver | python | groups | speed | ops | sanitizer) ;;
     *) echo "run.sh: there is no part $part"; exit 2 ;;
   esac
   SECONDS=0

@@ -13,6 +13,7 @@
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/collectives/collective_call.h"
 #include "ltc_backend/record/collectives/collective_chain.h"
+#include "ltc_backend/record/collectives/collective_place.h"
 #include "ltc_backend/record/collectives/collective_work.h"
 #include "ltc_backend/record/collectives/recorded_collective.h"
 #include "ltc_backend/record/kernel_override.h"
@@ -95,7 +96,8 @@ public:
       IValue first = arguments[0];
       for (IValue &argument : arguments)
         if (isGroup(argument))
-          argument = groupOnHost(argument.toCustomClass<ProcessGroup>());
+          argument =
+              groupIn(named.place, argument.toCustomClass<ProcessGroup>());
       return recordable->record(collective, std::move(named), op, first,
                                 std::move(arguments), *stack);
     }
@@ -112,10 +114,8 @@ private:
   void callNow(const c10::OperatorHandle &op, c10::ArrayRef<IValue> arguments,
                CollectiveCall named, torch::jit::Stack &results) const;
   void computeRead(c10::ArrayRef<IValue> arguments) const;
-  IValue toHost(const IValue &value, size_t argument,
-                CollectiveTensors &tensors) const;
-  c10::intrusive_ptr<ProcessGroup>
-  groupOnHost(const c10::intrusive_ptr<ProcessGroup> &group) const;
+  IValue lend(const IValue &value, size_t argument,
+              CollectiveTensors &tensors) const;
   static void start(const c10::OperatorHandle &op, torch::jit::Stack &call,
                     const CollectiveCall &named);
   static IValue toProgram(const IValue &result,
@@ -136,7 +136,7 @@ void CollectiveKernel::callNow(const c10::OperatorHandle &op,
   computeRead(arguments);
   torch::jit::Stack call;
   for (size_t i = 0; i < arguments.size(); ++i)
-    call.push_back(toHost(arguments[i], i, *tensors));
+    call.push_back(lend(arguments[i], i, *tensors));
   meetOnlyMatching(tensors->call, op.schema(), call);
   start(op, call, tensors->call);
   tensors->await();
@@ -156,11 +156,11 @@ void CollectiveKernel::computeRead(c10::ArrayRef<IValue> arguments) const {
   computeAll(read);
 }
 
-/// With the CPU's tensors, and the group whose backend for the CPU is ours.
-IValue CollectiveKernel::toHost(const IValue &value, size_t argument,
-                                CollectiveTensors &tensors) const {
+/// With tensors of the library's place, and the group that has it for those.
+IValue CollectiveKernel::lend(const IValue &value, size_t argument,
+                              CollectiveTensors &tensors) const {
   if (isGroup(value))
-    return groupOnHost(value.toCustomClass<ProcessGroup>());
+    return groupIn(tensors.call.place, value.toCustomClass<ProcessGroup>());
   bool writes = collective.access == Access::Update || isFilled(argument);
   return mapNested(value, [&](const Tensor &tensor) {
     if (!tensor.defined() || !isFunctionalLazy(tensor))
@@ -176,20 +176,6 @@ IValue CollectiveKernel::toHost(const IValue &value, size_t argument,
              "give it a tensor of their own: x.resolve_conj().resolve_neg()"});
     return isFilled(argument) ? tensors.fill(tensor) : tensors.update(tensor);
   });
-}
-
-c10::intrusive_ptr<ProcessGroup> CollectiveKernel::groupOnHost(
-    const c10::intrusive_ptr<ProcessGroup> &group) const {
-  auto backend = group->getBackend(c10::DeviceType::Lazy);
-  if (group->hasBackendForDeviceType(c10::DeviceType::CPU) &&
-      group->getBackend(c10::DeviceType::CPU) == backend)
-    return group;
-  auto host =
-      c10::make_intrusive<ProcessGroup>(group->getRank(), group->getSize());
-  host->setBackend(c10::DeviceType::CPU, ProcessGroup::BackendType::CUSTOM,
-                   backend);
-  host->setDefaultBackend(ProcessGroup::BackendType::CUSTOM);
-  return host;
 }
 
 /// What another rank or the network did wrong gets the name of the call; what
@@ -240,9 +226,9 @@ struct MathBitsKernel final : KernelOverride {
 } // namespace
 
 namespace {
-/// Tensors of the CPU may be carried by the same library: those that graphs
-/// carry come first, as in the program.
-struct HostKernel final : KernelOverride {
+/// Tensors of the CPU and of PyTorch's CUDA may be carried by the same library:
+/// those that graphs carry come first, as in the program.
+struct InOrderKernel final : KernelOverride {
   using KernelOverride::KernelOverride;
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys,
@@ -259,14 +245,15 @@ static c10::OperatorHandle handleOf(const Collective &collective) {
       (std::string("c10d::") + collective.op).c_str(), "");
 }
 
-static void registerOnHost() {
-  auto key = c10::DispatchKey::CPU;
-  torch::Library *library = makeLibrary("c10d", key);
-  for (const Collective &collective : kCollectives)
-    if (handleOf(collective).hasKernelForDispatchKey(key))
-      library->impl(collective.op, torch::CppFunction::makeFromBoxedFunctor(
-                                       std::make_unique<HostKernel>(
-                                           handleOf(collective), key)));
+static void registerInOrder() {
+  for (auto key : {c10::DispatchKey::CPU, c10::DispatchKey::CUDA}) {
+    torch::Library *library = makeLibrary("c10d", key);
+    for (const Collective &collective : kCollectives)
+      if (handleOf(collective).hasKernelForDispatchKey(key))
+        library->impl(collective.op, torch::CppFunction::makeFromBoxedFunctor(
+                                         std::make_unique<InOrderKernel>(
+                                             handleOf(collective), key)));
+  }
 }
 
 static void registerOnMathBits() {
@@ -324,7 +311,7 @@ void registerCollectives() {
     library->impl(collective.op,
                   torch::CppFunction::makeFromBoxedFunctor(
                       std::make_unique<CollectiveKernel>(collective)));
-  registerOnHost();
+  registerInOrder();
   registerOnMathBits();
   registerGraphCollectives();
   passOnFunctional();

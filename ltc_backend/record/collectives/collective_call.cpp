@@ -8,6 +8,7 @@
 
 #include "ltc_backend/convert.h"
 #include "ltc_backend/current_source.h"
+#include "ltc_backend/record/collectives/collective_place.h"
 #include "ltc_backend/record/collectives/collective_watch.h"
 #include "ltc_backend/record/collectives/gloo_tags.h"
 #include "ltc_backend/tensors/map_tensors.h"
@@ -106,18 +107,13 @@ static std::string optionsOf(const c10::FunctionSchema &schema,
   return text;
 }
 
-/// Where the call meets others, and what they have to have alike.
+/// Where the call meets others.
 static void place(CollectiveCall &call, const ProcessGroup &group,
-                  const Collective &collective,
                   const c10::FunctionSchema &schema,
                   c10::ArrayRef<IValue> arguments) {
-  std::string alike = matchOf(collective.alike, arguments);
-  auto tag = find("tag", schema, arguments);
-  if (!tag) {
-    call.meeting.match = collective.name + alike + optionsOf(schema, arguments);
+  if (!call.isMessage)
     return call.group->place(call.meeting);
-  }
-  call.meeting.match = alike;
+  auto tag = find("tag", schema, arguments);
   if (auto to = find("dst", schema, arguments))
     call.group->place(call.meeting, group.getRank(), *to, *tag);
   else if (auto from = find("src", schema, arguments))
@@ -133,14 +129,20 @@ CollectiveCall describe(const Collective &collective,
   call.op = std::string("c10d::") + collective.op;
   call.meeting.call = name + "(" + types + optionsOf(schema, arguments) + ")";
   call.meeting.source = currentSource();
+  call.isMessage = schema.argumentIndexWithName("tag").has_value();
+  call.meeting.match = matchOf(collective.alike, arguments);
+  if (!call.isMessage)
+    call.meeting.match =
+        name + call.meeting.match + optionsOf(schema, arguments);
   for (const IValue &value : arguments)
     if (isGroup(value)) {
       auto group = value.toCustomClass<ProcessGroup>();
       call.text += " on rank " + std::to_string(group->getRank()) + " of " +
                    std::to_string(group->getSize());
+      call.place = placeOf(*group);
       call.group = watchedGroup(*group);
       if (call.group)
-        place(call, *group, collective, schema, arguments);
+        place(call, *group, schema, arguments);
     }
   return call;
 }

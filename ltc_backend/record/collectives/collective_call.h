@@ -34,7 +34,10 @@ struct CollectiveCall {
   std::string text; ///< "all_reduce(f32[4]) on rank 0 of 2"
   std::string op;   ///< "c10d::allreduce_"
   Meeting meeting;
-  std::shared_ptr<CollectiveGroup> group; ///< null: not Gloo's
+  std::shared_ptr<CollectiveGroup> group; ///< null: not Gloo's, or of one rank
+  /// Where the group's library takes tensors: the CPU, or PyTorch's "cuda".
+  at::DeviceType place = at::kCPU;
+  bool isMessage = false; ///< between two ranks
 
   /// What became of it: `what` is another rank's or the network's doing.
   Error failure(std::string_view what) const;

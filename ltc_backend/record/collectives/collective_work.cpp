@@ -7,6 +7,7 @@
 #include "ltc_backend/record/collectives/collective_work.h"
 
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/collectives/collective_place.h"
 #include "ltc_backend/record/writes/write_value.h"
 #include "ltc_backend/tensors/map_tensors.h"
 
@@ -14,30 +15,33 @@ namespace ltc::backend {
 using at::Tensor;
 using c10::ivalue::Future;
 
-Tensor CollectiveTensors::add(const Tensor &tensor, HostMemory memory,
+Tensor CollectiveTensors::add(const Tensor &tensor, CallMemory memory,
                               bool isWritten) {
   entries.push_back({tensor, std::move(memory), isWritten});
-  return entries.back().memory.cpu;
+  return entries.back().memory.tensor;
 }
 
 Tensor CollectiveTensors::read(const Tensor &tensor) {
-  return add(tensor, memoryOf(tensor), /*isWritten=*/false);
+  return add(tensor, memoryOf(tensor, placeOf(call, tensor)),
+             /*isWritten=*/false);
 }
 
 Tensor CollectiveTensors::update(const Tensor &tensor) {
-  return add(tensor, memoryToWrite(tensor), /*isWritten=*/true);
+  return add(tensor, memoryToWrite(tensor, placeOf(call, tensor)),
+             /*isWritten=*/true);
 }
 
 Tensor CollectiveTensors::fill(const Tensor &tensor) {
-  return add(tensor, freshMemory(tensor), /*isWritten=*/true);
+  return add(tensor, freshMemory(tensor, placeOf(call, tensor)),
+             /*isWritten=*/true);
 }
 
 c10::IValue CollectiveTensors::toLazy(const c10::IValue &value) const {
-  return mapNested(value, [&](const Tensor &cpu) {
+  return mapNested(value, [&](const Tensor &lent) {
     auto found = std::ranges::find_if(entries, [&](const Entry &entry) {
-      return entry.memory.cpu.is_same(cpu);
+      return entry.memory.tensor.is_same(lent);
     });
-    return found == entries.end() ? cpu : found->tensor;
+    return found == entries.end() ? lent : found->tensor;
   });
 }
 

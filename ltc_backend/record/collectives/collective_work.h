@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/graph/host_memory.h"
+#include "ltc_backend/graph/call_memory.h"
 #include "ltc_backend/record/collectives/collective_call.h"
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -17,7 +17,7 @@
 namespace ltc::backend {
 
 /// The lazy tensors of a collective, and the memory of each that the library
-/// on the host reads and writes. Tensors have their new values once somebody
+/// reads and writes. Tensors have their new values once somebody
 /// has waited, or asked and heard that it is done: as in eager, what they have
 /// before says nothing. Any thread.
 class CollectiveTensors {
@@ -25,11 +25,11 @@ public:
   explicit CollectiveTensors(CollectiveCall call) : call(std::move(call)) {}
   ~CollectiveTensors() { leave(); }
 
-  /// The CPU's tensor in the place of a lazy one.
+  /// The library's tensor in the place of a lazy one.
   at::Tensor read(const at::Tensor &tensor);
   at::Tensor update(const at::Tensor &tensor);
   at::Tensor fill(const at::Tensor &tensor);
-  /// The value with the lazy tensors in the places of the CPU's.
+  /// The value with the lazy tensors in the places of the library's.
   c10::IValue toLazy(const c10::IValue &value) const;
 
   /// The other ranks are waited for from now on.
@@ -45,10 +45,10 @@ public:
 private:
   struct Entry {
     at::Tensor tensor;
-    HostMemory memory;
+    CallMemory memory;
     bool isWritten;
   };
-  at::Tensor add(const at::Tensor &tensor, HostMemory memory, bool isWritten);
+  at::Tensor add(const at::Tensor &tensor, CallMemory memory, bool isWritten);
 
   void leave();
 

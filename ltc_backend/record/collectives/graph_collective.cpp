@@ -112,13 +112,14 @@ GraphCollective::GraphCollective(const Collective &kind, CollectiveCall call,
   }
 }
 
-IValue GraphCollective::toHost(const IValue &value, size_t argument,
-                               const Tensor *&next) {
+IValue GraphCollective::lend(const IValue &value, size_t argument,
+                             const Tensor *&next, at::Device place) {
   return mapNested(value, [&](const Tensor &type) {
     if (!type.defined())
       return type;
     bool fills = isFilled(argument);
-    Tensor memory = at::detail::empty_cpu(type.sizes(), type.scalar_type());
+    Tensor memory =
+        at::empty(type.sizes(), at::device(place).dtype(type.scalar_type()));
     // What the graph has there it may overwrite before the library has read it.
     if (!fills)
       memory.copy_(*next++);
@@ -128,13 +129,19 @@ IValue GraphCollective::toHost(const IValue &value, size_t argument,
   });
 }
 
-void GraphCollective::start(c10::ArrayRef<Tensor> read) {
+void GraphCollective::start(c10::ArrayRef<Tensor> read, at::Device here) {
   std::lock_guard lock(mutex);
+  at::Device place = call.place == at::kCPU ? at::Device(at::kCPU) : here;
+  TORCH_CHECK(place.type() == call.place, call.text, " is for tensors of ",
+              call.place, ", and its graph ran with those of ", here);
   TORCH_CHECK(!begun, call.text, " has begun already");
+  // The library may write on threads of its own.
+  c10::InferenceMode ordinary(false);
+  at::AutoDispatchBelowADInplaceOrView below;
   const Tensor *next = read.data();
   torch::jit::Stack stack;
   for (size_t i = 0; i < arguments.size(); ++i)
-    stack.push_back(toHost(arguments[i], i, next));
+    stack.push_back(lend(arguments[i], i, next, place));
   meetOnlyMatching(call, op.schema(), stack);
   starting = true;
   try {
@@ -152,7 +159,8 @@ void GraphCollective::start(c10::ArrayRef<Tensor> read) {
 /// Other ranks are waited for from now on. Not all of Gloo's calls tell when
 /// they are done.
 void GraphCollective::watch() {
-  waiting = call.group->begin(call.meeting);
+  if (call.group)
+    waiting = call.group->begin(call.meeting);
   began = std::chrono::steady_clock::now();
   try {
     begun->getFuture()->addCallback(
@@ -160,7 +168,7 @@ void GraphCollective::watch() {
          weak = weak_from_this()](c10::ivalue::Future &done) {
           if (auto self = weak.lock())
             self->noteEnd();
-          if (!done.hasError())
+          if (group && !done.hasError())
             group->end(waiting);
         },
         /*uses_future=*/false);
@@ -229,38 +237,43 @@ Tensor GraphCollective::fetch(int64_t index) {
     under->wait();
   } catch (const std::exception &error) {
     Error failure = call.failure(error.what());
-    call.group->end(waiting);
+    if (call.group)
+      call.group->end(waiting);
     raise(failure);
   }
   addSince(waited, start);
   noteEnd();
-  call.group->end(waiting);
+  if (call.group)
+    call.group->end(waiting);
   std::lock_guard lock(mutex);
   TORCH_CHECK(written.at(index).defined(), call.text, " was fetched before");
   return std::move(written[index]);
 }
 
-/// The kernels: on the host, with what a graph has computed.
-static Tensor startOnHost(const Tensor &after, at::TensorList read,
-                          const at::Scalar &number, c10::string_view) {
+/// The kernels, on the host or on a GPU, with what a graph has computed.
+static Tensor startCall(const Tensor &after, at::TensorList read,
+                        const at::Scalar &number, c10::string_view) {
   auto collective = registry().find(number.toLong());
-  TORCH_CHECK(*after.const_data_ptr<int64_t>() == collective->after,
+  // Of a GPU the host would have to wait for the number.
+  TORCH_CHECK(!after.is_cpu() ||
+                  *after.const_data_ptr<int64_t>() == collective->after,
               collective->call.text, " is out of order");
   // First: what the library allocates, and goes on with, is no result's memory
   // (aten/placement.h).
-  Tensor token = at::empty({}, at::kLong);
+  Tensor token = at::empty({}, after.options());
   token.fill_(collective->number);
   registry().noteStart(collective->number);
-  collective->start(read);
+  collective->start(read, after.device());
   return token;
 }
 
-static Tensor fetchOnHost(const Tensor &started, const at::Scalar &number,
+static Tensor fetchResult(const Tensor &started, const at::Scalar &number,
                           int64_t index, at::IntArrayRef, int64_t) {
   auto collective = registry().find(number.toLong());
-  TORCH_CHECK(*started.const_data_ptr<int64_t>() >= collective->number,
+  TORCH_CHECK(!started.is_cpu() ||
+                  *started.const_data_ptr<int64_t>() >= collective->number,
               collective->call.text, " is awaited out of order");
-  return collective->fetch(index);
+  return collective->fetch(index).to(started.device());
 }
 
 static Tensor startOnMeta(const Tensor &, at::TensorList, const at::Scalar &,
@@ -294,9 +307,11 @@ void registerGraphCollectives() {
   auto implement = [](const char *name, c10::DispatchKey key, auto *kernel) {
     ownLibrary().impl(name, torch::dispatch(key, kernel));
   };
-  implement("collective_start", c10::DispatchKey::CPU, startOnHost);
+  for (auto key : {c10::DispatchKey::CPU, c10::DispatchKey::CUDA}) {
+    implement("collective_start", key, startCall);
+    implement("collective_wait", key, fetchResult);
+  }
   implement("collective_start", c10::DispatchKey::Meta, startOnMeta);
-  implement("collective_wait", c10::DispatchKey::CPU, fetchOnHost);
   implement("collective_wait", c10::DispatchKey::Meta, fetchOnMeta);
 }
 

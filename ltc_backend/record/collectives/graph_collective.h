@@ -30,15 +30,16 @@ namespace ltc::backend {
 /// thread.
 class GraphCollective : public std::enable_shared_from_this<GraphCollective> {
 public:
-  /// Of arguments with the host's group in the place of the program's.
+  /// Of arguments with the group of groupIn() in the place of the program's.
   GraphCollective(const Collective &kind, CollectiveCall call,
                   c10::OperatorHandle op, std::vector<c10::IValue> arguments);
 
-  /// What is to run on the host: calls the library with copies of what is read,
-  /// and returns while that is under way. Raises what the library refuses.
-  void start(c10::ArrayRef<at::Tensor> read);
-  /// Waits for it, and hands over the tensor of that number among those that
-  /// are written. Raises what became of it.
+  /// What is to run with tensors of `here`, the host or a GPU whose stream is
+  /// current: calls the library with copies of what is read, and returns while
+  /// that is under way. Raises what the library refuses.
+  void start(c10::ArrayRef<at::Tensor> read, at::Device here);
+  /// Waits for it, or has the current stream wait, and hands over the tensor of
+  /// that number among those that are written. Raises what became of it.
   at::Tensor fetch(int64_t index);
   /// Null until it has begun.
   c10::intrusive_ptr<c10d::Work> work();
@@ -59,8 +60,8 @@ private:
   bool isFilled(size_t argument) const {
     return kind.access == Access::Fill && argument == 0;
   }
-  c10::IValue toHost(const c10::IValue &value, size_t argument,
-                     const at::Tensor *&next);
+  c10::IValue lend(const c10::IValue &value, size_t argument,
+                   const at::Tensor *&next, at::Device place);
   void watch();
   void noteEnd();
 

@@ -80,7 +80,8 @@ std::optional<RecordableCall>
 RecordableCall::of(const Collective &kind, const CollectiveCall &call,
                    const c10::OperatorHandle &op,
                    c10::ArrayRef<IValue> arguments) {
-  if (!call.group || !call.meeting.number || kind.access == Access::Read)
+  bool isOfGroup = call.group || call.place != at::kCPU;
+  if (!isOfGroup || call.isMessage || kind.access == Access::Read)
     return std::nullopt;
   RecordableCall found;
   Hasher hasher;

@@ -35,7 +35,7 @@ struct RecordableCall {
   void makeKnown() const;
 
   /// Records it: its results, with a Work that gives tensors their values.
-  /// `arguments` have the host's group.
+  /// `arguments` have the group of groupIn().
   void record(const Collective &kind, CollectiveCall call,
               const c10::OperatorHandle &op, const c10::IValue &first,
               std::vector<c10::IValue> arguments,

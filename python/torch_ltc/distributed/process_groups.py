@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lazy tensors in ``torch.distributed``: which backend of a process group has them.
 
-The backend ``ltc`` is PyTorch's Gloo for lazy tensors, on the memory of the device.
-What calls of it do is in the library (``record/collectives/collective.cpp``).
+The backend ``ltc`` is PyTorch's Gloo for lazy tensors, on the memory of the device
+or a copy. Where that is a GPU of PyTorch's, the backend of CUDA tensors, NCCL, has
+them instead. What calls do is in the library (``record/collectives/collective.cpp``).
 """
 
 import os
@@ -11,7 +12,11 @@ import sys
 
 import torch
 
+<<<<<<< HEAD:python/torch_ltc/distributed/process_groups.py
 from torch_ltc.parameters import replace
+=======
+from torch_ltc import errors, startup
+>>>>>>> 70f48e1f (Hand NCCL the memory of a lazy GPU):python/torch_ltc/distributed.py
 
 NAME = "ltc"
 
@@ -29,6 +34,34 @@ def _make(store, rank, size, timeout):
     return torch.distributed.ProcessGroupGloo(store, rank, size, timeout=timeout)
 
 
+def _is_gpu():
+    """Return whether the lazy device is one of PyTorch's GPUs.
+
+    Most are the CPU, and no library is loaded to find that out.
+    """
+    if not startup.is_started() and os.environ.get("LTC_DEVICE", "cpu") == "cpu":
+        return False
+    c = startup.start()
+    return c.library_device(torch.lazy.current_device(), "cuda") is not None
+
+
+def _name_gpus(backends, is_free):
+    """Give lazy tensors the backend of CUDA's where they are in a GPU's memory.
+
+    `is_free`: the program leaves it to us which.
+    """
+    distributed = torch.distributed
+    usual = distributed.Backend.default_device_backend_map.get("cuda")
+    if usual == "nccl" and not distributed.is_nccl_available():
+        usual = None
+    name = backends.get("cuda") or (is_free and usual)
+    if name and name not in ("gloo", NAME) and _is_gpu():
+        backends["lazy"] = name
+        backends.setdefault("cuda", name)  # a barrier's tensor is CUDA's
+        if is_free:  # by Gloo's own name: PyTorch has one of all other packages'
+            backends.setdefault("cpu", "gloo")
+
+
 def naming_backends(stock):
     """Wrap ``BackendConfig.__init__``, which names the backend of each device.
 
@@ -39,11 +72,37 @@ def naming_backends(stock):
     def __init__(self, backend):
         stock(self, backend)
         backends = self.device_backend_map
+        is_unnamed = str(backend) == torch.distributed.Backend.UNDEFINED
+        if backends.get("lazy", NAME) == NAME:
+            _name_gpus(backends, is_unnamed or "lazy" in backends)
+        if is_unnamed and "cpu" not in backends:
+            backends.setdefault("lazy", NAME)
         for named, other in (("cpu", "lazy"), ("lazy", "cpu")):
             if other not in backends and backends.get(named) in ("gloo", NAME):
                 backends[other] = backends[named]
 
     return __init__
+
+
+def coalescing(stock):
+    """Wrap ``_coalescing_manager``, by which a library makes one call of several.
+
+    Its one ``Work`` is the library's: waiting for it gives lazy tensors no values.
+    """
+
+    def _coalescing_manager(group=None, device=None, async_ops=False):
+        if device is not None and torch.device(device).type == "lazy":
+            among = group or torch.distributed.group.WORLD
+            if among._get_backend(torch.device("lazy")).supports_coalescing:
+                raise errors.UnsupportedOpError(
+                    "several calls as one, as by batch_isend_irecv, are not carried "
+                    "for lazy tensors by a library that coalesces them, such as "
+                    "NCCL: call send and recv, or name a group's backend "
+                    '"cpu:gloo,lazy:gloo"'
+                )
+        return stock(group, device, async_ops)
+
+    return _coalescing_manager
 
 
 def placing(stock):

@@ -347,6 +347,15 @@ if torch.distributed.is_available():
             "a rank takes the device of its number, and there may be fewer",
         ),
     )
+    AT_IMPORT += tuple(
+        Patch(
+            module,
+            "_coalescing_manager",
+            "distributed:coalescing",
+            "the Work of several calls at once is the library's own",
+        )
+        for module in ("torch.distributed.distributed_c10d", "torch.distributed")
+    )
 
 _MIXED = "a foreach op takes no list of distributed and other tensors"
 

@@ -60,10 +60,10 @@ def finish(processes, timeout=120):
     return ended
 
 
-def outcomes(module, ranks, folder, timeout=240, **environment):
+def outcomes(module, ranks, folder, timeout=240, script="ranks.py", **environment):
     """Run all cases of a module; return {case: what is wrong, by rank}."""
     ended = finish(
-        start([HERE / "ranks.py", module, folder], ranks, **environment), timeout
+        start([HERE / script, module, folder], ranks, **environment), timeout
     )
     found = {}
     for rank, (code, output) in enumerate(ended):
@@ -74,7 +74,8 @@ def outcomes(module, ranks, folder, timeout=240, **environment):
     return found
 
 
-def _run(module, folder):
+def run(module, folder):
+    """Run the cases as one rank, whose environment names the others."""
     import importlib
     import traceback
 
@@ -103,4 +104,4 @@ def _run(module, folder):
 
 
 if __name__ == "__main__":
-    _run(*sys.argv[1:])
+    run(*sys.argv[1:])

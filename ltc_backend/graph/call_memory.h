@@ -1,13 +1,14 @@
-//===- graph/host_memory.h - Device memory in a call's hands ----*- C++ -*-===//
+//===- graph/call_memory.h - Device memory in a call's hands ----*- C++ -*-===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A library on the host, such as the one that carries collectives, reads and
-// writes the device's own memory where it has an address, and a copy where it
-// has none.
+// A library, such as the one that carries collectives, takes tensors of one
+// place: of the CPU, where it reads and writes the device's own memory if that
+// has an address there, or of PyTorch's "cuda". Else it has a copy, which goes
+// by way of the host only if it has to.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,11 +17,12 @@
 
 namespace ltc::backend {
 
-struct HostMemory {
-  /// Row-major, on the CPU. Keeps the memory, and says nothing of its owners.
-  at::Tensor cpu;
+struct CallMemory {
+  /// Row-major, in that place. Keeps the memory, and says nothing of its
+  /// owners.
+  at::Tensor tensor;
   /// What has the memory, which no launch takes while this is held; null if
-  /// the host does not reach it, and `cpu` is a copy.
+  /// `tensor` is a copy.
   std::shared_ptr<DeviceData> data;
 };
 
@@ -28,15 +30,15 @@ struct HostMemory {
 void computeAll(c10::ArrayRef<at::Tensor> tensors);
 /// The tensor's value, which nobody may write to. Waits for it, and raises what
 /// its graph raised.
-HostMemory memoryOf(const at::Tensor &tensor);
+CallMemory memoryOf(const at::Tensor &tensor, at::Device place);
 /// The same to write to: the tensor's own memory if nobody else can reach it,
 /// or a copy.
-HostMemory memoryToWrite(const at::Tensor &tensor);
+CallMemory memoryToWrite(const at::Tensor &tensor, at::Device place);
 /// Memory of the tensor's type with any contents.
-HostMemory freshMemory(const at::Tensor &tensor);
+CallMemory freshMemory(const at::Tensor &tensor, at::Device place);
 
 /// What has been written to the memory, as a bare tensor: the tensor's value
 /// from now on. Nobody else writes to the memory any more.
-at::Tensor nextValue(const at::Tensor &tensor, const HostMemory &memory);
+at::Tensor nextValue(const at::Tensor &tensor, const CallMemory &memory);
 
 } // namespace ltc::backend

@@ -1,14 +1,15 @@
-//===- graph/host_memory.cpp - Device memory in a call's hands ------------===//
+//===- graph/call_memory.cpp - Device memory in a call's hands ------------===//
 //
 // Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "ltc_backend/graph/host_memory.h"
+#include "ltc_backend/graph/call_memory.h"
 
 #include "ltc_backend/convert.h"
 #include "ltc_backend/graph/executor.h"
 #include "ltc_backend/graph/host_read.h"
+#include "ltc_backend/graph/library_copy.h"
 #include "ltc_backend/graph/read.h"
 #include "ltc_backend/graph/results.h"
 #include "ltc_backend/lazy_device.h"
@@ -36,7 +37,9 @@ void computeAll(c10::ArrayRef<at::Tensor> tensors) {
     sync(deviceOf(*pending[0]), /*wait=*/false, pending);
 }
 
-HostMemory memoryOf(const at::Tensor &tensor) {
+CallMemory memoryOf(const at::Tensor &tensor, at::Device place) {
+  if (!place.is_cpu())
+    return {toLibrary(tensor, place).to(place), nullptr};
   std::shared_ptr<DeviceData> data = readyData(tensor);
   waitForResult(data->device().ordinal(), *data->buffer());
   if (at::Tensor cpu = tensorOver(*data, data->buffer()); cpu.defined())
@@ -63,22 +66,26 @@ static bool isItsAlone(const TensorData &tensor,
   return !isRead;
 }
 
-HostMemory memoryToWrite(const at::Tensor &tensor) {
-  HostMemory old = memoryOf(tensor);
+CallMemory memoryToWrite(const at::Tensor &tensor, at::Device place) {
+  CallMemory old = memoryOf(tensor, place);
   if (!old.data)
     return old; // a copy already
   auto *wrapper =
       at::functionalization::impl::unsafeGetFunctionalWrapper(tensor);
   if (wrapper->isBaseTensor() && isItsAlone(*tensorData(tensor), old.data))
     return old;
-  HostMemory fresh = freshMemory(tensor);
-  if (fresh.cpu.nbytes())
-    std::memcpy(fresh.cpu.mutable_data_ptr(), old.cpu.const_data_ptr(),
-                fresh.cpu.nbytes());
+  CallMemory fresh = freshMemory(tensor, place);
+  if (fresh.tensor.nbytes())
+    std::memcpy(fresh.tensor.mutable_data_ptr(), old.tensor.const_data_ptr(),
+                fresh.tensor.nbytes());
   return fresh;
 }
 
-HostMemory freshMemory(const at::Tensor &tensor) {
+CallMemory freshMemory(const at::Tensor &tensor, at::Device place) {
+  if (!place.is_cpu())
+    return {at::empty(tensor.sizes(),
+                      at::device(place).dtype(tensor.scalar_type())),
+            nullptr};
   int64_t device = tensor.device().index();
   TensorType type{*toDType(tensor.scalar_type()), tensor.sizes().vec()};
   auto data = std::make_shared<DeviceData>(
@@ -89,10 +96,10 @@ HostMemory freshMemory(const at::Tensor &tensor) {
   return {at::detail::empty_cpu(tensor.sizes(), tensor.scalar_type()), nullptr};
 }
 
-at::Tensor nextValue(const at::Tensor &tensor, const HostMemory &memory) {
+at::Tensor nextValue(const at::Tensor &tensor, const CallMemory &memory) {
   int64_t device = tensor.device().index();
   if (!memory.data)
-    return makeTensor(upload(memory.cpu, device), device);
+    return makeTensor(fromLibrary(memory.tensor, device), device);
   // Data never changes: what has been written over is another value.
   return makeTensor(std::make_shared<DeviceData>(device, memory.data->shape(),
                                                  memory.data->buffer()),

@@ -1,0 +1,54 @@
+//===- collectives/collective_place.cpp - Whose tensors it takes ----------===//
+//
+// Part of torch_ltc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ltc_backend/record/collectives/collective_place.h"
+
+#include "ltc_backend/graph/library_copy.h"
+#include "ltc_backend/raise.h"
+
+namespace ltc::backend {
+using c10d::ProcessGroup;
+
+/// As PyTorch names it, also in the wrapper of TORCH_DISTRIBUTED_DEBUG.
+static std::string nameOf(const c10d::Backend &backend) {
+  try {
+    return backend.getBackendName();
+  } catch (const c10::Error &) {
+    return {}; // another package's may have none
+  }
+}
+
+at::DeviceType placeOf(ProcessGroup &group) {
+  return nameOf(*group.getBackend(at::kLazy)) == "nccl" ? at::kCUDA : at::kCPU;
+}
+
+at::Device placeOf(const CollectiveCall &call, const at::Tensor &tensor) {
+  if (call.place == at::kCPU)
+    return at::kCPU;
+  if (auto found = libraryDevice(tensor.device().index(), call.place))
+    return *found;
+  raise({ErrorCode::Unsupported, Stage::Record,
+         call.text + ": the group carries tensors of GPUs, and " +
+             tensor.device().str() + " is none of PyTorch's",
+         call.op, sourceOf(call.meeting.source),
+         "init_process_group(\"cpu:gloo,lazy:ltc\") carries them by Gloo; "
+         "LTC_DEVICE=cuda makes lazy devices of GPUs"});
+}
+
+c10::intrusive_ptr<ProcessGroup>
+groupIn(at::DeviceType place, const c10::intrusive_ptr<ProcessGroup> &group) {
+  auto backend = group->getBackend(at::kLazy);
+  if (group->hasBackendForDeviceType(place) &&
+      group->getBackend(place) == backend)
+    return group;
+  auto there =
+      c10::make_intrusive<ProcessGroup>(group->getRank(), group->getSize());
+  there->setBackend(place, ProcessGroup::BackendType::CUSTOM, backend);
+  there->setDefaultBackend(ProcessGroup::BackendType::CUSTOM);
+  return there;
+}
+
+} // namespace ltc::backend

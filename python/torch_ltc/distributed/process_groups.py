@@ -12,11 +12,8 @@ import sys
 
 import torch
 
-<<<<<<< HEAD:python/torch_ltc/distributed/process_groups.py
-from torch_ltc.parameters import replace
-=======
 from torch_ltc import errors, startup
->>>>>>> 70f48e1f (Hand NCCL the memory of a lazy GPU):python/torch_ltc/distributed.py
+from torch_ltc.patches.parameters import replace
 
 NAME = "ltc"
 

@@ -39,7 +39,7 @@ for _module, _class, _name, _wrapper, _why in (
         Patch(
             _FSDP + _module + _class,
             _name,
-            f"distributed:{_wrapper}",
+            f"distributed.process_groups:{_wrapper}",
             _why,
             since=(2, 13),
         ),

@@ -351,7 +351,7 @@ if torch.distributed.is_available():
         Patch(
             module,
             "_coalescing_manager",
-            "distributed:coalescing",
+            "distributed.process_groups:coalescing",
             "the Work of several calls at once is the library's own",
         )
         for module in ("torch.distributed.distributed_c10d", "torch.distributed")

@@ -16,7 +16,7 @@ import pytest
 import ranks
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import Backend, BackendConfig
-from torch_ltc import distributed
+from torch_ltc.distributed import process_groups
 
 COUNT = "import torch; print(torch.cuda.device_count())"
 
@@ -61,7 +61,7 @@ def test_nccl_has_the_memory_of_the_gpu(backend, tmp_path, cuda_library):
     ],
 )
 def test_who_carries_what_a_gpu_has(named, wanted, monkeypatch):
-    monkeypatch.setattr(distributed, "_is_gpu", lambda: True)
+    monkeypatch.setattr(process_groups, "_is_gpu", lambda: True)
     monkeypatch.setattr(dist, "is_nccl_available", lambda: True)
     found = BackendConfig(named).get_device_backend_map()
     assert {device: found.get(device) for device in wanted} == wanted

@@ -6,9 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/collectives/collective_place.h"
 
-#include "ltc_backend/graph/library_copy.h"
-#include "ltc_backend/raise.h"
-
 namespace ltc::backend {
 using c10d::ProcessGroup;
 
@@ -23,19 +20,6 @@ static std::string nameOf(const c10d::Backend &backend) {
 
 at::DeviceType placeOf(ProcessGroup &group) {
   return nameOf(*group.getBackend(at::kLazy)) == "nccl" ? at::kCUDA : at::kCPU;
-}
-
-at::Device placeOf(const CollectiveCall &call, const at::Tensor &tensor) {
-  if (call.place == at::kCPU)
-    return at::kCPU;
-  if (auto found = libraryDevice(tensor.device().index(), call.place))
-    return *found;
-  raise({ErrorCode::Unsupported, Stage::Record,
-         call.text + ": the group carries tensors of GPUs, and " +
-             tensor.device().str() + " is none of PyTorch's",
-         call.op, sourceOf(call.meeting.source),
-         "init_process_group(\"cpu:gloo,lazy:ltc\") carries them by Gloo; "
-         "LTC_DEVICE=cuda makes lazy devices of GPUs"});
 }
 
 c10::intrusive_ptr<ProcessGroup>

@@ -11,16 +11,13 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/record/collectives/collective_call.h"
+#include <c10/core/DeviceType.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 namespace ltc::backend {
 
 /// Where the library that a group has for lazy tensors takes them.
 at::DeviceType placeOf(c10d::ProcessGroup &group);
-/// The device there on which a lazy tensor is lent to it. Raises if the lazy
-/// device is none of these.
-at::Device placeOf(const CollectiveCall &call, const at::Tensor &tensor);
-
 /// The group, with the library of lazy tensors for those of `place`.
 c10::intrusive_ptr<c10d::ProcessGroup>
 groupIn(at::DeviceType place,

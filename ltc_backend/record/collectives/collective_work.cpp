@@ -6,14 +6,28 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/collectives/collective_work.h"
 
+#include "ltc_backend/graph/library_copy.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/collectives/collective_place.h"
 #include "ltc_backend/record/writes/write_value.h"
 #include "ltc_backend/tensors/map_tensors.h"
 
 namespace ltc::backend {
 using at::Tensor;
 using c10::ivalue::Future;
+
+/// The device of the library's place on which a lazy tensor is lent to it.
+static at::Device placeOf(const CollectiveCall &call, const Tensor &tensor) {
+  if (call.place == at::kCPU)
+    return at::kCPU;
+  if (auto found = libraryDevice(tensor.device().index(), call.place))
+    return *found;
+  raise({ErrorCode::Unsupported, Stage::Record,
+         call.text + ": the group carries tensors of GPUs, and " +
+             tensor.device().str() + " is none of PyTorch's",
+         call.op, sourceOf(call.meeting.source),
+         "init_process_group(\"cpu:gloo,lazy:ltc\") carries them by Gloo; "
+         "LTC_DEVICE=cuda makes lazy devices of GPUs"});
+}
 
 Tensor CollectiveTensors::add(const Tensor &tensor, CallMemory memory,
                               bool isWritten) {

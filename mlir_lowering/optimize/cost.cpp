@@ -42,6 +42,29 @@ int64_t pointCost(linalg::LinalgOp op) {
   return cost;
 }
 
+int64_t vectorPointCost(linalg::LinalgOp op) {
+  constexpr int64_t lanes = 4; // the fewest that are usual
+  if (op.getNumLoops() == 0)
+    return pointCost(op);
+  unsigned last = op.getNumLoops() - 1;
+  llvm::SmallDenseSet<Value, 16> varying;
+  for (OpOperand &operand : op->getOpOperands())
+    if (op.getMatchingIndexingMap(&operand).isFunctionOfDim(last))
+      varying.insert(op.getMatchingBlockArgument(&operand));
+  int64_t alone = 0, shared = 0;
+  op->getRegion(0).walk<WalkOrder::PreOrder>([&](Operation *inner) {
+    auto index = dyn_cast<linalg::IndexOp>(inner);
+    bool varies =
+        (index && index.getDim() == last) || inner->getNumRegions() != 0 ||
+        llvm::any_of(inner->getOperands(),
+                     [&](Value value) { return varying.contains(value); });
+    if (varies)
+      varying.insert_range(inner->getResults());
+    (varies ? alone : shared) += opCost(inner);
+  });
+  return alone + llvm::divideCeil(shared, lanes);
+}
+
 SmallVector<int64_t> loopSizes(linalg::LinalgOp op) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   for (auto [dim, size] : llvm::enumerate(sizes)) {

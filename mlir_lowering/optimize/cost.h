@@ -14,6 +14,9 @@ namespace ltc::compiler {
 
 /// Cost of one point of the iteration space; 1 is an addition.
 int64_t pointCost(mlir::linalg::LinalgOp op);
+/// The same where vectors of points along the last loop share what does not
+/// depend on it.
+int64_t vectorPointCost(mlir::linalg::LinalgOp op);
 /// The sizes of an op's loops: numbers or symbolic (sizes.h).
 llvm::SmallVector<int64_t> loopSizes(mlir::linalg::LinalgOp op);
 /// The same with the hints of symbolic ones: for choices of speed alone.

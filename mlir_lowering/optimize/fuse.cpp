@@ -9,17 +9,22 @@
 // producers of its operands where that saves memory traffic. A producer with
 // other users is either replayed (cheap, and then perhaps never stored) or
 // becomes a further result of its first consumer, as in an optimizer's update.
+// Where a consumer reads few elements of a producer by index, as a loss reads
+// one of each row, it computes them; of a row that is zero but for one element,
+// so does its sum.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/groups.h"
 #include "mlir_lowering/optimize/optimize.h"
+#include "mlir_lowering/optimize/sum_one_hot.h"
 #include "mlir_lowering/rewrite.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using linalg::GenericOp;
@@ -57,8 +62,11 @@ public:
     for (GenericOp op : llvm::to_vector(function.getOps<GenericOp>())) {
       if (numbers && op.getNumLoops() != 0)
         continue;
+      if (GenericOp element = sumOneHot(rewriter, op))
+        op = replace(op, element);
       while (GenericOp fused = absorbOne(op))
         op = fused;
+      replayReads(op);
     }
   }
 
@@ -95,7 +103,7 @@ private:
                      !wouldHoldMuch(producer.getOperation(), consumer, facts)
                  ? Choice::Absorb
                  : Choice::No;
-    if (grows && cost <= facts.replay_cost)
+    if (grows && vectorPointCost(producer) <= facts.replay_cost)
       return Choice::Replay;
     bool neverStored =
         llvm::all_of(producer->getUsers(), llvm::IsaPred<GenericOp>);
@@ -134,6 +142,79 @@ private:
       return cast<GenericOp>(fused->fusedOp);
     }
     return {};
+  }
+
+  /// Whether the consumer may compute the elements that it reads by index, so
+  /// that perhaps nobody stores them.
+  bool mayReplayReads(GenericOp producer, GenericOp consumer) {
+    constexpr int64_t few = 8; // elements of the producer to one that is read
+    return producer->getNumResults() == 1 && isAllParallel(producer) &&
+           producer->getBlock() == consumer->getBlock() &&
+           few * iterations(consumer) <= iterations(producer) &&
+           largeInputs(producer) <= 1 &&
+           pointCost(producer) <= facts.replay_cost &&
+           llvm::all_of(producer->getOpOperands(),
+                        [&](OpOperand &operand) {
+                          AffineMap map =
+                              producer.getMatchingIndexingMap(&operand);
+                          return producer.isDpsInit(&operand)
+                                     ? map.isIdentity()
+                                     : map.isProjectedPermutation();
+                        }) &&
+           producer.getRegionOutputArgs().front().use_empty() &&
+           llvm::all_of(producer.getBody()->without_terminator(),
+                        [](Operation &op) {
+                          return op.getNumRegions() == 0 && isPure(&op) &&
+                                 !isa<linalg::IndexOp>(op);
+                        }) &&
+           llvm::all_of(producer->getUsers(), [&](Operation *user) {
+             return isa<GenericOp, tensor::ExtractOp>(user);
+           });
+  }
+
+  void replayReads(GenericOp consumer) {
+    SmallVector<tensor::ExtractOp> reads;
+    consumer.walk([&](tensor::ExtractOp read) { reads.push_back(read); });
+    while (!reads.empty()) {
+      tensor::ExtractOp read = reads.pop_back_val();
+      auto producer = read.getTensor().getDefiningOp<GenericOp>();
+      if (!producer || !mayReplayReads(producer, consumer))
+        continue;
+      rewriter.setInsertionPoint(read);
+      IRMapping map;
+      for (OpOperand *input : producer.getDpsInputOperands()) {
+        Value value = input->get();
+        if (isa<RankedTensorType>(value.getType())) {
+          SmallVector<Value> at;
+          for (AffineExpr dim :
+               producer.getMatchingIndexingMap(input).getResults())
+            at.push_back(
+                read.getIndices()[cast<AffineDimExpr>(dim).getPosition()]);
+          reads.push_back(
+              tensor::ExtractOp::create(rewriter, read.getLoc(), value, at));
+          value = reads.back();
+        }
+        map.map(producer.getMatchingBlockArgument(input), value);
+      }
+      for (Operation &op : producer.getBody()->without_terminator())
+        rewriter.clone(op, map);
+      rewriter.replaceOp(
+          read, map.lookupOrDefault(
+                    producer.getBody()->getTerminator()->getOperand(0)));
+      if (producer->use_empty())
+        erase(producer);
+    }
+  }
+
+  /// Puts the sum of one-hot rows in the place of a loop over them.
+  GenericOp replace(GenericOp sum, GenericOp element) {
+    auto rows = sum.getDpsInputs().front().getDefiningOp<GenericOp>();
+    placeOf[element] = placeOf.at(sum);
+    rewriter.replaceAllUsesWith(sum.getResults(), element.getResults());
+    erase(sum);
+    if (rows->use_empty())
+      erase(rows);
+    return element;
   }
 
   void erase(GenericOp op) {

@@ -69,6 +69,12 @@ private:
   Values peeledVectors(const Peeled &row, Values sums, Leaf emit);
   Values peeledScalars(const Peeled &row, Values sums, Leaf emit);
   void emitPeeled();
+  Values inVectors(const Peeled &row, int64_t turn, Values otherwise,
+                   llvm::function_ref<Values()> emit);
+  Values inSingles(const Peeled &row, Values otherwise,
+                   llvm::function_ref<Values()> emit);
+  Values loadPeeled(const Peeled &row, unsigned operand);
+  void foldPeeled();
 
   // Operands that lie across the results (transposed_tile.cpp).
   bool isTransposed();
@@ -80,6 +86,9 @@ private:
   std::optional<Registers::Sharing> ownSharing();
   llvm::SmallVector<Registers::Use> uses();
   bool isUniform(unsigned operand);
+  /// Whether registers hold so many elements of all that the op reads.
+  bool fits(int64_t elements);
+  int64_t turns();
   void emitOwn();
   /// Runs `emit` at this thread's vector of a turn; `otherwise` if there is
   /// none.

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir_lowering/dialect/element_type.h"
 
 using namespace mlir;
 
@@ -28,8 +29,24 @@ bool BlockNest::isUniform(unsigned operand) {
       [&](unsigned loop) { return access.isUniformAlong(loop); });
 }
 
+bool BlockNest::fits(int64_t elements) {
+  constexpr int64_t most = 32;       // of each row, whatever is made of them
+  constexpr int64_t mostBytes = 256; // of rows that are folded
+  if (elements <= most)
+    return true;
+  int64_t bytes = 0;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    if (!isUniform(i))
+      bytes += elements * elementBytes(getElementTypeOrSelf(op->getOperand(i)));
+  return foldLoop >= 0 && bytes <= mostBytes;
+}
+
+int64_t BlockNest::turns() {
+  return own->isUniform() ? 1
+                          : llvm::divideCeil(own->extent, threads * own->lanes);
+}
+
 std::optional<Sharing> BlockNest::ownSharing() {
-  constexpr int64_t most = 32; // elements of each row that registers hold
   if (llvm::any_of(nest.accesses,
                    [](const Access &access) { return bool(access.general); }))
     return std::nullopt;
@@ -38,9 +55,19 @@ std::optional<Sharing> BlockNest::ownSharing() {
   if (nest.loops.size() > 1 || vectorLoop < 0)
     return std::nullopt;
   int64_t extent = nest.loops[vectorLoop].extent;
-  if (isPeeled() || llvm::divideCeil(extent, threads * lanes) * lanes > most)
+  if (ShapedType::isDynamic(extent) ||
+      !fits(llvm::divideCeil(extent, threads * lanes) * lanes))
     return std::nullopt;
-  return Sharing{extent, lanes};
+  if (!isPeeled())
+    return Sharing{extent, lanes};
+  if (2 * (lanes - 1) > threads)
+    return std::nullopt; // a single element each
+  // Vectors of one operand begin where those of another may not.
+  auto along = llvm::count_if(llvm::seq<unsigned>(op->getNumOperands()),
+                              [&](unsigned i) { return !isUniform(i); });
+  return foldLoop >= 0 && along == 1
+             ? std::optional(Sharing{extent, lanes, true})
+             : std::nullopt;
 }
 
 SmallVector<Registers::Use> BlockNest::uses() {
@@ -90,10 +117,7 @@ Value BlockNest::loadUniform(unsigned operand) {
 }
 
 SmallVector<BlockNest::Values> BlockNest::loadOwn() {
-  int64_t turns = own->isUniform()
-                      ? 1
-                      : llvm::divideCeil(own->extent, threads * own->lanes);
-  SmallVector<Values> loaded(turns, Values(op->getNumOperands()));
+  SmallVector<Values> loaded(turns(), Values(op->getNumOperands()));
   SmallVector<unsigned> wanted;
   for (BlockArgument argument : op.getBody()->getArguments()) {
     unsigned number = argument.getArgNumber();
@@ -204,6 +228,8 @@ void BlockNest::foldOwn(ArrayRef<Values> loaded) {
 }
 
 void BlockNest::emitOwn() {
+  if (own->isPeeled)
+    return foldPeeled();
   SmallVector<Values> loaded = loadOwn();
   if (own->isUniform())
     storeUniform(scalarBody({}, loaded.front()));

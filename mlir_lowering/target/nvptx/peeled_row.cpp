@@ -8,6 +8,7 @@
 // A row of odd or open length begins and ends between multiples of 16 bytes.
 // Vectors are what lies between the first and the last of those, the rest are
 // single elements; so is all of it where operands begin at different places.
+// Folds of one such row keep it in registers.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/target/nvptx/block_nest.h"
@@ -142,6 +143,83 @@ void BlockNest::emitPeeled() {
   sums = folding.foldLanes(b, sums);
   sums = peeledScalars(
       row, sums, [&](Value, ArrayRef<Value> sums) { return scalarBody(sums); });
+  storeUniform(folding.merge(b, inits, foldBlock(sums)));
+}
+
+BlockNest::Values BlockNest::inVectors(const Peeled &row, int64_t turn,
+                                       Values otherwise,
+                                       llvm::function_ref<Values()> emit) {
+  Value first =
+      arith::MulIOp::create(b, plus(threadId(), turn * threads), index(lanes));
+  Step step(*this, vectorLoop, arith::AddIOp::create(b, row.head, first));
+  if ((turn + 1) * threads * lanes <= own->extent - 2 * (lanes - 1))
+    return emit();
+  Value isInside =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first, row.vectors);
+  return ifElse(
+      isInside, otherwise, [&](ArrayRef<Value>) { return emit(); },
+      [](ArrayRef<Value> otherwise) { return llvm::to_vector(otherwise); });
+}
+
+BlockNest::Values BlockNest::inSingles(const Peeled &row, Values otherwise,
+                                       llvm::function_ref<Values()> emit) {
+  Value thread = threadId();
+  Step step(*this, vectorLoop, row.placeOf(b, thread));
+  Value hasOne =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, row.singles);
+  return ifElse(
+      hasOne, otherwise, [&](ArrayRef<Value>) { return emit(); },
+      [](ArrayRef<Value> otherwise) { return llvm::to_vector(otherwise); });
+}
+
+/// The vectors of each turn, then the single element.
+BlockNest::Values BlockNest::loadPeeled(const Peeled &row, unsigned operand) {
+  Value memref = op->getOperand(operand), base = nest.accesses[operand].base;
+  if (auto *held = registers.find(memref, *own))
+    return *held;
+  Type element = getElementTypeOrSelf(base);
+  Values values;
+  for (int64_t turn = 0; turn < turns(); ++turn)
+    values.append(inVectors(row, turn, {zero(memref)}, [&] {
+      auto load = vector::LoadOp::create(b, VectorType::get({lanes}, element),
+                                         base, position[operand]);
+      load.setAlignment(lanes * elementBytes(element));
+      return Values{load};
+    }));
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(element));
+  values.append(inSingles(row, {none}, [&] {
+    return Values{memref::LoadOp::create(b, base, position[operand])};
+  }));
+  if (cast<MemRefType>(memref.getType()).getNumElements() == own->extent)
+    registers.hold(memref, *own, values);
+  return values;
+}
+
+void BlockNest::foldPeeled() {
+  const Folding &folding = *choice.folding;
+  Peeled row = peel();
+  Values inits, all(op->getNumOperands()), held;
+  unsigned along = 0;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    if (!isUniform(i)) {
+      along = i;
+      held = loadPeeled(row, i);
+    } else if (i >= inputs) {
+      inits.push_back(loadUniform(i));
+    } else if (!nest.accesses[i].isScalar &&
+               !op.getBody()->getArgument(i).use_empty()) {
+      all[i] = loadUniform(i);
+    }
+  }
+  Values sums = folding.start(b, inits, lanes);
+  for (int64_t turn = 0; turn < turns(); ++turn) {
+    all[along] = held[turn];
+    sums = inVectors(row, turn, sums,
+                     [&] { return vectorBody(Value(), sums, all); });
+  }
+  all[along] = held.back();
+  sums = folding.foldLanes(b, sums);
+  sums = inSingles(row, sums, [&] { return scalarBody(sums, all); });
   storeUniform(folding.merge(b, inits, foldBlock(sums)));
 }
 

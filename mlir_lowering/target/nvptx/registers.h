@@ -23,9 +23,11 @@ public:
   using Values = llvm::SmallVector<mlir::Value>;
 
   /// How the elements of a tile are shared: `lanes` side by side for each
-  /// thread in turn. No lanes: one value, which all threads have.
+  /// thread in turn. No lanes: one value, which all threads have. Of a row that
+  /// begins anywhere, one element more, behind or in front of the vectors.
   struct Sharing {
     int64_t extent = 1, lanes = 0;
+    bool isPeeled = false;
     bool operator==(const Sharing &) const = default;
     bool isUniform() const { return lanes == 0; }
   };

@@ -71,6 +71,9 @@ CASES = {
     "norms of short rows": lambda on: F.layer_norm(
         on(ROWS.view(-1, 40)), (40,), on(OTHER[0, :40]), on(OTHER[1, :40])
     ),
+    "loss of 20,001 classes": lambda on: F.cross_entropy(
+        on(torch.randn(2, 20001).bfloat16()).float(), on(INTEGERS[0, :2])
+    ),
     "cross entropy": lambda on: F.cross_entropy(on(ROWS), on(INTEGERS[0].new_ones(37))),
 }
 
@@ -123,6 +126,16 @@ CASES = {  # what they compute, the tensors that have gradients
     ),
     "rms norm": (lambda *a: F.rms_norm(a[0], (384,), a[1]), [(40, 384), 384]),
     "cross entropy": (lambda x: F.cross_entropy(x, LABELS.to(x.device)), [(40, 1021)]),
+    "cross entropy of 20,001 classes, bf16": (
+        lambda x: F.cross_entropy(x.float(), LABELS[:2].to(x.device)),
+        [(2, 20001)],
+    ),
+    "cross entropy without some": (
+        lambda x: F.cross_entropy(
+            x, LABELS.to(x.device), x.detach()[0].exp(), ignore_index=int(LABELS[3])
+        ),
+        [(40, 1021)],
+    ),
     "layer norm of short rows": (
         lambda *a: F.layer_norm(a[0], (48,), *a[1:]),
         [(130, 48), 48, 48],

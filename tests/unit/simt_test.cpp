@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <vector>
 
 using namespace ltc::emulator;
@@ -24,6 +25,15 @@ void ltc_simt_warp_barrier(int32_t);
 int32_t ltc_simt_shuffle(int32_t, int32_t value, int32_t distance, int32_t);
 void ltc_simt_access(const char *place, int64_t bytes, int32_t access,
                      const char *base, int64_t shared);
+void ltc_simt_copy_some(char *to, const char *from, int32_t bytes);
+void ltc_simt_commit_copies();
+void ltc_simt_wait_for_copies(int32_t but);
+void ltc_simt_matrices(uint32_t *words, const char *row);
+void ltc_simt_transposed_matrices(uint32_t *words, const char *row);
+void ltc_simt_product_bf16(float *sums, uint32_t, uint32_t, uint32_t, uint32_t,
+                           uint32_t, uint32_t, float, float, float, float);
+void ltc_simt_product_f16(float *sums, uint32_t, uint32_t, uint32_t, uint32_t,
+                          uint32_t, uint32_t, float, float, float, float);
 }
 
 namespace {
@@ -194,6 +204,87 @@ TEST(Simt, TellsOfAShuffleThatSomeNeverReach) {
   run("kernel_2", oneAtShuffle, kThreads, 0, 1, nullptr);
   EXPECT_EQ(takeSimtFault(), "kernel_2: in block 0, some threads wait at a "
                              "shuffle that others of their warp never reach");
+}
+
+// Small whole numbers, which both types have.
+uint16_t bits(int number, bool isBf16) {
+  auto single = std::bit_cast<uint32_t>(float(number));
+  if (isBf16 || number == 0)
+    return uint16_t(single >> 16);
+  uint32_t exponent = (single >> 23 & 255) - 127 + 15;
+  return uint16_t((single >> 16 & 0x8000) | exponent << 10 |
+                  (single >> 13 & 1023));
+}
+
+constexpr int kRows = 16, kInner = 16, kColumns = 8;
+int leftAt(int row, int inner) { return (row * 3 + inner * 5) % 7 - 3; }
+int rightAt(int inner, int column) { return (inner * 2 + column) % 5 - 2; }
+
+alignas(16) uint16_t left[kRows][kInner];     // row by row
+alignas(16) uint16_t right[kInner][kColumns]; // of which columns are wanted
+float products[kRows][kColumns];
+
+/// One warp. `words`: whether in bf16.
+void multipliesMatrices(const int64_t *words) {
+  int32_t lane = ltc_simt_thread();
+  uint32_t a[4], b[4];
+  const uint16_t *row = left[lane % 16] + lane / 16 * 8;
+  ltc_simt_matrices(a, reinterpret_cast<const char *>(row));
+  ltc_simt_transposed_matrices(
+      b, reinterpret_cast<const char *>(right[lane % 16]));
+  float sums[4];
+  (words[0] ? ltc_simt_product_bf16 : ltc_simt_product_f16)(
+      sums, a[0], a[1], a[2], a[3], b[0], b[1], 1, 1, 1, 1);
+  for (int i = 0; i < 4; ++i)
+    products[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2] = sums[i];
+}
+
+TEST(Simt, AWarpMultipliesMatrices) {
+  for (int64_t isBf16 : {0, 1}) {
+    for (int k = 0; k < kInner; ++k) {
+      for (int i = 0; i < kRows; ++i)
+        left[i][k] = bits(leftAt(i, k), isBf16);
+      for (int j = 0; j < kColumns; ++j)
+        right[k][j] = bits(rightAt(k, j), isBf16);
+    }
+    setThreadOrder(uint32_t(isBf16));
+    run("kernel", multipliesMatrices, 32, 0, 1, &isBf16);
+    EXPECT_FALSE(takeSimtFault());
+    for (int i = 0; i < kRows; ++i)
+      for (int j = 0; j < kColumns; ++j) {
+        int sum = 1;
+        for (int k = 0; k < kInner; ++k)
+          sum += leftAt(i, k) * rightAt(k, j);
+        EXPECT_EQ(products[i][j], float(sum)) << i << ' ' << j;
+      }
+  }
+  setThreadOrder(0);
+}
+
+alignas(16) int32_t copied[2][4];
+
+/// Two copies, of which it waits for all but so many; the second is of 8 bytes.
+void copies(const int64_t *words) {
+  static const int32_t from[] = {1, 2, 3, 4};
+  for (int i = 0; i < 2; ++i) {
+    ltc_simt_copy_some(reinterpret_cast<char *>(copied[i]),
+                       reinterpret_cast<const char *>(from), i ? 8 : 16);
+    ltc_simt_commit_copies();
+  }
+  ltc_simt_wait_for_copies(int32_t(words[0]));
+}
+
+TEST(Simt, ACopyIsThereOnceItIsWaitedFor) {
+  for (int64_t but : {2, 1, 0}) {
+    std::fill_n(copied[0], 8, -1);
+    run("kernel", copies, 1, 0, 1, &but);
+    std::vector<int32_t> wanted(8, -1);
+    if (but < 2)
+      std::copy_n(std::vector{1, 2, 3, 4}.begin(), 4, wanted.begin());
+    if (but < 1)
+      std::copy_n(std::vector{1, 2, 0, 0}.begin(), 4, wanted.begin() + 4);
+    EXPECT_EQ(std::vector<int32_t>(copied[0], copied[0] + 8), wanted) << but;
+  }
 }
 
 TEST(Simt, AnOrderShowsAMissingBarrier) {

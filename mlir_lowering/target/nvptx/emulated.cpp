@@ -20,6 +20,8 @@
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -35,7 +37,46 @@ llvm::StringRef emulationOf(llvm::StringRef intrinsic) {
       .Case("llvm.nvvm.shfl.sync.bfly.i32", "ltc_simt_shuffle")
       .Case("llvm.nvvm.bar.warp.sync", "ltc_simt_warp_barrier")
       .Case("llvm.nvvm.barrier.cta.sync.aligned.all", "ltc_simt_barrier")
+      .Case("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3",
+            "ltc_simt_matrices")
+      .Case("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3",
+            "ltc_simt_transposed_matrices")
+      .Case("llvm.nvvm.mma.m16n8k16.row.col.bf16", "ltc_simt_product_bf16")
+      .Case("llvm.nvvm.mma.m16n8k16.row.col.f32.f32", "ltc_simt_product_f16")
+      .Case("llvm.nvvm.cp.async.cg.shared.global.16", "ltc_simt_copy")
+      .Case("llvm.nvvm.cp.async.cg.shared.global.16.s", "ltc_simt_copy_some")
+      .Case("llvm.nvvm.cp.async.commit.group", "ltc_simt_commit_copies")
+      .Case("llvm.nvvm.cp.async.wait.group", "ltc_simt_wait_for_copies")
       .Default("");
+}
+
+/// Calls a function in the place of an intrinsic. As C has it: words for
+/// vectors of them, one kind of pointers, and a place for several results.
+llvm::Value *callEmulation(llvm::CallInst &intrinsic, llvm::StringRef name) {
+  llvm::IRBuilder<> b(&intrinsic);
+  llvm::SmallVector<llvm::Value *> operands;
+  llvm::SmallVector<llvm::Type *> types;
+  llvm::Type *type = intrinsic.getType();
+  bool hasSeveral = type->isStructTy();
+  if (hasSeveral) {
+    llvm::BasicBlock &entry = intrinsic.getFunction()->getEntryBlock();
+    llvm::IRBuilder<> first(&entry, entry.getFirstInsertionPt());
+    operands.push_back(first.CreateAlloca(type));
+  }
+  for (llvm::Value *operand : intrinsic.args()) {
+    if (operand->getType()->isVectorTy())
+      operand = b.CreateBitCast(operand, b.getInt32Ty());
+    else if (operand->getType()->isPointerTy())
+      operand = b.CreateAddrSpaceCast(operand, b.getPtrTy());
+    operands.push_back(operand);
+  }
+  for (llvm::Value *operand : operands)
+    types.push_back(operand->getType());
+  llvm::FunctionCallee made = intrinsic.getModule()->getOrInsertFunction(
+      name,
+      llvm::FunctionType::get(hasSeveral ? b.getVoidTy() : type, types, false));
+  llvm::Value *result = b.CreateCall(made, operands);
+  return hasSeveral ? b.CreateLoad(type, operands.front()) : result;
 }
 
 Status emulateIntrinsics(llvm::Module &module) {
@@ -50,13 +91,9 @@ Status emulateIntrinsics(llvm::Module &module) {
                    {},
                    {},
                    {}};
-    llvm::FunctionCallee made =
-        module.getOrInsertFunction(name, function.getFunctionType());
     for (llvm::User *user : llvm::make_early_inc_range(function.users())) {
       auto *call = llvm::cast<llvm::CallInst>(user);
-      llvm::IRBuilder<> b(call);
-      llvm::SmallVector<llvm::Value *> operands(call->args());
-      call->replaceAllUsesWith(b.CreateCall(made, operands));
+      call->replaceAllUsesWith(callEmulation(*call, name));
       call->eraseFromParent();
     }
     function.eraseFromParent();
@@ -64,24 +101,47 @@ Status emulateIntrinsics(llvm::Module &module) {
   return {};
 }
 
-/// What memory an instruction reaches, its type and in which way (Access in
-/// access_check.h); null if none.
+/// Memory that an instruction reaches, how much, and in which way (Access in
+/// access_check.h).
 struct Reached {
-  llvm::Value *place = nullptr;
-  llvm::Type *type = nullptr;
-  uint32_t access = 0;
-
-  explicit Reached(llvm::Instruction &instruction) {
-    if (auto *atomic = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) {
-      place = atomic->getPointerOperand();
-      type = atomic->getType();
-      access = 2;
-    } else if ((place = llvm::getLoadStorePointerOperand(&instruction))) {
-      type = llvm::getLoadStoreType(&instruction);
-      access = llvm::isa<llvm::StoreInst>(instruction);
-    }
-  }
+  llvm::Value *place, *bytes;
+  uint32_t access;
 };
+
+enum : uint32_t { kRead, kWrite, kAdd };
+
+llvm::SmallVector<Reached, 2> reachedBy(llvm::Instruction &instruction) {
+  const llvm::DataLayout &layout = instruction.getDataLayout();
+  auto *word = llvm::Type::getInt64Ty(instruction.getContext());
+  auto bytes = [&](uint64_t number) -> llvm::Value * {
+    return llvm::ConstantInt::get(word, number);
+  };
+  auto sizeOf = [&](llvm::Type *type) {
+    return bytes(layout.getTypeStoreSize(type));
+  };
+  if (auto *atomic = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction))
+    return {{atomic->getPointerOperand(), sizeOf(atomic->getType()), kAdd}};
+  if (llvm::Value *place = llvm::getLoadStorePointerOperand(&instruction))
+    return {{place, sizeOf(llvm::getLoadStoreType(&instruction)),
+             llvm::isa<llvm::StoreInst>(instruction) ? kWrite : kRead}};
+  auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+  switch (call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic) {
+  case llvm::Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16:
+  case llvm::Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16:
+    return {{call->getArgOperand(0), bytes(16), kRead}};
+  case llvm::Intrinsic::nvvm_cp_async_cg_shared_global_16:
+    return {{call->getArgOperand(0), bytes(16), kWrite},
+            {call->getArgOperand(1), bytes(16), kRead}};
+  case llvm::Intrinsic::nvvm_cp_async_cg_shared_global_16_s: {
+    llvm::IRBuilder<> b(call);
+    return {{call->getArgOperand(0), bytes(16), kWrite},
+            {call->getArgOperand(1), b.CreateZExt(call->getArgOperand(2), word),
+             kRead}};
+  }
+  default:
+    return {};
+  }
+}
 
 /// Tells the emulator what each thread reads and writes, so that it finds races
 /// and accesses out of bounds.
@@ -95,25 +155,26 @@ void reportAccesses(llvm::Function &entry) {
                                b.getPtrTy(), b.getInt64Ty()},
                               false));
   const llvm::DataLayout &layout = module.getDataLayout();
-  for (llvm::Instruction &instruction : llvm::instructions(entry)) {
-    Reached reached(instruction);
-    if (!reached.place)
-      continue;
-    llvm::Value *object = llvm::getUnderlyingObject(reached.place);
+  auto tell = [&](const Reached &reached) {
+    llvm::Value *object =
+        llvm::getUnderlyingObject(reached.place, /*MaxLookup=*/0);
     if (object == entry.getArg(0) || llvm::isa<llvm::AllocaInst>(object))
-      continue; // the words, or a stack
-    b.SetInsertPoint(&instruction);
+      return; // the words, or a stack
     llvm::Value *base = llvm::ConstantPointerNull::get(b.getPtrTy());
     uint64_t shared = 0;
     if (auto *global = llvm::dyn_cast<llvm::GlobalVariable>(object)) {
       base = b.CreateAddrSpaceCast(global, b.getPtrTy());
       shared = layout.getTypeAllocSize(global->getValueType());
     }
-    b.CreateCall(report,
-                 {b.CreateAddrSpaceCast(reached.place, b.getPtrTy()),
-                  b.getInt64(layout.getTypeStoreSize(reached.type)),
-                  b.getInt32(reached.access), base, b.getInt64(shared)});
-  }
+    b.CreateCall(report, {b.CreateAddrSpaceCast(reached.place, b.getPtrTy()),
+                          reached.bytes, b.getInt32(reached.access), base,
+                          b.getInt64(shared)});
+  };
+  for (llvm::Instruction &instruction : llvm::instructions(entry))
+    for (const Reached &reached : reachedBy(instruction)) {
+      b.SetInsertPoint(&instruction);
+      tell(reached);
+    }
 }
 
 /// How many bytes the argument of each word has; none if that is not known.
@@ -188,13 +249,14 @@ public:
     if (!code)
       return code.takeError();
     optimized(**code);
+    for (llvm::Function &function : **code)
+      if (function.hasFnAttribute(kThreadsNote))
+        reportAccesses(function);
     if (Status status = emulateIntrinsics(**code); !status)
       return status.takeError();
     for (llvm::Function &function : llvm::make_early_inc_range(**code))
-      if (function.hasFnAttribute(kThreadsNote)) {
-        reportAccesses(function);
+      if (function.hasFnAttribute(kThreadsNote))
         wrapEntry(function);
-      }
     (*code)->setTargetTriple((*host)->getTargetTriple());
     (*code)->setDataLayout((*host)->createDataLayout());
     return emitObject(**code, **host, facts.vector_bits,

@@ -7,9 +7,12 @@
 #include "simt.h"
 
 #include "access_check.h"
+#include "tensor_cores.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -76,11 +79,21 @@ void prepare(Context &context, char *stack, void (*begin)()) {
 }
 #endif
 
+/// To memory that the block shares; what is not read is zero.
+struct Copy {
+  static constexpr int32_t kBytes = 16;
+  char *to;
+  const char *from;
+  int32_t bytes;
+};
+
 struct Fiber {
   Context context;
   State state = State::Ready;
-  uint32_t given = 0; ///< to a shuffle
-  uint32_t with = 0;  ///< whom of its warp it waits for, a bit each
+  Given given{};     ///< to a shuffle, or what else a warp does together
+  uint32_t with = 0; ///< whom of its warp it waits for, a bit each
+  /// In groups, the last of them open.
+  std::deque<std::vector<Copy>> copies;
 };
 
 std::atomic<uint32_t> threadOrder = 0;
@@ -105,6 +118,7 @@ public:
     for (size_t i = 0; i < fibers.size(); ++i) {
       prepare(fibers[i].context, stacks.get() + i * kStackBytes, begin);
       fibers[i].state = State::Ready;
+      fibers[i].copies.assign(1, {});
     }
     uint32_t seed = threadOrder;
     std::mt19937 random(seed);
@@ -133,27 +147,49 @@ public:
     suspend(state);
   }
 
-  uint32_t shuffle(uint32_t with, uint32_t value, uint32_t distance) {
-    uint32_t self = running;
-    fibers[self].given = value;
+  /// Gives those of its warp something, and has `take` read what they give: by
+  /// the number of a thread's lane, and its own.
+  template <typename Take>
+  void exchange(uint32_t with, const Given &given, Take take) {
+    uint32_t lane = running % kWarp, first = running - lane;
+    fibers[running].given = given;
     suspend(State::AtShuffle, with);
-    uint32_t result = fibers[self ^ distance].given;
+    take(
+        [&](uint32_t other) -> const Given & {
+          return fibers[first + other].given;
+        },
+        lane);
     // Nobody gives another before all have read.
     suspend(State::AtShuffle, with);
-    return result;
+  }
+
+  /// Copies are made as late as the program allows, so that a wait that is
+  /// missing shows.
+  void copyLater(Copy copy) { fibers[running].copies.back().push_back(copy); }
+  void closeCopies() { fibers[running].copies.emplace_back(); }
+  /// All groups but so many.
+  void finishCopies(size_t but) {
+    auto &groups = fibers[running].copies;
+    for (; groups.size() > but + 1; groups.pop_front())
+      for (const Copy &copy : groups.front()) {
+        if (looksForRaces)
+          visit(copy.to, Copy::kBytes, Access::Write, nullptr, 0, true);
+        std::memset(copy.to, 0, Copy::kBytes);
+        std::memcpy(copy.to, copy.from, size_t(copy.bytes));
+      }
   }
 
   /// An access to one of the arguments, or to `shared` bytes of the block's
   /// own from `base` on.
   void visit(const char *place, int64_t bytes, Access access, const char *base,
-             int64_t shared) {
+             int64_t shared, bool isShared) {
     std::optional<std::string> wrong;
     if (base && (place < base || place + bytes > base + shared))
       wrong = "thread " + std::to_string(running) +
               " reaches beyond memory of " + std::to_string(shared) +
               " bytes that the block has";
     else
-      wrong = check.visit(place, size_t(bytes), access, running, base);
+      wrong = check.visit(place, size_t(bytes), access, running, isShared);
     if (wrong && !fault)
       fault = std::string(name) + ": in block " + std::to_string(number) +
               ", " + *wrong;
@@ -230,6 +266,27 @@ private:
 
 thread_local Block *Block::current = nullptr;
 
+constexpr uint32_t kAll = UINT32_MAX; ///< lanes of a warp
+
+/// Four matrices, of whose rows each lane of the warp gives an address.
+void loadMatrices(uint32_t *words, const char *row, bool transposed) {
+  Block::current->exchange(kAll, {reinterpret_cast<uintptr_t>(row)},
+                           [&](const Lanes &lanes, uint32_t lane) {
+                             for (uint32_t matrix = 0; matrix < 4; ++matrix)
+                               words[matrix] = matrixWord(lanes, 8 * matrix,
+                                                          lane, transposed);
+                           });
+}
+
+void multiply(float *sums, const Given &factors, std::array<float, 4> before,
+              bool isBf16) {
+  Block::current->exchange(kAll, factors,
+                           [&](const Lanes &lanes, uint32_t lane) {
+                             addProduct(lanes, lane, isBf16, before);
+                           });
+  std::ranges::copy(before, sums);
+}
+
 } // namespace
 
 void ltc::emulator::setThreadOrder(uint32_t seed) { threadOrder = seed; }
@@ -268,13 +325,46 @@ void ltc_simt_warp_barrier(int32_t with) {
 void ltc_simt_access(const char *place, int64_t bytes, int32_t access,
                      const char *base, int64_t shared) {
   if (looksForRaces)
-    Block::current->visit(place, bytes, Access(access), base, shared);
+    Block::current->visit(place, bytes, Access(access), base, shared, base);
 }
 
 int32_t ltc_simt_shuffle(int32_t with, int32_t value, int32_t distance,
                          int32_t) {
-  return int32_t(Block::current->shuffle(uint32_t(with), uint32_t(value),
-                                         uint32_t(distance)));
+  uint64_t result = 0;
+  Block::current->exchange(uint32_t(with), {uint32_t(value)},
+                           [&](const auto &lanes, uint32_t lane) {
+                             result = lanes(lane ^ uint32_t(distance))[0];
+                           });
+  return int32_t(result);
+}
+
+void ltc_simt_copy_some(char *to, const char *from, int32_t bytes) {
+  Block::current->copyLater({to, from, bytes});
+}
+void ltc_simt_copy(char *to, const char *from) {
+  ltc_simt_copy_some(to, from, Copy::kBytes);
+}
+void ltc_simt_commit_copies() { Block::current->closeCopies(); }
+void ltc_simt_wait_for_copies(int32_t but) {
+  Block::current->finishCopies(size_t(but));
+}
+
+void ltc_simt_matrices(uint32_t *words, const char *row) {
+  loadMatrices(words, row, /*transposed=*/false);
+}
+void ltc_simt_transposed_matrices(uint32_t *words, const char *row) {
+  loadMatrices(words, row, /*transposed=*/true);
+}
+
+void ltc_simt_product_bf16(float *sums, uint32_t a0, uint32_t a1, uint32_t a2,
+                           uint32_t a3, uint32_t b0, uint32_t b1, float c0,
+                           float c1, float c2, float c3) {
+  multiply(sums, {a0, a1, a2, a3, b0, b1}, {c0, c1, c2, c3}, /*isBf16=*/true);
+}
+void ltc_simt_product_f16(float *sums, uint32_t a0, uint32_t a1, uint32_t a2,
+                          uint32_t a3, uint32_t b0, uint32_t b1, float c0,
+                          float c1, float c2, float c3) {
+  multiply(sums, {a0, a1, a2, a3, b0, b1}, {c0, c1, c2, c3}, /*isBf16=*/false);
 }
 }
 #pragma GCC visibility pop

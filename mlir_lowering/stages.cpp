@@ -33,6 +33,7 @@
 #include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/IR/ValueBoundsOpInterfaceImpl.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/IR/TensorTilingInterfaceImpl.h"
@@ -54,10 +55,11 @@ namespace ltc::compiler {
 
 void registerStages(DialectRegistry &registry) {
   registerLoweredDialects(registry);
-  registry.insert<affine::AffineDialect, bufferization::BufferizationDialect,
-                  cf::ControlFlowDialect, complex::ComplexDialect,
-                  gpu::GPUDialect, LLVM::LLVMDialect, memref::MemRefDialect,
-                  scf::SCFDialect, vector::VectorDialect>();
+  registry
+      .insert<affine::AffineDialect, bufferization::BufferizationDialect,
+              cf::ControlFlowDialect, complex::ComplexDialect, gpu::GPUDialect,
+              LLVM::LLVMDialect, memref::MemRefDialect, nvgpu::NVGPUDialect,
+              scf::SCFDialect, vector::VectorDialect>();
   linalg::registerAllDialectInterfaceImplementations(registry);
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   affine::registerValueBoundsOpInterfaceExternalModels(registry);

@@ -151,7 +151,7 @@ lowerOp(ImplicitLocOpBuilder &b, OpOp op, const Optimizations &optimizations,
         OwnLoops own) {
   if (!optimizations.loops && userLowering(op).empty())
     return lowerToCall(b, op);
-  auto results = lowerByRow(b, op, {own.productWork});
+  auto results = lowerByRow(b, op, own.products);
   if (failed(results) || !results->empty())
     return results;
   if (own.scatters) {
@@ -166,7 +166,10 @@ lowerOp(ImplicitLocOpBuilder &b, OpOp op, const Optimizations &optimizations,
 OwnLoops OwnLoops::of(const Tuning &tuning) {
   // Threads that share an iteration can add in memory side by side.
   bool haveThreads = tuning.schedule(kind::kPointwise).threads > 1;
-  return {tuning.facts.product_work, haveThreads};
+  const TargetFacts &facts = tuning.facts;
+  return {{facts.product_work, /*areNamed=*/false, facts.matrix_work,
+           facts.matrix_rows},
+          haveThreads};
 }
 
 void eraseDead(Operation *root) {

@@ -20,8 +20,8 @@ class Tuning;
 
 /// What a target's loops do of what the library could.
 struct OwnLoops {
-  int64_t productWork = 0; ///< products of so many multiplications
-  bool scatters = false;   ///< writes at computed positions
+  Products products;
+  bool scatters = false; ///< writes at computed positions
 
   static OwnLoops of(const Tuning &tuning);
 };

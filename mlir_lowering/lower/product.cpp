@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A product is a call of the library, but where that is no faster, or where
-// there is none: the fact product_work says up to which size it is a loop.
+// there is none: the fact product_work says up to which size it is a loop, and
+// matrix_work up to which size one that units for matrices compute.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/lower/product.h"
@@ -51,6 +52,16 @@ Value multiply(Emit &e, Value left, Value right, DType dtype) {
                   })[0];
 }
 
+bool isOurs(const Products &products, Value left, Value right, DType dtype) {
+  int64_t points = pointsOf(left, right);
+  bool isShort = dtype == DType::BF16 || dtype == DType::F16;
+  bool areMatrices = isShort && left.rank() > 1 && right.rank() > 1 &&
+                     left.dtype() == dtype && right.dtype() == dtype;
+  return points <= products.mostPoints ||
+         (areMatrices && points <= products.mostInMatrices &&
+          left.sizes()[left.rank() - 2] <= products.mostRows);
+}
+
 bool isLiteral(Value value, double number) {
   return value.isLiteral() && value.asReal() == number;
 }
@@ -92,14 +103,14 @@ Value lowerProduct(Emit &e, const OpCall &op, const Products &products) {
   const Product *product = llvm::find_if(
       kProducts, [&](const Product &row) { return row.op == op.op; });
   // Of an open size, what is multiplied would need memory of unknown size.
-  if (products.mostPoints == 0 || product == std::end(kProducts) ||
-      !hasArithmetic(op.result().dtype) ||
+  if ((products.mostPoints == 0 && products.mostInMatrices == 0) ||
+      product == std::end(kProducts) || !hasArithmetic(op.result().dtype) ||
       (op.hasSymbolicSize() && !products.areNamed))
     return {};
   Value left = op[product->left], right = op[product->right];
-  if (!products.areNamed && pointsOf(left, right) > products.mostPoints)
-    return {};
   ResultType to = op.result();
+  if (!products.areNamed && !isOurs(products, left, right, to.dtype))
+    return {};
   DType dtype = sumDType(to.dtype);
   Value result = products.areNamed
                      ? namedProduct(e, left, right, to.sizes, to.dtype)

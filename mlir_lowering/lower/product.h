@@ -14,6 +14,9 @@ namespace ltc::compiler {
 struct Products {
   int64_t mostPoints = 0; ///< those of at most so many multiplications are ours
   bool areNamed = false;  ///< as linalg.matmul and such, rather than as loops
+  /// The same of 16-bit reals, for units that multiply matrices, and of how
+  /// many rows at most.
+  int64_t mostInMatrices = 0, mostRows = 0;
 };
 
 /// What a product of matrices or vectors gives; absent if it is not ours, or

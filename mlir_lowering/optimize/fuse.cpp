@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/groups.h"
+#include "mlir_lowering/optimize/matrix_product.h"
 #include "mlir_lowering/optimize/optimize.h"
 #include "mlir_lowering/optimize/sum_one_hot.h"
 #include "mlir_lowering/rewrite.h"
@@ -81,8 +82,21 @@ private:
     });
   }
 
+  /// Whether a product of matrices would be none with this producer in it. A
+  /// copy, as of a transpose, is read where it comes from.
+  bool mustStayApart(GenericOp producer, GenericOp consumer) {
+    if (facts.matrix_work == 0 || !MatrixProduct::of(consumer))
+      return false;
+    auto yield = cast<linalg::YieldOp>(producer.getBody()->getTerminator());
+    AffineMap map = producer.getIndexingMapsArray()[0];
+    return producer.getNumDpsInputs() != 1 ||
+           yield.getOperand(0) != producer.getRegionInputArgs()[0] ||
+           !map.isProjectedPermutation();
+  }
+
   Choice choose(OpOperand &operand, GenericOp producer, GenericOp consumer) {
     if (!linalg::areElementwiseOpsFusable(&operand) ||
+        mustStayApart(producer, consumer) ||
         producer->getBlock() != consumer->getBlock())
       return Choice::No;
     size_t bodies = producer.getBody()->getOperations().size() +
@@ -298,8 +312,10 @@ struct DropSlicedDims : OpRewritePattern<tensor::CollapseShapeOp> {
 /// A sum along columns reads what a loop computed as that loop wrote it, so
 /// that it can be part of it: not with its rows merged, as a bias's gradient
 /// is.
-bool isSumOfReshaped(OpOperand *operand) {
+bool isSumOfReshaped(OpOperand *operand, const TargetFacts &facts) {
   auto sum = dyn_cast<GenericOp>(operand->getOwner());
+  if (sum && facts.matrix_work != 0 && MatrixProduct::of(sum))
+    return false;
   auto collapse = operand->get().getDefiningOp<tensor::CollapseShapeOp>();
   return sum && collapse && sum.getNumReductionLoops() != 0 &&
          collapse.getSrcType().hasStaticShape() &&
@@ -307,7 +323,8 @@ bool isSumOfReshaped(OpOperand *operand) {
          reductionKind(sum) == kind::kColumnReduce;
 }
 
-LogicalResult simplify(func::FuncOp function, bool generalize) {
+LogicalResult simplify(func::FuncOp function, bool generalize,
+                       const TargetFacts &facts) {
   MLIRContext *context = function.getContext();
   RewritePatternSet patterns(context);
   if (generalize) {
@@ -320,8 +337,9 @@ LogicalResult simplify(func::FuncOp function, bool generalize) {
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   linalg::populateInlineConstantOperandsPatterns(patterns);
   if (!generalize)
-    linalg::populateFoldReshapeOpsByExpansionPatterns(patterns,
-                                                      isSumOfReshaped);
+    linalg::populateFoldReshapeOpsByExpansionPatterns(
+        patterns,
+        [&](OpOperand *operand) { return isSumOfReshaped(operand, facts); });
   GenericOp::getCanonicalizationPatterns(patterns, context);
   for (StringRef name : {"tensor", "arith"})
     context->getOrLoadDialect(name)->getCanonicalizationPatterns(patterns);
@@ -341,14 +359,14 @@ LogicalResult fuseElementwise(func::FuncOp main,
   // Before a number becomes a load in the bodies that read it.
   if (options.optimizations.fuse)
     Fuser(main, facts).run(/*numbers=*/true);
-  if (failed(simplify(main, /*generalize=*/true)))
+  if (failed(simplify(main, /*generalize=*/true, facts)))
     return main.emitError("simplification did not converge");
   if (options.optimizations.fuse) {
     Fuser(main, facts).run();
     if (distributeOverParts(main, facts))
       Fuser(main, facts).run();
   }
-  if (failed(simplify(main, /*generalize=*/false)))
+  if (failed(simplify(main, /*generalize=*/false, facts)))
     return main.emitError("simplification did not converge");
   return success();
 }

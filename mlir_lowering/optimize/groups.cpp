@@ -13,6 +13,7 @@
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/in_place.h"
+#include "mlir_lowering/optimize/matrix_product.h"
 #include "mlir_lowering/optimize/optimize.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -200,7 +201,8 @@ private:
     llvm::SmallSetVector<unsigned, 4> joined;
     SmallVector<int64_t> rows = group.rows.back();
     SmallVector<unsigned> producers;
-    if (joins && group.kind != kind::kSerial)
+    // What a product reads is not computed anew for each of its tiles.
+    if (joins && group.kind != kind::kSerial && !isProduct({op}))
       producers = producersOf(generic);
     for (unsigned producer : llvm::reverse(producers))
       if (auto kept = join(producer, generic, rows, group.kind, joined)) {
@@ -234,6 +236,10 @@ private:
     group.units.push_back(group.units.back());
     groupOf[insert] = found->second;
     return true;
+  }
+
+  bool isProduct(ArrayRef<Operation *> ops) const {
+    return facts.matrix_work != 0 && haveMatrixProduct(ops);
   }
 
   static bool writesPart(const Group &group) {
@@ -335,6 +341,10 @@ private:
     bool reduces = consumer.getNumReductionLoops() != 0;
     bool isBlocks = keepsBlocks(consumer, kept);
     bool all = kept.size() == dims.size();
+    // Behind a product, a tile of its result is computed further on.
+    if (isProduct(group.ops) &&
+        (reduces || !all || consumer.getNumLoops() != kept.size()))
+      return std::nullopt;
     if (kept.empty() || (consumerKind == kind::kColumnReduce && !isBlocks) ||
         (group.kind == kind::kPointwise && !reduces && !all) ||
         (group.kind == kind::kColumnReduce &&
@@ -363,8 +373,11 @@ private:
 
     // All that the joined groups keep of one row has to fit on a stack.
     SmallVector<const Group *> together{&group};
-    for (unsigned other : joined)
+    for (unsigned other : joined) {
+      if (isProduct(group.ops) && isProduct(groups[other].ops))
+        return std::nullopt; // one has the memory of a block
       together.push_back(&groups[other]);
+    }
     auto units = unitsOf(consumer, kept, together);
     if (!units)
       return std::nullopt;
@@ -390,7 +403,8 @@ private:
       tally(groups[other]);
       ops += groups[other].ops.size();
     }
-    int64_t enough = work > facts.group_work        ? facts.enough_parts
+    int64_t enough = isProduct(group.ops)           ? 1 // it has its tiles
+                     : work > facts.group_work      ? facts.enough_parts
                      : work > facts.group_work / 16 ? facts.enough_parts / 4
                                                     : 1;
     if (group.kind != kind::kColumnReduce && bytes > facts.row_bytes)

@@ -12,6 +12,7 @@
 #include "mlir_lowering/optimize/combiner.h"
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/groups.h"
+#include "mlir_lowering/optimize/matrix_product.h"
 #include "mlir_lowering/optimize/optimize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +27,9 @@ using linalg::GenericOp;
 namespace ltc::compiler {
 namespace {
 
-bool isCandidate(GenericOp op) {
+bool isCandidate(GenericOp op, const TargetFacts &facts) {
+  if (facts.matrix_work != 0 && MatrixProduct::of(op))
+    return false;
   return op.getNumReductionLoops() != 0 && !op.hasIndexSemantics() &&
          largestInput(op) &&
          !llvm::is_contained(loopSizes(op), ShapedType::kDynamic);
@@ -178,14 +181,15 @@ LogicalResult fuseHorizontally(func::FuncOp main,
                                const OptimizeOptions &options) {
   if (!options.optimizations.fuse)
     return success();
+  const TargetFacts &facts = options.tuning.facts;
   llvm::DenseMap<Value, SmallVector<GenericOp>> readers;
   for (GenericOp op : llvm::to_vector(main.getOps<GenericOp>())) {
-    if (!isCandidate(op))
+    if (!isCandidate(op, facts))
       continue;
     SmallVector<GenericOp> &others = readers[largestInput(op)->get()];
     for (GenericOp &other : others) {
-      SumPair pair(other, op, options.tuning.facts);
-      if (!isCandidate(other) || !pair.match())
+      SumPair pair(other, op, facts);
+      if (!isCandidate(other, facts) || !pair.match())
         continue;
       if (GenericOp merged = pair.merge(main)) {
         op = other = merged;

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/optimize/cost.h"
 #include "mlir_lowering/optimize/groups.h"
+#include "mlir_lowering/optimize/matrix_product.h"
 #include "mlir_lowering/optimize/optimize.h"
 #include "mlir_lowering/optimize/row_blocks.h"
 
@@ -95,8 +96,10 @@ LogicalResult splitReductions(func::FuncOp main,
                               const OptimizeOptions &options) {
   const Tuning &tuning = options.tuning;
   auto foldingOf = [&](GenericOp op) {
-    return maySplit(op, tuning.facts.little_work) ? Folding::of(op)
-                                                  : std::nullopt;
+    bool isProduct = tuning.facts.matrix_work != 0 && MatrixProduct::of(op);
+    return !isProduct && maySplit(op, tuning.facts.little_work)
+               ? Folding::of(op)
+               : std::nullopt;
   };
   for (GenericOp op : llvm::to_vector(main.getOps<GenericOp>())) {
     auto folding = foldingOf(op);

@@ -38,6 +38,15 @@ void relaxAtomics(llvm::Function &function) {
     }
 }
 
+/// All threads of a warp compute a product, wherever its sums are wanted.
+void keepTogether(llvm::Function &function) {
+  for (llvm::Instruction &instruction : llvm::instructions(function))
+    if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction))
+      if (call->getCalledFunction() &&
+          call->getCalledFunction()->getName().starts_with("llvm.nvvm.mma."))
+        call->setConvergent();
+}
+
 int64_t noteOf(const llvm::Function &function, llvm::StringRef name) {
   int64_t value = 0;
   function.getFnAttribute(name).getValueAsString().getAsInteger(10, value);
@@ -136,6 +145,7 @@ Result<std::unique_ptr<llvm::Module>> deviceModule(mlir::ModuleOp part,
   for (llvm::Function &function : llvm::make_early_inc_range(**code))
     if (function.hasFnAttribute(kWordsNote)) {
       relaxAtomics(function);
+      keepTogether(function);
       makeEntry(function);
     }
   optimizeModule(**code, machine);

@@ -8,6 +8,7 @@
 #include "mlir_lowering/target/nvptx/block_nest.h"
 #include "mlir_lowering/target/nvptx/choose_shares.h"
 #include "mlir_lowering/target/nvptx/nvptx.h"
+#include "mlir_lowering/target/nvptx/product_loops.h"
 #include "mlir_lowering/target/nvptx/scatter_loops.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -53,15 +54,22 @@ LogicalResult NvptxBackend::emitLoops(func::FuncOp kernel,
   bool isParallel = !kernel.getOps<scf::ForallOp>().empty();
   int64_t lanes =
       std::max<int64_t>(1, facts.vector_bits / widestElement(*generics));
-  Team team = chooseTeam(kernel, *generics, schedule, lanes);
+  std::optional<MatrixTile> tile = MatrixTile::read(kernel);
+  Team team = tile ? Team{tile->threads()}
+                   : chooseTeam(kernel, *generics, schedule, lanes);
   kernel->setAttr(attr::kThreads,
                   b.getI64IntegerAttr(team.threads * team.count));
-  if (team.threads <= kWarp)
+  if (!tile && team.threads <= kWarp)
     kernel->setAttr(attr::kTeam, b.getI64IntegerAttr(team.threads));
   Registers registers;
   for (GenericOp op : *generics) {
     if (isParallel && !op->getParentOfType<scf::ForallOp>())
       return op.emitError("every block would do this");
+    if (tile && MatrixProduct::of(op)) {
+      if (failed(ProductLoops(op, *tile, registers).emit()))
+        return failure();
+      continue;
+    }
     BlockNest(op, team, lanes, facts.vector_bits, registers).run();
   }
   eraseUnreadTemporaries(kernel);

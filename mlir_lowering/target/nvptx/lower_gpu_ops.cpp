@@ -106,11 +106,12 @@ LogicalResult placeTemporaries(func::FuncOp kernel) {
         (kernel.getName() + "_shared_" + Twine(number++)).str(),
         /*value=*/mlir::Attribute(), uint64_t(alignment), kShared);
     b.setInsertionPoint(op);
-    Value shared = LLVM::AddressOfOp::create(b, global);
-    Value generic = LLVM::AddrSpaceCastOp::create(
-        b, LLVM::LLVMPointerType::get(b.getContext()), shared);
+    Value place = LLVM::AddressOfOp::create(b, global);
+    if (op.getType().getMemorySpaceAsInt() != kShared)
+      place = LLVM::AddrSpaceCastOp::create(
+          b, LLVM::LLVMPointerType::get(b.getContext()), place);
     Value made = MemRefDescriptor::fromStaticShape(b, b.getLoc(), converter,
-                                                   op.getType(), generic);
+                                                   op.getType(), place);
     op.replaceAllUsesWith(
         UnrealizedConversionCastOp::create(b, op.getType(), made).getResult(0));
     op.erase();
@@ -130,6 +131,7 @@ template <typename Op> void lowerAll(ModuleOp part) {
 } // namespace
 
 LogicalResult lowerGpuOps(ModuleOp part) {
+  lowerMatrixOps(part);
   lowerAll<gpu::ThreadIdOp>(part);
   lowerAll<gpu::ShuffleOp>(part);
   lowerAll<gpu::BarrierOp>(part);

@@ -8,6 +8,7 @@
 
 #include "mlir_lowering/target/llvm/llvm.h"
 #include "mlir_lowering/target/loops/tile_kernel.h"
+#include "mlir_lowering/target/nvptx/matrix_tile.h"
 #include "mlir_lowering/target/nvptx/scatter_loops.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -60,7 +61,10 @@ LogicalResult NvptxBackend::schedule(func::FuncOp kernel,
                                      const Schedule &schedule) const {
   if (scatterIn(kernel))
     return success(); // its loops are made of it as a whole
-  return tileKernel(kernel, schedule);
+  FailureOr<bool> isTiled = tileProduct(kernel);
+  if (failed(isTiled))
+    return failure();
+  return success(*isTiled || succeeded(tileKernel(kernel, schedule)));
 }
 
 /// What LLVM has instructions for on a GPU, or expands exactly. For others it

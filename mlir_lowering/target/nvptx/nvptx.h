@@ -51,6 +51,9 @@ inline constexpr int64_t kWarp = 32;
 /// LLVM has for them.
 mlir::LogicalResult lowerGpuOps(mlir::ModuleOp part);
 
+/// The same of those ops of the nvgpu dialect that products are made of.
+void lowerMatrixOps(mlir::ModuleOp part);
+
 /// LLVM's optimised module for the GPU: each kernel is an entry that is given
 /// its words by value, and does the iteration that is its block's number.
 Result<std::unique_ptr<llvm::Module>> deviceModule(mlir::ModuleOp part,

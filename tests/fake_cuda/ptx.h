@@ -39,19 +39,25 @@ struct Instruction {
     Return,
     Barrier,
     WarpBarrier,
-    Shuffle
+    Shuffle,
+    Copy, ///< of 16 bytes to shared memory, later; of which c are read
+    CloseCopies,
+    AwaitCopies, ///< of all groups but a
+    Matrices,    ///< four of 8 x 8 out of shared memory, by a warp
+    Product      ///< of 16 x 16 by 16 x 8, by a warp
   };
   Kind kind = Compute;
   Space space = Space::Global;
   bool isNegated = false;
   uint8_t bytes = 0;     ///< of each element that is loaded or stored
   bool isSigned = false; ///< an element that is loaded
-  int32_t guard = -1;    ///< register of a predicate, or -1
+  bool isTransposed = false, isBf16 = false; ///< matrices
+  int32_t guard = -1;                        ///< register of a predicate, or -1
   int32_t to = 0, a = 0, b = 0, c = 0;
   int64_t offset = 0;  ///< of an address
   uint32_t target = 0; ///< of a branch or call
   Operation operation = nullptr;
-  /// Registers of a vector, or of a call's arguments.
+  /// Registers of a vector, of a call's arguments, or of all matrices.
   std::vector<int32_t> several;
 };
 

@@ -75,6 +75,9 @@ private:
   void readInstruction(Tokens &tokens, std::string_view opcode,
                        Instruction made);
   void readCall(Tokens &tokens, Instruction made);
+  bool makeMatrices(std::string_view opcode,
+                    const std::vector<Operand> &operands, Instruction &made);
+  void makeCopy(const std::vector<Operand> &operands, Instruction &made);
   void makeAccess(std::string_view opcode, const std::vector<Operand> &operands,
                   Instruction made);
   void makeCompute(std::string_view opcode,
@@ -220,7 +223,53 @@ void Body::readInstruction(Tokens &tokens, std::string_view opcode,
     made.c = operands.at(4).reg;
     return add(std::move(made));
   }
+  if (makeMatrices(opcode, operands, made))
+    return add(std::move(made));
   makeCompute(opcode, operands, std::move(made));
+}
+
+/// What tensor cores need, if that is it.
+bool Body::makeMatrices(std::string_view opcode,
+                        const std::vector<Operand> &operands,
+                        Instruction &made) {
+  if (opcode == "cp.async.cg.shared.global") {
+    makeCopy(operands, made);
+  } else if (opcode == "cp.async.commit_group") {
+    made.kind = Instruction::CloseCopies;
+  } else if (opcode == "cp.async.wait_group") {
+    made.kind = Instruction::AwaitCopies;
+    made.a = operands.at(0).reg;
+  } else if (opcode.starts_with("ldmatrix.sync.aligned.m8n8.x4.")) {
+    made.kind = Instruction::Matrices;
+    made.isTransposed = hasPart(opcode, "trans");
+    made.several = operands.at(0).several;
+    made.a = operands.at(1).reg;
+    made.offset = operands[1].offset;
+  } else if (opcode.starts_with("mma.sync.aligned.m16n8k16.row.col.f32.")) {
+    made.kind = Instruction::Product;
+    made.isBf16 = hasPart(opcode, "bf16");
+    for (const Operand &operand : operands)
+      made.several.insert(made.several.end(), operand.several.begin(),
+                          operand.several.end());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Body::makeCopy(const std::vector<Operand> &operands, Instruction &made) {
+  const Operand &from = operands.at(1);
+  Instruction sum;
+  sum.operation = findOperation("add.s64");
+  sum.to = registerOf("%where a copy comes from");
+  sum.a = from.reg;
+  sum.b = valueOf(std::to_string(from.offset));
+  add(sum);
+  made.kind = Instruction::Copy;
+  made.a = operands[0].reg;
+  made.offset = operands[0].offset;
+  made.b = sum.to;
+  made.c = operands.at(operands.size() > 3 ? 3 : 2).reg;
 }
 
 void Body::readCall(Tokens &tokens, Instruction made) {

@@ -6,14 +6,22 @@
 //===----------------------------------------------------------------------===//
 #include "ptx.h"
 
+#include "drivers/emulator/tensor_cores.h"
+
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
+#include <deque>
 
 namespace fake_cuda {
 
 namespace {
 
+using ltc::emulator::Given;
+
 constexpr uint32_t kWarp = 32;
+constexpr size_t kCopied = 16; ///< bytes of a copy to shared memory
 
 enum class State { Ready, AtBarrier, InWarp, Done };
 
@@ -23,6 +31,10 @@ struct Thread {
   State state = State::Ready;
   std::vector<uint32_t> returns;
   std::vector<char> local;
+  struct Copy {
+    uint64_t to, from, bytes;
+  };
+  std::deque<std::vector<Copy>> copies; ///< in groups, the last of them open
 };
 
 class Block {
@@ -65,6 +77,7 @@ private:
       r[kLane] = i % kWarp;
       threads[i].next = entry.first;
       threads[i].state = State::Ready;
+      threads[i].copies.assign(1, {});
     }
   }
 
@@ -103,8 +116,21 @@ private:
       case Instruction::Barrier:
         thread.state = State::AtBarrier;
         return true;
+      case Instruction::Copy:
+        thread.copies.back().push_back(
+            {r[i.a] + uint64_t(i.offset), r[i.b], uint32_t(r[i.c])});
+        break;
+      case Instruction::CloseCopies:
+        thread.copies.emplace_back();
+        break;
+      case Instruction::AwaitCopies:
+        if (!finishCopies(thread, r[i.a]))
+          return false;
+        break;
       case Instruction::WarpBarrier:
       case Instruction::Shuffle:
+      case Instruction::Matrices:
+      case Instruction::Product:
         thread.state = State::InWarp;
         return true;
       }
@@ -129,17 +155,45 @@ private:
     return nullptr;
   }
 
+  /// The same; nullptr, and a fault, if there is none or it is misaligned.
+  char *alignedPlace(Thread &thread, Space space, uint64_t address,
+                     size_t bytes, size_t alignment) {
+    char *place = placeOf(thread, space, address, bytes);
+    if (place && address % alignment == 0)
+      return place;
+    fault = (place ? "a misaligned address, " : "an address of no memory, ") +
+            std::to_string(address) + " of " + std::to_string(bytes) +
+            " bytes, in thread " + std::to_string(&thread - threads.data());
+    return nullptr;
+  }
+
+  /// As late as the program allows, so that a wait that is missing shows.
+  bool finishCopies(Thread &thread, size_t but) {
+    for (; thread.copies.size() > but + 1; thread.copies.pop_front())
+      for (const Thread::Copy &copy : thread.copies.front()) {
+        char *to =
+            alignedPlace(thread, Space::Shared, copy.to, kCopied, kCopied);
+        if (!to)
+          return false;
+        std::memset(to, 0, kCopied);
+        if (copy.bytes == 0)
+          continue;
+        char *from =
+            alignedPlace(thread, Space::Global, copy.from, copy.bytes, kCopied);
+        if (!from)
+          return false;
+        std::memcpy(to, from, copy.bytes);
+      }
+    return true;
+  }
+
   bool access(Thread &thread, const Instruction &i) {
     uint64_t *r = thread.registers;
     uint64_t address = r[i.a] + uint64_t(i.offset);
     size_t bytes = i.bytes * i.several.size();
-    char *place = placeOf(thread, i.space, address, bytes);
-    if (!place || address % bytes) {
-      fault = (place ? "a misaligned address, " : "an address of no memory, ") +
-              std::to_string(address) + " of " + std::to_string(bytes) +
-              " bytes, in thread " + std::to_string(&thread - threads.data());
+    char *place = alignedPlace(thread, i.space, address, bytes, bytes);
+    if (!place)
       return false;
-    }
     for (int32_t one : i.several) {
       if (i.kind == Instruction::Store) {
         std::memcpy(place, &r[one], i.bytes);
@@ -176,6 +230,8 @@ private:
     bool any = false;
     for (size_t i = 0; i < threads.size(); ++i)
       any |= threads[i].state == State::InWarp && releaseTeam(i);
+    if (!fault.empty())
+      return false;
     if (any || count(State::Done) == threads.size())
       return true;
     if (count(State::AtBarrier) < threads.size()) {
@@ -195,8 +251,10 @@ private:
   /// Those of a warp who shuffle, or wait, together with one thread.
   bool releaseTeam(size_t thread) {
     const Instruction &at = waitsAt(threads[thread]);
-    auto team = uint32_t(threads[thread].registers[at.c]);
     size_t first = thread / kWarp * kWarp;
+    if (at.kind == Instruction::Matrices || at.kind == Instruction::Product)
+      return releaseWarp(first, at);
+    auto team = uint32_t(threads[thread].registers[at.c]);
     uint64_t given[kWarp];
     auto forTeam = [&](auto act) {
       for (size_t i = 0; i < kWarp; ++i)
@@ -219,6 +277,53 @@ private:
       member->state = State::Ready;
       return true;
     });
+  }
+
+  /// A warp that loads or multiplies matrices together.
+  bool releaseWarp(size_t first, const Instruction &at) {
+    std::array<Given, kWarp> given{};
+    for (size_t i = 0; i < kWarp; ++i) {
+      if (first + i >= threads.size() ||
+          threads[first + i].state != State::InWarp ||
+          &waitsAt(threads[first + i]) != &at)
+        return false;
+      Thread &thread = threads[first + i];
+      const uint64_t *r = thread.registers;
+      if (at.kind == Instruction::Matrices) {
+        char *row =
+            alignedPlace(thread, Space::Shared, r[at.a] + uint64_t(at.offset),
+                         kCopied, kCopied);
+        if (!row)
+          return false;
+        given[i] = {reinterpret_cast<uintptr_t>(row)};
+      } else { // behind the four results
+        for (size_t k = 0; k < given[i].size(); ++k)
+          given[i][k] = r[at.several.at(4 + k)];
+      }
+    }
+    auto lanes = [&](uint32_t lane) -> const Given & { return given[lane]; };
+    for (uint32_t lane = 0; lane < kWarp; ++lane) {
+      Thread &thread = threads[first + lane];
+      finish(thread.registers, lanes, lane, at);
+      thread.state = State::Ready;
+    }
+    return true;
+  }
+
+  static void finish(uint64_t *r, const ltc::emulator::Lanes &lanes,
+                     uint32_t lane, const Instruction &at) {
+    std::array<float, 4> sums{};
+    for (uint32_t i = 0; i < 4; ++i)
+      if (at.kind == Instruction::Matrices)
+        r[at.several.at(i)] =
+            ltc::emulator::matrixWord(lanes, 8 * i, lane, at.isTransposed);
+      else
+        sums[i] = std::bit_cast<float>(uint32_t(r[at.several.at(10 + i)]));
+    if (at.kind == Instruction::Matrices)
+      return;
+    ltc::emulator::addProduct(lanes, lane, at.isBf16, sums);
+    for (uint32_t i = 0; i < 4; ++i)
+      r[at.several[i]] = std::bit_cast<uint32_t>(sums[i]);
   }
 
   const Module &module;

@@ -145,6 +145,25 @@ def test_what_follows_is_in_the_kernel(run_python, recipes, device):
     run_python(code, **device, **recipes)
 
 
+PTX = """
+check({
+    "both across, with edges": (
+        1,
+        lambda x, y: (x.t() @ y.t()).relu(),
+        [numbers(40, 24), numbers(72, 40)],
+    ),
+    "not aligned": (1, torch.mm, [numbers(19, 21), numbers(21, 17)]),
+    "few rows": (1, F.linear, [numbers(5, 136), numbers(24, 136), numbers(24)]),
+})
+"""
+
+
+@pytest.mark.slow
+def test_values_of_ptx(run_python, recipes, cuda):
+    code = (START + PTX).replace("DTYPE", "torch.bfloat16")
+    run_python(code, **cuda, LTC_CACHE="off", LTC_DYNAMIC="off", **recipes)
+
+
 TRAINING = """
 def train(device):
     torch.manual_seed(0)

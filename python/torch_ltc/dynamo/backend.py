@@ -11,6 +11,7 @@ set of them.
 import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -38,6 +39,8 @@ _NO_PART = (
     control_flow.REFUSED,
     traced_numbers.REFUSED,
 )
+# An argument gets the memory of another tensor, which no program of ours does.
+_GIVES_MEMORY = torch.ops.aten.set_.source_Tensor
 _MODES = (
     "default",
     "reduce-overhead",
@@ -91,6 +94,8 @@ def _returned_by_forward():
 
 
 def _compiled(gm, kept_from=None):
+    if any(node.target is _GIVES_MEMORY for node in gm.graph.nodes):
+        return make_boxed_func(gm)
     if any(map(reads_values, gm.graph.nodes)):
         return Pieces(gm, _compiled)
     return _Compiled(gm, kept_from)

@@ -106,7 +106,7 @@ ProductLoops::Side ProductLoops::sideOf(unsigned operand, unsigned loop,
 
 /// As many as the temporaries of the tile leave room for.
 LogicalResult ProductLoops::placeStages() {
-  constexpr int64_t most = 48 * 1024;
+  constexpr int64_t most = 48L * 1024;
   auto kernel = op->getParentOfType<func::FuncOp>();
   int64_t taken = 0;
   kernel.walk([&](memref::AllocaOp temporary) {

@@ -113,16 +113,17 @@ Value Emit::concat(ArrayRef<Value> parts, int64_t dim) {
 }
 
 Value Emit::pad(Value x, Dims low, Dims high, Value value) {
+  auto crops = [](int64_t n) { return n < 0 && !isSymbolic(n); };
+  auto added = [&](int64_t n) { return crops(n) ? 0 : n; };
   Value inner = x;
   for (int64_t dim = 0; dim < x.rank(); ++dim)
-    if (low[dim] < 0 || high[dim] < 0)
-      inner = slice(inner, dim, std::max<int64_t>(0, -low[dim]),
-                    high[dim] < 0 ? high[dim] : INT64_MAX);
+    if (crops(low[dim]) || crops(high[dim]))
+      inner = slice(inner, dim, crops(low[dim]) ? -low[dim] : 0,
+                    crops(high[dim]) ? high[dim] : INT64_MAX);
   Shape offsets, total = shape(inner);
   for (auto [dim, size] : llvm::enumerate(total)) {
-    int64_t before = std::max<int64_t>(0, low[dim]);
-    offsets.push_back(before);
-    size = sum({size, before + std::max<int64_t>(0, high[dim])});
+    offsets.push_back(added(low[dim]));
+    size = sum({size, offsets.back(), added(high[dim])});
   }
   Value around = full(total, x.dtype(), value);
   if (isEmpty(shape(inner)))

@@ -31,8 +31,29 @@ static Value stack(Emit &e, const OpCall &op) {
   return parts.size() == 1 ? parts.front() : e.concat(parts, dim);
 }
 
+/// By formulas, of which the result's sizes need not be the sums.
+static Value openPad(Emit &e, const OpCall &op) {
+  Value x = op["self"];
+  auto pad = op.integers("pad");
+  return e.generate(
+      e.shape(op.result()), [&](Scalar s, llvm::ArrayRef<Value> at) {
+        Values source(at);
+        Value isInside = true;
+        for (size_t pair = 0; pair < pad.size() / 2; ++pair) {
+          int64_t dim = x.rank() - 1 - int64_t(pair);
+          Value from = s.sub(at[dim], s.size(pad[2 * pair]));
+          source[dim] = s.min(s.max(from, 0), s.sub(s.size(x, dim), 1));
+          isInside = s.logicalAnd(isInside, s.eq(from, source[dim]));
+        }
+        Value element = s.load(x, source);
+        return s.cast(s.select(isInside, element, op["value"]), x.dtype());
+      });
+}
+
 static Value constantPad(Emit &e, const OpCall &op) {
   Value x = op["self"];
+  if (op.hasSymbolicArgument())
+    return openPad(e, op);
   llvm::SmallVector<int64_t> low(x.rank()), high(x.rank());
   auto pad = op.integers("pad"); // pairs, from the last dimension on
   for (size_t pair = 0; pair < pad.size() / 2; ++pair) {
@@ -52,7 +73,8 @@ static Value paddedFrom(Emit &e, const OpCall &op, F from) {
         Values source(at);
         for (size_t pair = 0; pair < pad.size() / 2; ++pair) {
           int64_t dim = x.rank() - 1 - int64_t(pair);
-          source[dim] = from(s, s.sub(at[dim], pad[2 * pair]), s.size(x, dim));
+          source[dim] =
+              from(s, s.sub(at[dim], s.size(pad[2 * pair])), s.size(x, dim));
         }
         return s.load(x, source);
       });
@@ -105,25 +127,25 @@ static Value channelShuffle(Emit &e, const OpCall &op) {
   return e.reshape(e.transpose(grouped, 1, 2), op.result());
 }
 
+static bool readsElements(const OpCall &op) { return !op["self"].isEmpty(); }
+
 static bool hasElements(const OpCall &op) {
-  return !op["self"].isEmpty() && !op.hasSymbolicArgument();
+  return readsElements(op) && !op.hasSymbolicArgument();
 }
 
 void addJoinOps(OpTable &t) {
   t.structured("aten::cat", cat).anySize();
   t.structured({"aten::stack", "aten::_stack"}, stack).anySize();
-  t.structured("aten::constant_pad_nd", constantPad)
-      .when([](const OpCall &op) { return !op.hasSymbolicArgument(); })
-      .anySize();
+  t.structured("aten::constant_pad_nd", constantPad).anySize();
   t.structured({"aten::reflection_pad1d", "aten::reflection_pad2d",
                 "aten::reflection_pad3d"},
                reflectionPad)
-      .when(hasElements)
+      .when(readsElements)
       .anySize();
   t.structured({"aten::replication_pad1d", "aten::replication_pad2d",
                 "aten::replication_pad3d"},
                replicationPad)
-      .when(hasElements)
+      .when(readsElements)
       .anySize();
   t.structured("aten::pixel_shuffle", pixelShuffle).when(hasElements).anySize();
   t.structured("aten::pixel_unshuffle", pixelUnshuffle)

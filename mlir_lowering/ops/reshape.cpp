@@ -50,10 +50,13 @@ static int64_t endOf(Emit &e, const OpCall &op, int64_t size, int64_t length) {
 
 static Value slice(Emit &e, const OpCall &op) {
   Value x = op["self"];
-  int64_t dim = op.dim("dim");
-  return e.slice(x, dim, op.integer("start"),
-                 endOf(e, op, x.size(dim), op.result().sizes[dim]),
-                 op.integer("step", 1));
+  int64_t dim = op.dim("dim"), start = op.integer("start");
+  int64_t length = op.result().sizes[dim], step = op.integer("step", 1);
+  int64_t end = endOf(e, op, x.size(dim), length);
+  // Of symbolic sizes, what was recorded tells where it ends.
+  if (step == 1 && isSymbolic(length) && (isSymbolic(start) || start >= 0))
+    end = e.sum({start, length});
+  return e.slice(x, dim, start, end, step);
 }
 
 static Value sliceScatter(Emit &e, const OpCall &op) {
@@ -370,7 +373,8 @@ void addReshapeOps(OpTable &t) {
   t.structured({"aten::unfold", "aten::unfold_copy"}, unfold)
       .when([](const OpCall &op) {
         return hasElements(op) && op["self"].rank() > 0;
-      });
+      })
+      .anySize();
   t.structured("aten::repeat", repeat).when(hasElements).anySize();
   t.structured("aten::flip", flip).anySize();
   t.structured("aten::roll", roll).when(rollsStaticDims).anySize();

@@ -26,6 +26,7 @@ class Opened:
         self.sizes = sizes.Sizes(program)
         hints = sizes.hints_of(values, program.examples())
         trials = self.sizes.trials(hints)
+        self.sizes.check_guards([hints, *trials])
         self.derived = [self.sizes.derived_at(trial) for trial in trials]
         self.shapes = [
             [tuple(sizes.at(d, trial) for d in shape_of(v)) for v in values]

@@ -40,6 +40,10 @@ class Sizes:
                     for symbol in size.node.expr.free_symbols:
                         found[symbol] = None
         self.symbols = list(found)
+        # Nor do two operands of a float that are one number.
+        for node in program.gm.graph.nodes:
+            if isinstance(node.meta.get("val"), torch.SymFloat):
+                self.fixed |= {n for n in node.args if isinstance(n, int | float)}
         self.steps = Steps(program.inputs)
         self._find_derived(program.gm)
 
@@ -68,7 +72,15 @@ class Sizes:
             if environments
             else []
         )
-        self.holds = derived_sizes.compiled(self.symbols, conditions)
+        self.guards = [
+            guard
+            for environment in environments[:1]
+            for guard in environment.guards
+            if guard.expr.free_symbols <= {*self.symbols}
+        ]
+        guarded = [guard.expr for guard in self.guards]
+        self.guards_hold = derived_sizes.compiled(self.symbols, guarded)
+        self.holds = derived_sizes.compiled(self.symbols, [*conditions, *guarded])
         # Other conditions are formulas, or hold for all sizes in their limits.
         self.checked = [c for c in conditions if derived_sizes.is_derived(c)]
         self.checks = derived_sizes.compiled(self.symbols, self.checked)
@@ -85,6 +97,23 @@ class Sizes:
             (self.steps.text(e), self.steps.of(e), formula)
             for e, formula in zip(expressions, formulas, strict=True)
         ]
+
+    def check_guards(self, trials):
+        """Raise where the exporter took a number that depends on sizes for fixed."""
+        for values in trials:
+            known = [values[symbol] for symbol in self.symbols]
+            for guard, held in zip(self.guards, self.guards_hold(known), strict=True):
+                if not held:
+                    place = guard.sloc.maybe_user_loc
+                    raise error(
+                        "unsupported",
+                        "torch.export fixed a number that depends on a size: "
+                        f"{self.steps.text(guard.expr)}"
+                        + (f", met {place}" if place else "")
+                        + "; compute with the number and a tensor, as in "
+                        "q * n ** -0.5 and scale=1.0 of an attention, or export it "
+                        "with that dimension fixed",
+                    )
 
     def _may_be(self, values):
         known = [values[symbol] for symbol in self.symbols]
@@ -152,11 +181,10 @@ class Sizes:
             size = max(size // 2, least[symbol])
         others = {least[other] for other in self.symbols if other != symbol}
         others |= self.fixed
-        for step in range(min(_DRAWS, size - least[symbol])):
-            trial = least | {symbol: size - step}
-            if size - step not in others and self._may_be(trial):
-                return trial
-        return least
+        near = range(size, size - min(_DRAWS, size - least[symbol]), -1)
+        drawn = [least | {symbol: n} for n in near if n not in others]
+        good = [*filter(self._may_be, drawn)] or [least]
+        return next(filter(self._is_plain, good), good[0])
 
     def _is_small(self, trial):
         sizes = [math.prod(at(d, trial) for d in shape) for shape in self.shapes]

@@ -62,7 +62,7 @@ class Program:
 
     def __init__(self, program):
         signature = program.graph_signature
-        self.gm = _without_checks(program.graph_module)
+        self.gm = _as_traced(program.graph_module)
         self.exported = program
         nodes = self.gm.graph.find_nodes(op="placeholder")
         self.arguments = [
@@ -222,12 +222,16 @@ def _of_a_call(node, failed):
     )
 
 
-def _without_checks(gm):
-    """Leave out checks of the exporter's that would look at tensors' devices."""
+def _as_traced(gm):
+    """Return the module without checks that would look at tensors' devices.
+
+    Its floats that follow from sizes are tensors.
+    """
     graph = copy.deepcopy(gm.graph)
     checks = torch.ops.aten._assert_tensor_metadata.default
     for node in graph.find_nodes(op="call_function", target=checks):
         graph.erase_node(node)
+    traced_numbers.compute_floats(graph)
     return fx.GraphModule(gm, graph)
 
 

@@ -30,11 +30,12 @@ _OF_NUMBERS = {
     torch.sym_max: torch.maximum,
     torch.sym_min: torch.minimum,
     torch.sym_float: lambda x: x.to(torch.float64),
+    torch._sym_sqrt: torch.sqrt,
 }
 _SAME = {
     getattr(operator, name)
     for name in (
-        *("add", "sub", "mul", "truediv", "floordiv", "mod", "neg"),
+        *("add", "sub", "mul", "truediv", "floordiv", "mod", "neg", "pow"),
         *("lt", "le", "gt", "ge", "eq", "ne"),
     )
 }
@@ -59,10 +60,39 @@ def tensor_of(number, device):
     return torch.full((), number, dtype=_DTYPES[type(number)], device=device)
 
 
+def compute_floats(graph):
+    """Have a graph compute the floats that follow from sizes, from the sizes.
+
+    But those that an integer, a condition or a result follows from.
+    """
+    computed = set()
+    for node in reversed(graph.nodes):
+        if isinstance(node.meta.get("val"), torch.SymFloat) and all(
+            user in computed or isinstance(user.meta.get("val"), torch.Tensor)
+            for user in node.users
+        ):
+            computed.add(node)
+    for node in [n for n in graph.nodes if n in computed]:
+        with graph.inserting_before(node):
+            for operand in node.all_input_nodes:
+                if isinstance(operand.meta.get("val"), torch.SymInt):
+                    size = graph.call_function(
+                        tensor_of, (operand, torch.device("cpu"))
+                    )
+                    size.meta = {
+                        key: of.meta[key]
+                        for key, of in (("val", operand), ("stack_trace", node))
+                        if key in of.meta
+                    }
+                    node.replace_input_with(operand, size)
+
+
 def takes_numbers(node):
     """Return whether the node is a call that a number may be passed to or read by."""
     if node.target in READS:
         return True
+    if node.target is tensor_of:
+        return False
     is_function = not isinstance(node.target, torch._ops.HigherOrderOperator)
     return is_function and any(
         type_of(operand.meta.get("val")) for operand in node.all_input_nodes

@@ -141,6 +141,81 @@ def test_windows_and_chunks_of_open_length(make):
             close(found, wanted)
 
 
+class Padded(nn.Module):
+    def forward(self, x):
+        n = x.shape[0]
+        rows = x.transpose(0, 1).unsqueeze(0)
+        return (
+            F.pad(x, (0, 0, 0, -n % 8)).reshape(-1, 8, 3).sum(1),
+            F.pad(x, (0, 0, n // 2, 1), value=2.0),
+            F.pad(rows, (n // 2, 1), mode="reflect"),
+            F.pad(rows, (n // 2, 1), mode="replicate"),
+        )
+
+
+class Cut(nn.Module):
+    def forward(self, x):
+        head, tail = x.split([2, x.shape[0] - 2])
+        first, second = x.split((x.shape[0] + 1) // 2)
+        return first * 2, second * 2, head.sum() + tail, x.unfold(0, 4, 2) + 1
+
+
+class Float(nn.Module):
+    def __init__(self, of):
+        super().__init__()
+        self.of = of
+
+    def forward(self, x):
+        return self.of(x, x.shape[0])
+
+
+FLOATS = {
+    "root": lambda x, n: x / n**0.5,
+    "one through root": lambda x, n: x * n**-0.5,
+    "quotient": lambda x, n: x * (n / 7) + 1,
+    "of integers": lambda x, n: torch.arange(n) / n**0.5,
+    "a tensor of it": lambda x, n: x + torch.full((2, 3), n**0.5).sum(),
+}
+
+
+@pytest.mark.parametrize("module", [Padded(), Cut()])
+def test_numbers_computed_from_sizes_move_elements(make, module):
+    shapes = ({0: Dim.AUTO(min=10)},)
+    loaded = make(module, (torch.randn(13, 3),), dynamic_shapes=shapes)
+    for n in (13, 10, 16, 63):
+        x = torch.randn(n, 3)
+        for found, wanted in zip(loaded(x), module(x), strict=True):
+            close(found, wanted)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_floats_computed_from_sizes(make, name):
+    module = Float(FLOATS[name])
+    loaded = make(module, (torch.randn(6, 3),), dynamic_shapes=({0: Dim.AUTO},))
+    for n in (6, 2, 9, 100):
+        x = torch.randn(n, 3)
+        found, wanted = loaded(x), module(x)
+        assert found.dtype == wanted.dtype
+        close(found, wanted)
+
+
+class Scaled(nn.Module):
+    def forward(self, x):
+        return F.scaled_dot_product_attention(x, x, x, scale=x.shape[1] ** -0.5)
+
+
+class Chosen(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.shape[1] // 2 == 2 else x
+
+
+@pytest.mark.parametrize("module", [Scaled(), Chosen()])
+def test_a_number_that_the_exporter_fixed_is_refused(make, module):
+    words = r"fixed a number that depends on a size: .*x\.shape\[1\].*with the number"
+    with pytest.raises(torch_ltc.UnsupportedOpError, match=words):
+        make(module, (torch.randn(2, 5, 8),), dynamic_shapes=({1: Dim.AUTO},))
+
+
 class Pairs(nn.Module):
     def forward(self, x):
         return x.reshape(x.shape[0] // 2, 2).sum(1)

@@ -4,7 +4,6 @@
 
 import pytest
 import torch
-from functorch.compile import aot_function
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -60,7 +59,8 @@ def test_sizes_of_fake_tensors_may_be_open():
 
 
 def test_a_call_of_real_tensors_is_not_taken_for_fake_ones():
-    from torch_ltc.dynamo import backend  # imports Inductor's ops
+    from functorch.compile import aot_function  # imports Inductor's ops
+    from torch_ltc.dynamo import backend
 
     compiled = aot_function(scaled, **backend.compilers())
     x, w = torch.randn(3, 4), torch.randn(4, 5)
@@ -73,7 +73,8 @@ def test_a_call_of_real_tensors_is_not_taken_for_fake_ones():
 
 @pytest.mark.parametrize("device", ["cpu", "lazy"])
 def test_modes_see_no_call_that_builds_a_graph(device):
-    from torch_ltc.dynamo import backend  # imports Inductor's ops
+    from functorch.compile import aot_function  # imports Inductor's ops
+    from torch_ltc.dynamo import backend
 
     compiled = aot_function(lambda x, w: torch.relu(x @ w), **backend.compilers())
     x, w = torch.randn(3, 4), torch.randn(4, 5)

@@ -200,7 +200,8 @@ void Collector::markLive() {
 /// What is not collected must find what is computed here computed: it may start
 /// from memory that is donated.
 void Collector::shareWithOthers() {
-  if (!leavesOthers)
+  // Of a graph that is built only, others never get a value.
+  if (!leavesOthers || !whose.homes.empty())
     return;
   auto isWanted = [&](const OpNode &node, size_t index) {
     return node.firstSlot != kNoSlot &&

@@ -40,10 +40,6 @@ class Sizes:
                     for symbol in size.node.expr.free_symbols:
                         found[symbol] = None
         self.symbols = list(found)
-        # Nor do two operands of a float that are one number.
-        for node in program.gm.graph.nodes:
-            if isinstance(node.meta.get("val"), torch.SymFloat):
-                self.fixed |= {n for n in node.args if isinstance(n, int | float)}
         self.steps = Steps(program.inputs)
         self._find_derived(program.gm)
 

@@ -175,6 +175,7 @@ FLOATS = {
     "quotient": lambda x, n: x * (n / 7) + 1,
     "of integers": lambda x, n: torch.arange(n) / n**0.5,
     "a tensor of it": lambda x, n: x + torch.full((2, 3), n**0.5).sum(),
+    "several": lambda x, n: x * (n / 7) / n**0.5 + torch.full((2,), n**-0.5).sum(),
 }
 
 

@@ -346,7 +346,7 @@ std::optional<std::string> run(const Module &module, const Function &entry,
   Block block(module, entry, threads, blocks, parameters, resolve);
   for (uint32_t number = 0; number < blocks; ++number)
     if (std::string fault = block.run(number); !fault.empty())
-      return name + ", block " + std::to_string(number) + ": " + fault;
+      return fault.insert(0, name + ", block " + std::to_string(number) + ": ");
   return std::nullopt;
 }
 

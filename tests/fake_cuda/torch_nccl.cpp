@@ -123,6 +123,7 @@ public:
   const std::string getBackendName() const override { return "nccl"; }
   bool supportsCoalescing() const override { return true; }
 
+// Names of types and methods: NOLINTBEGIN(bugprone-macro-parentheses)
 #define FORWARD_1(name, A, Options)                                            \
   WorkPtr name(A &a, const c10d::Options &options) override {                  \
     return queue(#name, a, a, [gloo = gloo, a = here(a), options]() mutable {  \
@@ -136,6 +137,7 @@ public:
                    return gloo->name(a, b, options);                           \
                  });                                                           \
   }
+  // NOLINTEND(bugprone-macro-parentheses)
   FORWARD_1(allreduce, Tensors, AllreduceOptions)
   FORWARD_1(allreduce_coalesced, Tensors, AllreduceCoalescedOptions)
   FORWARD_1(broadcast, Tensors, BroadcastOptions)

@@ -35,9 +35,9 @@ Tuning NvptxBackend::tuning(const Target &target) const {
   facts.enough_parts = 512; // four blocks for each multiprocessor of an H100
   facts.parallel_work = int64_t(1) << 40; // blocks have no threads to wake
   // Sums in parts, of which a block adds up each.
-  facts.part_work = 16 * 1024;
+  facts.part_work = 16L * 1024;
   facts.part_points = 64;
-  facts.little_work = 32 * 1024;
+  facts.little_work = 32L * 1024;
   // Arithmetic costs less than memory, but an exponential is worth keeping.
   facts.replay_cost = 19;
   // Of 48 KB that a block may have without asking, folds take some.

@@ -360,7 +360,9 @@ std::vector<std::optional<uint32_t>> Collector::findHomes() const {
 
 void Collector::chooseDonations() {
   std::vector<bool> taken(result.inputs.size());
-  std::vector<std::optional<uint32_t>> homes = findHomes();
+  std::vector<std::optional<uint32_t>> homes;
+  if (!whose.homes.empty())
+    homes = findHomes();
   for (const OpNode *node : result.nodes) {
     if (node->firstSlot == kNoSlot)
       continue;
@@ -368,9 +370,8 @@ void Collector::chooseDonations() {
       uint32_t output = slots[node->firstSlot + i];
       if (output == kNoSlot)
         continue;
-      std::optional<uint32_t> donor = whose.homes.empty()
-                                          ? findDonor(*node, i, node->result(i))
-                                          : homes[output];
+      std::optional<uint32_t> donor =
+          homes.empty() ? findDonor(*node, i, node->result(i)) : homes[output];
       if (!donor || taken[*donor] || !isLastOwner(*donor))
         continue;
       taken[*donor] = true;

@@ -60,9 +60,10 @@ struct Recorded {
   /// Null for all; what is no thread, for `wanted` alone.
   const void *thread = nullptr;
   c10::ArrayRef<TensorDataPtr> wanted;
-  /// For each of `wanted`, the data whose memory its value may be written to,
-  /// or null; then no other gets a donation. Without these, what an in-place op
-  /// computes goes to what it was computed from.
+  /// Of a graph that is built and not run at once: for each of `wanted`, the
+  /// data whose memory its value may be written to, or null. Then nothing else
+  /// gets a donation, or a value. Without these, what an in-place op computes
+  /// goes to what it was computed from.
   c10::ArrayRef<const DeviceData *> homes = {};
 };
 

@@ -109,3 +109,12 @@ def test_what_an_earlier_builder_left_is_no_part_of_the_next(inputs):
     assert torch.equal(found.cpu(), inputs[0] + 1)
     assert "mul" not in graph.text()
     del left
+
+
+def test_what_is_merely_alive_gets_no_value(inputs):
+    builder = startup.start().GraphBuilder(0, in_place=True)
+    kept = builder.input(inputs[0]) + 1
+    other = kept * 3
+    graph = builder.finish([kept * 2])
+    assert graph.text().count("output %") == 1
+    assert other.shape == kept.shape  # both are alive until here

@@ -7,6 +7,7 @@ functions. No case of these is a library call; what follows a product elementwis
 part of its kernel.
 """
 
+import itertools
 import subprocess
 from pathlib import Path
 
@@ -202,36 +203,28 @@ assert torch_ltc.metrics.snapshot()["execute.host_calls"] == 1
 
 @pytest.mark.long
 @pytest.mark.skipif(not find_ptxas(), reason="needs ptxas: nvidia-cuda-nvcc-cu12")
-@pytest.mark.parametrize("machine", ["sm_80", "sm_90"])
-def test_ptxas_takes_the_kernels(run_python, recipes, tmp_path, machine):
+def test_ptxas_takes_the_kernels(run_python, recipes, tmp_path):
     dumps = tmp_path / "dumps"
     dumps.mkdir()
     for code in (PRODUCTS, EPILOGUES):
         for dtype in ("torch.bfloat16", "torch.float16"):
             whole = (START + code).replace("DTYPE", dtype)
             run_python(whole, **ORDER, **recipes, LTC_DUMP=str(dumps))
-    assembled = 0
-    for graph in sorted(dumps.glob("*.ltc")):
+    graphs = sorted(dumps.glob("*.ltc"))
+    assert len(graphs) > 30
+    for graph, machine in itertools.product(graphs, ["sm_80", "sm_90"]):
         ltc_opt = Path(torch_ltc.__file__).parents[2] / "bin/ltc-opt"
         options = [f"--cpu={machine}:+ptx80", "--stop-after=codegen", "--print-code"]
+        options += ["--target=nvptx", f"--recipes={recipes['LTC_RECIPES']}"]
         text = subprocess.run(
-            [
-                ltc_opt,
-                graph,
-                "--target=nvptx",
-                f"--recipes={recipes['LTC_RECIPES']}",
-                *options,
-            ],
-            capture_output=True,
-            text=True,
-            check=True,
+            [ltc_opt, graph, *options], capture_output=True, text=True, check=True
         ).stdout
-        assert "mma.sync" in text and "ldmatrix" in text, text
+        asked = graph.read_text()
+        if "f16[1, 77]" not in asked:  # a product of one row is a sum
+            assert "mma.sync" in text and "ldmatrix" in text, asked
         ptx, cubin = tmp_path / "kernels.ptx", tmp_path / "kernels.cubin"
         for part in text.split("\n.version")[1:]:
             ptx.write_text(".version" + part)
             subprocess.run(
                 [find_ptxas(), f"-arch={machine}", ptx, "-o", cubin], check=True
             )
-        assembled += 1
-    assert assembled > 30

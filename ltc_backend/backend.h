@@ -8,7 +8,7 @@
 
 #include "ltc/engine.h"
 #include "ltc_backend/current_source.h"
-#include "ltc_backend/graph/read.h"
+#include "ltc_backend/graph/reads/read.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/waiting.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/immediate_call.h"
 
-#include "ltc_backend/graph/immediate.h"
+#include "ltc_backend/graph/reads/immediate.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/no_grad.h"

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// graph/immediate.h says when. The kernel of the CPU is called as eager would
-// call it, on tensors over the operands' own memory, with the sizes and strides
-// that the program sees. An error is eager's own, at the call.
+// graph/reads/immediate.h says when. The kernel of the CPU is called as eager
+// would call it, on tensors over the operands' own memory, with the sizes and
+// strides that the program sees. An error is eager's own, at the call.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -92,7 +92,7 @@ struct PendingList {
   TensorData *firstTensor = nullptr, *lastTensor = nullptr;
   size_t nodes = 0;
   const void *thread = nullptr; ///< that recorded last
-  /// A read since the last sync that needed no graph (graph/host_read.h).
+  /// A read since the last sync that needed no graph (graph/reads/host_read.h).
   struct HostRead {
     SourceId line;
     size_t nodes;

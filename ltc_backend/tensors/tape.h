@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A front end that wants to repeat a step without its program's calls
-// (graph/step_recorder.h) has to know all that the step did. While a thread has
-// a tape, whatever launches, uploads, draws or waits notes it there.
+// (graph/frozen/step_recorder.h) has to know all that the step did. While a
+// thread has a tape, whatever launches, uploads, draws or waits notes it there.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

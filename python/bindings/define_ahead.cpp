@@ -13,7 +13,7 @@
 #include "ltc/cpu_kernels.h"
 #include "ltc/region_ops.h"
 #include "ltc_backend/convert.h"
-#include "ltc_backend/graph/graph_origins.h"
+#include "ltc_backend/graph/built/graph_origins.h"
 #include "ltc_backend/raise.h"
 
 #include <torch/csrc/Exceptions.h>

@@ -8,7 +8,7 @@
 
 #include "state_guard.h"
 
-#include "ltc_backend/graph/frozen_step.h"
+#include "ltc_backend/graph/frozen/frozen_step.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/Exceptions.h>

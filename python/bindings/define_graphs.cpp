@@ -7,9 +7,9 @@
 #include "define_graphs.h"
 
 #include "ltc/devices.h"
-#include "ltc_backend/graph/compiled_call.h"
-#include "ltc_backend/graph/graph_builder.h"
-#include "ltc_backend/graph/open_call.h"
+#include "ltc_backend/graph/built/compiled_call.h"
+#include "ltc_backend/graph/built/graph_builder.h"
+#include "ltc_backend/graph/built/open_call.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/ops/region_call.h"

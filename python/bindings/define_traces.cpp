@@ -10,8 +10,8 @@
 //===----------------------------------------------------------------------===//
 #include "define_traces.h"
 
+#include "ltc_backend/graph/interpreter/trial_graph.h"
 #include "ltc_backend/graph/traced_graph.h"
-#include "ltc_backend/graph/trial_graph.h"
 #include "ltc_backend/tensors/op_info.h"
 
 #include <torch/csrc/Exceptions.h>

@@ -13,8 +13,8 @@
 
 #include "ltc/compile_hooks.h"
 #include "ltc/engine.h"
-#include "ltc_backend/graph/checked_launch.h"
-#include "ltc_backend/graph/trial_graph.h"
+#include "ltc_backend/graph/interpreter/checked_launch.h"
+#include "ltc_backend/graph/interpreter/trial_graph.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/raise.h"
 

@@ -7,7 +7,7 @@
 #include "ltc_backend/record/checks/linalg_check.h"
 
 #include "ltc/settings.h"
-#include "ltc_backend/graph/read.h"
+#include "ltc_backend/graph/reads/read.h"
 #include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/record/recorder.h"

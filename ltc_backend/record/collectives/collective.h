@@ -7,7 +7,7 @@
 //
 // A collective is what PyTorch makes of it on the CPU, by the backend that the
 // process group has for lazy tensors, such as Gloo, or on a GPU by NCCL: called
-// by a graph (recorded_collective.h), or at once (graph/call_memory.h).
+// by a graph (recorded_collective.h), or at once (graph/reads/call_memory.h).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

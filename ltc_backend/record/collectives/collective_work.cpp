@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/collectives/collective_work.h"
 
-#include "ltc_backend/graph/library_copy.h"
+#include "ltc_backend/graph/reads/library_copy.h"
 #include "ltc_backend/raise.h"
 #include "ltc_backend/record/writes/write_value.h"
 #include "ltc_backend/tensors/map_tensors.h"

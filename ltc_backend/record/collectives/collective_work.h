@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/graph/call_memory.h"
+#include "ltc_backend/graph/reads/call_memory.h"
 #include "ltc_backend/record/collectives/collective_call.h"
 
 #include <torch/csrc/distributed/c10d/Work.hpp>

@@ -8,8 +8,8 @@
 
 #include "ltc_backend/current_source.h"
 #include "ltc_backend/graph/executor.h"
-#include "ltc_backend/graph/host_read.h"
-#include "ltc_backend/graph/read.h"
+#include "ltc_backend/graph/reads/host_read.h"
+#include "ltc_backend/graph/reads/read.h"
 #include "ltc_backend/graph/results.h"
 #include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/lazy_device.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/ops/eager_random.h"
 
-#include "ltc_backend/graph/read.h"
+#include "ltc_backend/graph/reads/read.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/lent_generator.h"
 #include "ltc_backend/record/ops/random.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ltc_backend/graph/built_graph.h"
+#include "ltc_backend/graph/built/built_graph.h"
 
 namespace ltc::backend {
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ltc_backend/record/views/math_bits.h"
 
-#include "ltc_backend/graph/read.h"
+#include "ltc_backend/graph/reads/read.h"
 #include "ltc_backend/record/direct.h"
 #include "ltc_backend/record/direct_transfer.h"
 #include "ltc_backend/record/kernel_override.h"

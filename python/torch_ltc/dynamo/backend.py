@@ -3,8 +3,8 @@
 """The backend of ``torch.compile(model, backend="ltc")``.
 
 AOTAutograd gives functional graphs of ATen ops. Each is built into the graph that
-the lazy device would record for it (`ltc_backend/graph/graph_builder.h`), and is in
-the same cache: once for all sizes that are open, or where that cannot be, for each
+the lazy device would record for it (`ltc_backend/graph/built/graph_builder.h`), and is
+in the same cache: once for all sizes that are open, or where that cannot be, for each
 set of them.
 """
 

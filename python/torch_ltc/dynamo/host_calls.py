@@ -3,7 +3,7 @@
 """Graphs of ATen ops as calls on CPU tensors, which are not copied.
 
 What is done with each argument and result is decided here, once for each set of
-sizes; `ltc_backend/graph/compiled_call.h` does it.
+sizes; `ltc_backend/graph/built/compiled_call.h` does it.
 """
 
 import torch

@@ -4,7 +4,7 @@
 
 A graph is traced for the sizes of a first call, and for a few others that Dynamo's
 guards allow. What these have in common is compiled once, and serves calls of any size
-(`ltc_backend/graph/open_call.h`).
+(`ltc_backend/graph/built/open_call.h`).
 """
 
 import random

@@ -3,8 +3,8 @@
 """Steps that are repeated without their Python: ``freeze``.
 
 The first calls are recorded. What two of them did alike becomes a frozen step
-(`ltc_backend/graph/frozen_step.h`), with guards of all that the function leads to
-(`reachable`). A call that fits no frozen step is recorded again.
+(`ltc_backend/graph/frozen/frozen_step.h`), with guards of all that the function leads
+to (`reachable`). A call that fits no frozen step is recorded again.
 """
 
 import functools

@@ -4,7 +4,8 @@
 
 The ranks share a cache of programs, whose locks they may hold when they end. All
 end, with right values or an error, and a start from the checkpoint has the losses
-that one run would have had. The variable ROUNDS sets how often.
+that one run would have had, but for rounding: the first step of a process may run by
+eager's kernels. The variable ROUNDS sets how often.
 """
 
 import os
@@ -25,6 +26,8 @@ STEPS, TIMEOUT = 8, 4
 # that the ranks and the switch have a core for: what hangs uses none, and waits for
 # none. At most so many times as long on the clock.
 LONGEST, ON_THE_CLOCK = 40, 4
+# An update that is lost or made twice changes a later loss by three quarters at least.
+ROUNDING = 1e-5
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +153,7 @@ def test_training_survives(seed, training):
     if any(process.code != 0 for process in ended):
         again, more = training.run(name, count)
         assert all(p.code == 0 for p in again), [p.output() for p in again]
-        assert more.items() <= whole.items()
         found |= more
-    assert found == whole
+        for step, loss in more.items():
+            assert float(loss) == pytest.approx(float(whole[step]), rel=ROUNDING), step
+    assert found.keys() == whole.keys()

@@ -29,6 +29,7 @@
 #include "ltc_backend/graph/reads/library_copy.h"
 #include "ltc_backend/graph/step_counts.h"
 #include "ltc_backend/raise.h"
+#include "ltc_backend/record/collectives/collective_chain.h"
 #include "ltc_backend/record/ops/autocast.h"
 #include "ltc_backend/record/ops/custom_lowering.h"
 #include "ltc_backend/record/ops/custom_op.h"
@@ -140,6 +141,8 @@ void defineDevice(py::module_ &m) {
                                dynamic ? DimMark::Kind::Dynamic
                                        : DimMark::Kind::Static);
             }));
+  m.def("settle_collectives",
+        torch::wrap_pybind_function_no_gil(backend::settleRecorded));
   m.def("pending_graph",
         torch::wrap_pybind_function_no_gil(backend::pendingGraphText));
 }

@@ -81,7 +81,7 @@ struct Call final : Work {
   bool isCompleted() override { return end.query(); }
   bool isSuccess() const override { return !failure; }
   std::exception_ptr exception() const override { return failure; }
-  int sourceRank() const override { return under->sourceRank(); }
+  int sourceRank() const override { return under.at(0)->sourceRank(); }
   Tensors result() override { return held; }
   void synchronize() override {
     end.block(currentStream(held[0].device()));
@@ -96,9 +96,9 @@ struct Call final : Work {
     return future;
   }
 
-  const Tensors held; ///< the first argument's first
-  std::function<WorkPtr()> run;
-  WorkPtr under;
+  const Tensors held;                        ///< the first argument's first
+  std::vector<std::function<WorkPtr()>> run; ///< several: as one
+  std::vector<WorkPtr> under;
   std::exception_ptr failure;
   c10::Event end{at::kCUDA};
   c10::intrusive_ptr<c10::ivalue::Future> future;
@@ -107,8 +107,10 @@ struct Call final : Work {
 void runCall(void *argument) {
   auto call = c10::intrusive_ptr<Call>::reclaim(static_cast<Call *>(argument));
   try {
-    call->under = std::exchange(call->run, nullptr)();
-    call->under->wait();
+    for (auto &run : std::exchange(call->run, {}))
+      call->under.push_back(run());
+    for (const WorkPtr &under : call->under)
+      under->wait();
   } catch (...) {
     call->failure = std::current_exception();
   }
@@ -122,6 +124,13 @@ public:
 
   const std::string getBackendName() const override { return "nccl"; }
   bool supportsCoalescing() const override { return true; }
+  void startCoalescing() override { coalesced.emplace(); }
+  WorkPtr endCoalescing() override {
+    auto [held, run] = std::move(coalesced.value());
+    coalesced.reset();
+    return run.empty() ? WorkPtr() : queue(std::move(held), std::move(run));
+  }
+  void shutdown() override { isOver = true; }
 
 // Names of types and methods: NOLINTBEGIN(bugprone-macro-parentheses)
 #define FORWARD_1(name, A, Options)                                            \
@@ -167,12 +176,14 @@ public:
                  });
   }
   WorkPtr send(Tensors &tensors, int to, int tag) override {
+    checkRank(to);
     return queue("send", tensors, tensors,
                  [gloo = gloo, tensors = here(tensors), to, tag]() mutable {
                    return gloo->send(tensors, to, tag);
                  });
   }
   WorkPtr recv(Tensors &tensors, int from, int tag) override {
+    checkRank(from);
     return queue("recv", tensors, tensors,
                  [gloo = gloo, tensors = here(tensors), from, tag]() mutable {
                    return gloo->recv(tensors, from, tag);
@@ -185,19 +196,28 @@ public:
   }
 
 private:
+  void checkRank(int other) const {
+    TORCH_CHECK(other >= 0 && other < getSize(), "Invalid rank ", other);
+  }
+  /// Of calls that are to be one, a call has no Work.
   template <typename A, typename B>
   WorkPtr queue(const char *name, const A &a, const B &b,
                 std::function<WorkPtr()> run) {
     Tensors held;
     flatten(held, a);
     flatten(held, b);
+    TORCH_CHECK(!isOver, "NCCL communicator was aborted");
+    note(std::string(coalesced ? "coalesced " : "") + name, held);
+    if (!coalesced)
+      return queue(std::move(held), {std::move(run)});
+    coalesced->first.insert(coalesced->first.end(), held.begin(), held.end());
+    coalesced->second.push_back(std::move(run));
+    return {};
+  }
+  WorkPtr queue(Tensors held, std::vector<std::function<WorkPtr()>> run) {
     at::Device device = held.at(0).device();
     c10::Stream &stream =
         streams.try_emplace(device, newStream(device)).first->second;
-    {
-      std::lock_guard lock(callsMutex);
-      calls().push_back(std::string(name) + " " + device.str());
-    }
     auto call = c10::make_intrusive<Call>(held);
     call->run = std::move(run);
     c10::Event before(at::kCUDA);
@@ -212,8 +232,15 @@ private:
     call->future->markCompleted(held);
     return call;
   }
+  static void note(const std::string &name, const Tensors &held) {
+    std::lock_guard lock(callsMutex);
+    calls().push_back(name + " " + held.at(0).device().str());
+  }
 
   const c10::intrusive_ptr<c10d::Backend> gloo;
+  std::optional<std::pair<Tensors, std::vector<std::function<WorkPtr()>>>>
+      coalesced;
+  bool isOver = false;
   std::map<at::Device, c10::Stream, bool (*)(at::Device, at::Device)> streams{
       [](at::Device a, at::Device b) { return a.index() < b.index(); }};
 };

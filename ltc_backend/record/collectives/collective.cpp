@@ -7,14 +7,13 @@
 #include "ltc_backend/record/collectives/collective.h"
 
 #include "ltc_backend/current_source.h"
-#include "ltc_backend/graph/sync_cause.h"
 #include "ltc_backend/lazy_device.h"
 #include "ltc_backend/library.h"
 #include "ltc_backend/raise.h"
-#include "ltc_backend/record/collectives/collective_call.h"
+#include "ltc_backend/record/collectives/collective_at_once.h"
+#include "ltc_backend/record/collectives/collective_batch.h"
 #include "ltc_backend/record/collectives/collective_chain.h"
 #include "ltc_backend/record/collectives/collective_place.h"
-#include "ltc_backend/record/collectives/collective_work.h"
 #include "ltc_backend/record/collectives/recorded_collective.h"
 #include "ltc_backend/record/kernel_override.h"
 #include "ltc_backend/tensors/functional.h"
@@ -23,7 +22,6 @@
 #include "ltc/metrics.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <algorithm>
@@ -91,115 +89,33 @@ public:
     CollectiveCall named = describe(collective, op.schema(), arguments);
     static Counter &counted = counter("execute.collectives");
     counted.add();
-    auto recordable = RecordableCall::of(collective, named, op, arguments);
-    if (recordable && recordable->isKnown()) {
-      IValue first = arguments[0];
-      for (IValue &argument : arguments)
-        if (isGroup(argument))
-          argument =
-              groupIn(named.place, argument.toCustomClass<ProcessGroup>());
-      return recordable->record(collective, std::move(named), op, first,
-                                std::move(arguments), *stack);
-    }
-    callNow(op, arguments, std::move(named), *stack);
+    CallAtOnce given{collective, op, std::move(arguments), std::move(named)};
+    if (addToBatch(given, *stack))
+      return;
+    auto recordable =
+        RecordableCall::of(collective, given.call, op, given.arguments);
+    if (recordable && recordable->isKnown())
+      return record(*recordable, std::move(given), *stack);
+    callAtOnce(std::move(given), *stack);
     if (recordable)
       recordable->makeKnown();
   }
 
 private:
-  bool isFilled(size_t argument) const {
-    return collective.access == Access::Fill && argument == 0;
+  static void record(const RecordableCall &recordable, CallAtOnce given,
+                     torch::jit::Stack &results) {
+    IValue first = given.arguments[0];
+    for (IValue &argument : given.arguments)
+      if (isGroup(argument))
+        argument =
+            groupIn(given.call.place, argument.toCustomClass<ProcessGroup>());
+    recordable.record(given.kind, std::move(given.call), given.op, first,
+                      std::move(given.arguments), results);
   }
-
-  void callNow(const c10::OperatorHandle &op, c10::ArrayRef<IValue> arguments,
-               CollectiveCall named, torch::jit::Stack &results) const;
-  void computeRead(c10::ArrayRef<IValue> arguments) const;
-  IValue lend(const IValue &value, size_t argument,
-              CollectiveTensors &tensors) const;
-  static void start(const c10::OperatorHandle &op, torch::jit::Stack &call,
-                    const CollectiveCall &named);
-  static IValue toProgram(const IValue &result,
-                          const std::shared_ptr<CollectiveTensors> &tensors);
 
   const Collective &collective;
 };
 } // namespace
-
-/// On this thread, once what it reads is computed.
-void CollectiveKernel::callNow(const c10::OperatorHandle &op,
-                               c10::ArrayRef<IValue> arguments,
-                               CollectiveCall named,
-                               torch::jit::Stack &results) const {
-  SyncCause cause(profile::Cause::Collective, collective.name);
-  settleRecorded();
-  auto tensors = std::make_shared<CollectiveTensors>(std::move(named));
-  computeRead(arguments);
-  torch::jit::Stack call;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    call.push_back(lend(arguments[i], i, *tensors));
-  meetOnlyMatching(tensors->call, op.schema(), call);
-  start(op, call, tensors->call);
-  tensors->await();
-  for (const IValue &result : call)
-    results.push_back(toProgram(result, tensors));
-}
-
-/// One graph for all that is read.
-void CollectiveKernel::computeRead(c10::ArrayRef<IValue> arguments) const {
-  std::vector<Tensor> read;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (!isFilled(i))
-      forEachNested(arguments[i], [&](const Tensor &tensor) {
-        if (isPlain(tensor))
-          read.push_back(tensor);
-      });
-  computeAll(read);
-}
-
-/// With tensors of the library's place, and the group that has it for those.
-IValue CollectiveKernel::lend(const IValue &value, size_t argument,
-                              CollectiveTensors &tensors) const {
-  if (isGroup(value))
-    return groupIn(tensors.call.place, value.toCustomClass<ProcessGroup>());
-  bool writes = collective.access == Access::Update || isFilled(argument);
-  return mapNested(value, [&](const Tensor &tensor) {
-    if (!tensor.defined() || !isFunctionalLazy(tensor))
-      return tensor;
-    if (!writes)
-      return tensors.read(
-          hasMathBits(tensor) ? tensor.resolve_conj().resolve_neg() : tensor);
-    if (hasMathBits(tensor))
-      raise({ErrorCode::Unsupported, Stage::Record,
-             tensors.call.text + " would write to a view that shows conjugate "
-                                 "or negative values",
-             tensors.call.op, sourceOf(tensors.call.meeting.source),
-             "give it a tensor of their own: x.resolve_conj().resolve_neg()"});
-    return isFilled(argument) ? tensors.fill(tensor) : tensors.update(tensor);
-  });
-}
-
-/// What another rank or the network did wrong gets the name of the call; what
-/// the program did stays in PyTorch's words.
-void CollectiveKernel::start(const c10::OperatorHandle &op,
-                             torch::jit::Stack &call,
-                             const CollectiveCall &named) {
-  at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  try {
-    op.callBoxed(&call);
-  } catch (const std::runtime_error &error) {
-    raise(named.failure(error.what()));
-  }
-}
-
-IValue
-CollectiveKernel::toProgram(const IValue &result,
-                            const std::shared_ptr<CollectiveTensors> &tensors) {
-  if (!result.isObject())
-    return tensors->toLazy(result);
-  auto work = result.toCustomClass<c10d::Work>();
-  return c10::intrusive_ptr<c10d::Work>(
-      c10::make_intrusive<CollectiveWork>(std::move(work), tensors));
-}
 
 static bool hasLazy(c10::ArrayRef<IValue> arguments) {
   bool found = false;
@@ -311,6 +227,7 @@ void registerCollectives() {
     library->impl(collective.op,
                   torch::CppFunction::makeFromBoxedFunctor(
                       std::make_unique<CollectiveKernel>(collective)));
+  registerBatches();
   registerInOrder();
   registerOnMathBits();
   registerGraphCollectives();

@@ -28,7 +28,7 @@ void recordFetch(GraphCollective &collective, int64_t index,
 /// `raises`, who reads a value gets the errors.
 void launchRecorded(bool raises = true);
 /// Waits until all that are recorded have begun.
-void settleRecorded();
+LTC_API void settleRecorded();
 /// At the end of the process: waits until all that are recorded are over, since
 /// other ranks need this one for that.
 void finishRecorded();

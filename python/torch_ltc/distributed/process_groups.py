@@ -12,7 +12,7 @@ import sys
 
 import torch
 
-from torch_ltc import errors, startup
+from torch_ltc import startup
 from torch_ltc.patches.parameters import replace
 
 NAME = "ltc"
@@ -81,25 +81,48 @@ def naming_backends(stock):
     return __init__
 
 
-def coalescing(stock):
-    """Wrap ``_coalescing_manager``, by which a library makes one call of several.
+def starting_batch(stock):
+    """Wrap ``ProcessGroup._start_coalescing``: the calls that follow become one.
 
-    Its one ``Work`` is the library's: waiting for it gives lazy tensors no values.
+    The library's one ``Work`` for them would give lazy tensors no values.
     """
 
-    def _coalescing_manager(group=None, device=None, async_ops=False):
-        if device is not None and torch.device(device).type == "lazy":
-            among = group or torch.distributed.group.WORLD
-            if among._get_backend(torch.device("lazy")).supports_coalescing:
-                raise errors.UnsupportedOpError(
-                    "several calls as one, as by batch_isend_irecv, are not carried "
-                    "for lazy tensors by a library that coalesces them, such as "
-                    "NCCL: call send and recv, or name a group's backend "
-                    '"cpu:gloo,lazy:gloo"'
-                )
-        return stock(group, device, async_ops)
+    def _start_coalescing(self, device):
+        isnt_ours = torch.device(device).type != "lazy"
+        if isnt_ours or not torch.ops.torch_ltc.start_batch(self.boxed()):
+            stock(self, device)
 
-    return _coalescing_manager
+    return _start_coalescing
+
+
+def ending_batch(stock):
+    """Wrap ``ProcessGroup._end_coalescing``, which makes the calls."""
+
+    def _end_coalescing(self, device):
+        if torch.device(device).type != "lazy":
+            return stock(self, device)
+        work = torch.ops.torch_ltc.end_batch(self.boxed())
+        return torch.distributed.Work.unbox(work)
+
+    return _end_coalescing
+
+
+def _settle():
+    """Begin what is recorded: a group counts a call once it has begun."""
+    if startup.is_started():
+        startup.start().settle_collectives()
+
+
+def ending(stock):
+    """Wrap ``ProcessGroup.shutdown``, after which NCCL takes no call."""
+
+    def shutdown(self):
+        lazy = torch.device("lazy")
+        if lazy in self._device_types and self._get_backend(lazy).supports_coalescing:
+            _settle()
+        return stock(self)
+
+    return shutdown
 
 
 def placing(stock):

@@ -17,7 +17,7 @@ import warnings
 
 import torch
 
-from torch_ltc.distributed import sharding_patches
+from torch_ltc.distributed import group_patches, sharding_patches
 from torch_ltc.patches import memory_patches
 from torch_ltc.patches.patch import Patch
 
@@ -314,48 +314,7 @@ AT_IMPORT += tuple(
 )
 
 if torch.distributed.is_available():
-    AT_IMPORT += (
-        Patch(
-            "torch.distributed.distributed_c10d.BackendConfig",
-            "__init__",
-            "distributed.process_groups:naming_backends",
-            "without a name, and by the name of Gloo, the devices that get a backend "
-            "are a list",
-        ),
-        Patch(
-            "torch.nn.parallel.DistributedDataParallel",
-            "__init__",
-            "distributed.process_groups:placing",
-            "a rank's number is taken for its device's, and ranks may share one",
-        ),
-        Patch(
-            "torch.distributed.utils",
-            "_recursive_to",
-            "distributed.process_groups:moving_inputs",
-            "the stream that it copies by is an accelerator's",
-        ),
-        Patch(
-            "torch.nn.parallel.DistributedDataParallel",
-            "_check_comm_hook",
-            "distributed.process_groups:checking_hook",
-            "the hook for bfloat16 is for CUDA's and XPU's libraries alone",
-        ),
-        Patch(
-            "torch.distributed.device_mesh.DeviceMesh",
-            "_setup_world_group_and_device",
-            "distributed.process_groups:choosing_device",
-            "a rank takes the device of its number, and there may be fewer",
-        ),
-    )
-    AT_IMPORT += tuple(
-        Patch(
-            module,
-            "_coalescing_manager",
-            "distributed.process_groups:coalescing",
-            "the Work of several calls at once is the library's own",
-        )
-        for module in ("torch.distributed.distributed_c10d", "torch.distributed")
-    )
+    AT_IMPORT += group_patches.AT_IMPORT
 
 _MIXED = "a foreach op takes no list of distributed and other tensors"
 

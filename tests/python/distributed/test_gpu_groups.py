@@ -109,7 +109,10 @@ try:
     dist.all_reduce(torch.ones(2, device=f"lazy:{torch.lazy.device_count() - 1}"))
 except torch_ltc.UnsupportedOpError as error:
     print(str(error).splitlines()[0])
+late = table + 3
+dist.all_reduce(late)
 dist.destroy_process_group()
+assert late.tolist() == [3, 4, 5, 6], "what was recorded came behind the end"
 """
 
 

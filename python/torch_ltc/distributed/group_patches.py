@@ -28,6 +28,18 @@ AT_IMPORT = (
         "distributed.process_groups:ending_batch",
         _ONE_WORK,
     ),
+    Patch(
+        _GROUP,
+        "_get_sequence_number_for_group",
+        "distributed.process_groups:settling",
+        _RECORDED,
+    ),
+    Patch(
+        "torch._C._distributed_c10d.Backend",
+        "_get_sequence_number_for_group",
+        "distributed.process_groups:settling",
+        _RECORDED,
+    ),
     Patch(_GROUP, "shutdown", "distributed.process_groups:ending", _RECORDED),
     Patch(
         "torch.nn.parallel.DistributedDataParallel",

@@ -113,6 +113,16 @@ def _settle():
         startup.start().settle_collectives()
 
 
+def settling(stock):
+    """Wrap a method that tells how far a group is."""
+
+    def settled(self):
+        _settle()
+        return stock(self)
+
+    return settled
+
+
 def ending(stock):
     """Wrap ``ProcessGroup.shutdown``, after which NCCL takes no call."""
 

@@ -292,3 +292,17 @@ def one_group_after_the_other(device):
         dist.all_reduce(x)
         results += [x, y]
     return results
+
+
+@case
+def sequence_numbers(device):
+    """A group has counted each call, whether that has begun or is recorded."""
+    group = dist.new_group()
+    backend = group._get_backend(torch.device(device))
+    results = []
+    for _ in range(TURNS):
+        x = own(device, 5)
+        dist.all_reduce(x, group=group)
+        asked = group if dist.get_rank() else backend
+        results += [torch.tensor(asked._get_sequence_number_for_group()), x]
+    return results

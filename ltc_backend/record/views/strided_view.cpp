@@ -198,9 +198,11 @@ static void showInPlace(const Tensor &self, at::IntArrayRef size,
   self.unsafeGetTensorImpl()->shallow_copy_from(view.getIntrusivePtr());
 }
 
-/// Whether it is a view, and nobody else shows the storage any more.
-static bool ownsStorage(const Tensor &self) {
-  return !functional::impl::unsafeGetFunctionalWrapper(self)->isBaseTensor() &&
+/// Whether memory has other places than the value, and nobody else shows it.
+static bool ownsOtherPlaces(const Tensor &self) {
+  bool isBase =
+      functional::impl::unsafeGetFunctionalWrapper(self)->isBaseTensor();
+  return (!isBase || !self.is_contiguous()) &&
          self.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1;
 }
 
@@ -245,7 +247,7 @@ struct ResizeKernel final : KernelOverride {
       return torch::jit::drop(*stack, 2);
     int64_t wanted = self.storage_offset() + c10::multiply_integers(size);
     if (size_t(wanted) * self.itemsize() > storageBytes(self)) {
-      if (!ownsStorage(self))
+      if (!ownsOtherPlaces(self))
         return stock.callBoxed(op, keys, stack);
       grow(self, wanted);
     }
@@ -278,6 +280,16 @@ static const Tensor &resizeAs(const Tensor &self, const Tensor &like,
   if (format == at::MemoryFormat::Preserve)
     format = like.suggest_memory_format();
   return self.resize_(like.sizes(), format);
+}
+
+/// Of a copy with the strides of `self`: what it shows is what memory holds.
+static Tensor resized(const Tensor &self, at::IntArrayRef size,
+                      std::optional<at::MemoryFormat> format) {
+  return self.clone().resize_(size, format);
+}
+static Tensor resizedAs(const Tensor &self, const Tensor &like,
+                        std::optional<at::MemoryFormat> format) {
+  return self.clone().resize_as_(like, format);
 }
 
 /// A view whose strides the caller has computed, of memory that lies otherwise.
@@ -328,6 +340,8 @@ void registerStridedViews(torch::Library &library) {
         c10::KernelFunction::makeFromUnboxedRuntimeFunction(kernel));
   };
   forLazy("resize_as_", "", &resizeAs);
+  forLazy("resize", "", &resized);
+  forLazy("resize_as", "", &resizedAs);
   forLazy("_reshape_alias", "", &reshapeAlias);
   forLazy("unsafe_split", "Tensor", &unsafeSplit);
   forLazy("unsafe_split_with_sizes", "", &unsafeSplitWithSizes);

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
-#include "mlir_lowering/codegen/places.h"
+#include "mlir_lowering/codegen/launch_words.h"
 #include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/dialect/sizes.h"
@@ -24,8 +24,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -56,6 +54,7 @@ struct Span {
 
 struct Launch {
   func::CallOp call;
+  Words words;
   SmallVector<Span> spans;
   bool conflicts(const Launch &other) const {
     return llvm::any_of(spans, [&](const Span &one) {
@@ -147,7 +146,14 @@ public:
   }
 
 private:
-  using Batch = SmallVector<Launch, 1>;
+  struct Batch {
+    SmallVector<Launch, 1> launches;
+    KernelWords words;
+    void add(Launch launch) {
+      addCall(words, launch.call.getCallee(), launch.words);
+      launches.push_back(std::move(launch));
+    }
+  };
 
   const Kernel &kernelOf(func::CallOp call) {
     auto [place, isNew] = kernels.try_emplace(call.getCallee());
@@ -177,40 +183,33 @@ private:
            (kernelOf(call).canMix && kernelOf(other).canMix);
   }
 
-  bool mayJoin(func::CallOp call, const Batch &batch) {
-    func::CallOp first = batch.front().call;
-    size_t words = call.getNumOperands();
-    llvm::StringSet<> kernels{call.getCallee()};
-    for (const Launch &other : batch) {
-      func::CallOp joined = other.call;
-      words += joined.getNumOperands();
-      kernels.insert(joined.getCallee());
-    }
-    return words <= kMostWords && kernels.size() <= kMostKernels &&
-           mayMix(call, first) &&
-           first->hasAttr(attr::kWritesDonated) ==
-               call->hasAttr(attr::kWritesDonated);
+  bool mayJoin(const Launch &launch, const Batch &batch) {
+    func::CallOp call = launch.call, first = batch.launches.front().call;
+    if (!mayMix(call, first) || first->hasAttr(attr::kWritesDonated) !=
+                                    call->hasAttr(attr::kWritesDonated))
+      return false;
+    KernelWords words = batch.words;
+    addCall(words, call.getCallee(), launch.words);
+    return words.size() <= kMostKernels && countWords(words) <= kMostWords;
   }
 
   void add(func::CallOp call) {
-    Launch launch{call, {}};
+    Launch launch{call, wordsOf(call, places), {}};
     const Kernel &kernel = kernelOf(call);
     for (auto [i, operand] : llvm::enumerate(call.getOperands()))
       if (isa<MemRefType>(operand.getType()))
         launch.spans.push_back(spanOf(operand, kernel.written[i]));
     for (size_t i = batches.size(), seen = 0; i-- > 0 && seen < kFarthest;) {
       Batch &batch = batches[i];
-      seen += batch.size();
-      if (llvm::any_of(batch, [&](const Launch &other) {
+      seen += batch.launches.size();
+      if (llvm::any_of(batch.launches, [&](const Launch &other) {
             return launch.conflicts(other);
           }))
         break;
-      if (mayJoin(call, batch)) {
-        batch.push_back(std::move(launch));
-        return;
-      }
+      if (mayJoin(launch, batch))
+        return batch.add(std::move(launch));
     }
-    batches.emplace_back().push_back(std::move(launch));
+    batches.emplace_back().add(std::move(launch));
   }
 
   /// Puts the launches so far in front of an op that none may pass.
@@ -218,7 +217,7 @@ private:
     auto joins = UnitAttr::get(op->getContext());
     for (Batch &batch : batches) {
       llvm::MapVector<StringRef, SmallVector<func::CallOp>> calls;
-      for (Launch &launch : batch)
+      for (Launch &launch : batch.launches)
         calls[launch.call.getCallee()].push_back(launch.call);
       bool isFirst = true;
       for (auto &[kernel, all] : calls)

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/codegen/codegen.h"
-#include "mlir_lowering/codegen/places.h"
+#include "mlir_lowering/codegen/launch_words.h"
 #include "mlir_lowering/dialect/element_type.h"
 #include "mlir_lowering/dialect/ltc_dialect.h"
 #include "mlir_lowering/dialect/node_location.h"
@@ -104,10 +104,17 @@ private:
     while (calls.back()->getNextNode()->hasAttr(attr::kJoins))
       calls.push_back(calls.back()->getNextNode());
     ltc_step step = begin(LTC_LAUNCH, numbers.lookup(name), calls);
+    SmallVector<Value> operands;
     for (Operation *one : calls)
-      for (Value operand : one->getOperands())
-        if (failed(addWord(operand, one)))
-          return failure();
+      llvm::append_range(operands, one->getOperands());
+    if (auto chosen = call->getAttrOfType<DenseI64ArrayAttr>(attr::kOperands)) {
+      SmallVector<Value> all = std::move(operands);
+      operands = llvm::map_to_vector(chosen.asArrayRef(),
+                                     [&](int64_t i) { return all[size_t(i)]; });
+    }
+    for (Value operand : operands)
+      if (failed(addWord(operand, call)))
+        return failure();
     if (kernel->hasAttr("ltc.symbols"))
       artifact.words.push_back({LTC_SYMBOLS, 0, 0});
     SmallVector<int64_t> trips =

@@ -211,6 +211,36 @@ def test_parameters_share_a_launch(run_python, gpu):
     assert launched == 2 * 3
 
 
+LONG_LIST = """
+import torch
+import torch_ltc
+
+torch.manual_seed(0)
+start = [torch.randn(3 if i % 3 else 5) for i in range(126)]
+gradients = [torch.randn_like(x) for x in start]
+
+
+def train(device):
+    parameters = [torch.nn.Parameter(x.clone().to(device)) for x in start]
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient.to(device)
+    torch.optim.AdamW(parameters, lr=0.1).step()
+    return [parameter.detach().cpu() for parameter in parameters]
+
+
+wanted = train("cpu")
+before = torch_ltc.metrics.snapshot().get("execute.kernels", 0)
+torch.testing.assert_close(train("lazy"), wanted)
+print(torch_ltc.metrics.snapshot()["execute.kernels"] - before)
+"""
+
+
+def test_words_in_common_are_passed_once(run_python, gpu):
+    """Of a tensor's 13 words nine are all tensors' or another word's."""
+    launched = int(run_python(LONG_LIST, **gpu, LTC_CACHE="off").stdout)
+    assert launched == 1 + 1  # what all need, the list
+
+
 DROPOUT = """
 import torch
 from torch.nn import functional as F

@@ -58,8 +58,8 @@ TEST(CodeMemory, WhatIsWrittenToLaterIsNeverRun) {
 }
 
 TEST(CodeMemory, ManyProgramsAreAFewMaps) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer maps memory of its own meanwhile";
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer maps memory of its own meanwhile";
 #endif
   CodeMemory memory;
   size_t before = maps::all().size();

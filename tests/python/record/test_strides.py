@@ -362,25 +362,6 @@ def test_resize_as_the_same_size_changes_nothing():
     same(program)
 
 
-RESIZES = {
-    "resize_": lambda x, size: x.clone().resize_(size),
-    "resize_as_": lambda x, size: x.clone().resize_as_(x.new_empty(size)),
-    "resize": lambda x, size: torch.ops.aten.resize(x, size),
-    "resize_as": lambda x, size: torch.ops.aten.resize_as(x, x.new_empty(size)),
-}
-
-
-@pytest.mark.parametrize("resize", RESIZES)
-@pytest.mark.parametrize("size", [(2, 5), (3, 5)], ids=["smaller", "larger"])
-def test_resizing_shows_what_memory_holds(resize, size):
-    def program(device):
-        turned = RESIZES[resize](numbers(device, 3, 4).t(), size)
-        last = RESIZES[resize](images(device), (7, *size))
-        return turned.flatten()[:12], turned[1], last.flatten()[:96]
-
-    same(program)
-
-
 EMPTY = {
     "zeros_like": torch.zeros_like,
     "clone": torch.clone,

@@ -77,9 +77,19 @@ static at::Tensor stepNumber(const at::Scalar &number, at::Device device) {
   return at::full({}, number, at::TensorOptions(at::kFloat).device(device));
 }
 
+/// The tensor with its dimensions in that order in memory.
+static at::Tensor ordered(const at::Tensor &given, at::IntArrayRef order) {
+  std::vector<int64_t> inverse(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    inverse[size_t(order[i])] = int64_t(i);
+  return given.permute(order).contiguous().permute(inverse);
+}
+
 IValue AtenKernel::bound(const Binding &binding, Views operands) {
   auto tensor = [&](ValueId operand) {
     const at::Tensor &given = operandSlots[operand].point(operands[operand]);
+    if (!plan.orders.empty())
+      return ordered(given, plan.orders[operand]);
     return plan.needsDense ? given.contiguous() : given;
   };
   const auto &list = binding.operands;

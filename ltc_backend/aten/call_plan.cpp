@@ -12,6 +12,9 @@
 
 #include <ATen/ScalarOps.h>
 
+#include <algorithm>
+#include <span>
+
 namespace ltc::backend {
 
 using c10::IValue;
@@ -129,6 +132,9 @@ public:
     for (const Argument &argument : node.arguments)
       if (Status status = bind(argument); !status)
         return status;
+    if (!orders.empty())
+      if (Status status = order(); !status)
+        return status;
     chooseFactoryType();
     return checkRequired();
   }
@@ -145,6 +151,13 @@ private:
     }
     if (argument.name == "deterministic")
       return {}; // which PyTorch's kernels ask of the process
+    auto *attribute = std::get_if<Attribute>(&argument.value);
+    auto *list =
+        attribute ? std::get_if<std::vector<int64_t>>(attribute) : nullptr;
+    if (argument.name == "orders" && list) {
+      orders = *list;
+      return {};
+    }
     return refuse(node, "the operator has no argument named " + argument.name);
   }
 
@@ -193,6 +206,35 @@ private:
     return {};
   }
 
+  /// Hands `orders` out to the tensors, which have one entry a dimension.
+  Status order() {
+    plan.orders.resize(plan.operands);
+    std::span<const int64_t> rest = orders;
+    for (const Binding &binding : plan.bindings)
+      for (ValueId operand : binding.operands) {
+        if (operand == kNoValue || call.inputs[operand].isScalar)
+          continue;
+        size_t rank = call.inputs[operand].tensor.dims.size();
+        if (rank > rest.size())
+          return refuse(node, "orders are given for fewer dimensions");
+        plan.orders[operand] = {rest.begin(), rest.begin() + rank};
+        if (!isPermutation(plan.orders[operand]))
+          return refuse(node, "an order in memory names no dimension once");
+        rest = rest.subspan(rank);
+      }
+    if (!rest.empty())
+      return refuse(node, "orders are given for more dimensions");
+    return {};
+  }
+
+  static bool isPermutation(std::vector<int64_t> order) {
+    std::ranges::sort(order);
+    for (size_t i = 0; i < order.size(); ++i)
+      if (order[i] != int64_t(i))
+        return false;
+    return true;
+  }
+
   /// `zeros` and the like take the process's default type when none is given,
   /// and that may have changed since the call was recorded.
   void chooseFactoryType() {
@@ -223,6 +265,7 @@ private:
                             what + " that the graph holds");
   }
 
+  std::vector<int64_t> orders;
   const Graph &call;
   const Node &node;
   CallPlan &plan;

@@ -56,6 +56,9 @@ struct CallPlan {
   /// The operator looks at strides or storage (as_strided, views), where a
   /// graph only knows dense row-major values.
   bool needsDense = false;
+  /// By operand, if the operator may look at strides: the dimensions of a
+  /// tensor as they are to lie in memory.
+  std::vector<std::vector<int64_t>> orders{};
   std::string name; ///< "aten::add.Tensor"
   size_t operands = 0, results = 0;
 };

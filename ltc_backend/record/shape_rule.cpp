@@ -17,6 +17,7 @@
 
 #include <ATen/Context.h>
 #include <algorithm>
+#include <numeric>
 
 namespace ltc::backend {
 using c10::IValue;
@@ -127,6 +128,41 @@ static bool addsByIndex(const OpInfo &info) {
   return adds && (takes("index") || takes("indices"));
 }
 
+/// Whether the op may look at strides: one of the program's or of another
+/// library's, or the twin of such a one, that has no lowering and does not say
+/// that it takes any layout.
+static bool maySeeStrides(const OpInfo &info) {
+  auto space = info.handle.operator_name().getNamespace();
+  if (!space || *space == "aten" || *space == "prims")
+    return false;
+  if (*space == "torch_ltc")
+    return info.handle.hasKernelForDispatchKey(
+        c10::DispatchKey::CompositeExplicitAutograd);
+  return !info.handle.hasTag(at::Tag::flexible_layout);
+}
+
+/// Of each tensor in turn, its dimensions as they lie in memory; empty if all
+/// are row-major. What has gaps or overlaps is taken for that.
+static std::vector<int64_t> ordersInMemory(c10::ArrayRef<IValue> arguments) {
+  std::vector<int64_t> orders;
+  bool areRowMajor = true;
+  for (const IValue &value : arguments)
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      if (!tensor.defined())
+        return;
+      std::vector<int64_t> order(size_t(tensor.dim()));
+      std::iota(order.begin(), order.end(), 0);
+      if (tensor.is_non_overlapping_and_dense() && !tensor.is_contiguous()) {
+        areRowMajor = false;
+        std::ranges::stable_sort(order, std::greater(), [&](int64_t dim) {
+          return tensor.stride(dim);
+        });
+      }
+      orders.insert(orders.end(), order.begin(), order.end());
+    });
+  return areRowMajor ? std::vector<int64_t>() : orders;
+}
+
 static std::shared_ptr<CallShape> infer(const OpInfo &info,
                                         c10::ArrayRef<IValue> arguments,
                                         std::string &reason) {
@@ -160,6 +196,9 @@ static std::shared_ptr<CallShape> infer(const OpInfo &info,
     call->prototype.results.push_back(result.type);
   if (auto text = loweringText(info, arguments))
     call->prototype.arguments.push_back({"lowering", Attribute(*text)});
+  else if (maySeeStrides(info))
+    if (auto orders = ordersInMemory(arguments); !orders.empty())
+      call->prototype.arguments.push_back({"orders", Attribute(orders)});
   call->signature = call->prototype.signature();
   return call;
 }

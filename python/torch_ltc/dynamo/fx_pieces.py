@@ -4,15 +4,16 @@
 
 `x.item()` and `nonzero` need values before the graph can go on, and so does what raises
 by value, as `linalg.inv` does. Collectives are called as in eager, once for each run,
-since other ranks count the calls. What stands between them is compiled. Control flow
-with such ops in a branch or a body is cut out in the same way, and its branches and
-bodies are compiled by themselves.
+since other ranks count the calls; so are ops that are registered to have effects. What
+stands between them is compiled. Control flow with such ops in a branch or a body is cut
+out in the same way, and its branches and bodies are compiled by themselves.
 """
 
 import operator
 
 import torch
 from torch import fx
+from torch._higher_order_ops.effects import with_effects
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from torch_ltc.dynamo import stacked_loops
@@ -52,6 +53,7 @@ def _may_be_compiled(node):
     return (
         "ltc_reads" not in node.meta
         and node.target not in _OF_ANY_SIZE
+        and node.target is not with_effects
         and not any(map(_needs_pieces, bodies_of(node)))
     )
 

@@ -212,3 +212,52 @@ def test_an_op_that_reads_memory_in_python_runs_on_the_tensors():
     with pytest.warns(UserWarning, match="eagerly: can't convert lazy.* to numpy"):
         torch.testing.assert_close(call(x), function(x))
     torch.testing.assert_close(call(-x), function(-x))
+
+
+LOGGED = []
+
+
+@torch.library.custom_op("ltc_tests_pieces::log", mutates_args=())
+def log(what: str, x: torch.Tensor) -> torch.Tensor:
+    LOGGED.append((what, x.tolist()))
+    return x.clone()
+
+
+@log.register_fake
+def _(what, x):
+    return torch.empty_like(x)
+
+
+log.register_autograd(lambda _, grad: (None, log("gradient", grad)))
+log.register_effect("ordered")
+
+
+def test_ops_with_effects_are_called_in_turn_whether_or_not_they_are_read():
+    def function(x):
+        log("before", x)
+        y = log("kept", x * 2)
+        log("behind", y + 1)
+        return (y * y).sum()
+
+    call = compiled(function)
+    for i in range(2):
+        ours = torch.tensor([1.0, 2.0 + i], requires_grad=True)
+        eagers = ours.detach().requires_grad_()
+        runs = []
+        for run, x in ((call, ours), (function, eagers)):
+            LOGGED.clear()
+            run(x).backward()
+            runs.append([*LOGGED])
+        assert runs[0] == runs[1]
+        assert len(runs[0]) == 4
+        torch.testing.assert_close(ours.grad, eagers.grad)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_check_of_values_raises_with_open_sizes_too(dynamic):
+    call = torch.compile(torch.linalg.inv, backend="ltc", dynamic=dynamic)
+    for size in (2, 3, 5):
+        x = torch.randn(size, size)
+        torch.testing.assert_close(call(x), torch.linalg.inv(x))
+        with pytest.raises(torch.linalg.LinAlgError, match="element 1 is zero"):
+            call(torch.zeros(size, size))

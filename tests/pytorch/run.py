@@ -196,7 +196,9 @@ def main():
     patterns = [e.pattern for e in table.read()] if options.table else ["*"]
     listed = {pattern.split(".py::")[0] for pattern in patterns}
     good, only = True, "\n".join(patterns)
-    for name in options.files or [f for f in FILES if listed & {f, "*"}]:
+    files = [f for f in FILES if listed & {f, "*"}]
+    files += [f for f in COMPILED if f in listed]
+    for name in options.files or files:
         name = name.removesuffix(".py")
         dtypes = options.dtypes or FILES.get(name, TWO)
         every = options.every or (1 if options.table else SAMPLED.get(name, 1))

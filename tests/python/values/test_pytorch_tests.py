@@ -43,8 +43,10 @@ def test_no_test_has_two_entries():
 def test_an_entry_names_a_file_that_is_run():
     for entry in ENTRIES:
         file, case, name = entry.pattern.split("::")
-        assert file.removesuffix(".py") in run.FILES
-        assert case.endswith("LAZY") and "_lazy" in name
+        name_of_file = file.removesuffix(".py")
+        if name_of_file not in run.COMPILED:
+            assert name_of_file in run.FILES
+            assert case.endswith("LAZY") and "_lazy" in name
 
 
 def test_an_entry_without_a_reason_is_refused():

@@ -7,15 +7,15 @@
 //
 // Targets whose iterations have threads write at computed positions themselves:
 //
-//   ltc.call "ltc::scatter_rows"(positions = %p, source = %s,
+//   ltc.call "ltc::scatter_rows"(positions = %p, source = %s, length = 64,
 //       combine = "add", ordered = false) outs(%tensor)
 //
-// combines rows of the flat source, one for each position, with those elements
-// of a flat tensor that begin there; a negative position is nowhere. `ordered`:
-// one row after the other, so that the result is always the same. Ways to
-// combine: add, mul, max, min, umax, umin, or, and, set; all but add are
-// ordered. Unlike those of the library, the call updates its
-// destination.
+// combines rows of the flat source, one of that length for each position, with
+// those elements of a flat tensor that begin there; a negative position is
+// nowhere. A source of one element is all rows. `ordered`: one row after the
+// other, so that the result is always the same. Ways to combine: add, mul, max,
+// min, umax, umin, or, and, set. Unlike those of the library, the call updates
+// its destination.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/ops/emit.h"
+#include "mlir_lowering/ops/extreme.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -244,8 +245,7 @@ static Value reduceBy(Emit &e, Value x, Dims dims, bool keepdim, DType dtype,
       })[0];
 }
 
-/// The least (or greatest) value of a dtype.
-static Value extreme(DType dtype, bool least) {
+Value extreme(DType dtype, bool least) {
   if (isFloat(dtype)) {
     double infinity = std::numeric_limits<double>::infinity();
     return least ? -infinity : infinity;

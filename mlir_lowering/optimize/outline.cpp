@@ -99,6 +99,7 @@ void separateResults(func::FuncOp main) {
 
 /// A part of a tensor is written by a loop of its own, if not by the one that
 /// computes it (addToWriter in groups.cpp). What it is written to is no slice.
+/// A scatter reads nothing of the tensor that it writes to.
 void separateWrites(func::FuncOp main) {
   for (auto insert : llvm::to_vector(main.getOps<tensor::InsertSliceOp>())) {
     Value source = insert.getSource();
@@ -109,6 +110,11 @@ void separateWrites(func::FuncOp main) {
     if (!isComputed && insert.getSourceType().getRank() != 0)
       insert.getSourceMutable().assign(copyBefore(insert, source).getResult(0));
   }
+  for (auto call : llvm::to_vector(main.getOps<CallOp>()))
+    for (OpOperand &read : call.getInputsMutable())
+      if (scatterRows(call) &&
+          storageOf(read.get()) == storageOf(call.getOuts()[0]))
+        read.set(copyBefore(call, read.get()).getResult(0));
 }
 
 /// Destinations whose contents nobody reads, as plain allocations.

@@ -327,8 +327,9 @@ void Body::makeAccess(std::string_view opcode,
   if (opcode.starts_with("atom.")) {
     made.kind = Instruction::Atomic;
     std::string type(lastPart(opcode));
-    if (hasPart(opcode, "add"))
-      made.operation = findOperation("add." + type);
+    for (const char *name : {"add", "max", "min"})
+      if (hasPart(opcode, name))
+        made.operation = findOperation(name + ("." + type));
     if (!made.operation && !hasPart(opcode, "exch"))
       fail("there is no code for " + std::string(opcode));
     made.b = operands.at(2).reg;

@@ -8,7 +8,7 @@ torch.use_deterministic_algorithms() they run in eager's order.
 
 import pytest
 
-VALUES = """
+BEGIN = """
 import torch
 import torch_ltc
 from torch.nn import functional as F
@@ -33,8 +33,9 @@ def wrote(on, write):
     x = on(TABLE.clone())
     write(x)
     return x
+"""
 
-
+WRITES = """
 CASES = {
     "index_add": lambda on: on(TABLE).index_add(0, on(ID), on(ROWS)),
     "index_add, alpha": lambda on: on(TABLE).index_add(
@@ -80,7 +81,64 @@ CASES = {
         (x := on(TABLE.clone()).detach().requires_grad_())[on(ID)].square().sum(), x
     )[0],
 }
+"""
 
+REDUCTIONS = """
+SHORT = TABLE.bfloat16()
+FEW = torch.randint(4, (20, 24))  # most elements of the table keep theirs
+MASKED = torch.where(ROWS > 1, -torch.inf, ROWS)
+
+
+def reduce(how, tensor=TABLE, source=ROWS, **options):
+    return lambda on: on(tensor).scatter_reduce(
+        0, on(FEW), on(source), how, **options
+    )
+
+
+def along(how, dim=0, tensor=TABLE, source=ROWS, **options):
+    index = ID if dim == 0 else ID[:9]
+    return lambda on: on(tensor).index_reduce(
+        dim, on(index), on(source), how, **options
+    )
+
+
+CASES = {
+    "mean": reduce("mean"),
+    "mean, i64": reduce("mean", WHOLE, WHOLE),
+    "mean, bf16": reduce("mean", SHORT, ROWS.bfloat16()),
+    "sum, bf16": reduce("sum", SHORT, ROWS.bfloat16()),
+    "sum of many, bf16": lambda on: on(SHORT).scatter_add(
+        0, on(PLACE.new_zeros(400, 24)), on(SHORT.new_ones(400, 24))
+    ),
+    "mean of others": reduce("mean", include_self=False),
+    "sum of others": reduce("sum", include_self=False),
+    "product of others": reduce("prod", include_self=False),
+    "largest of others": reduce("amax", include_self=False),
+    "least of others": reduce("amin", TABLE, MASKED, include_self=False),
+    "largest of others, i64": reduce("amax", WHOLE, WHOLE, include_self=False),
+    "least of others, bf16": reduce(
+        "amin", SHORT, ROWS.bfloat16(), include_self=False
+    ),
+    "mean of others, i64": reduce("mean", WHOLE, WHOLE, include_self=False),
+    "rows' mean": along("mean"),
+    "rows' mean, i64": along("mean", tensor=WHOLE, source=WHOLE[ID]),
+    "rows' mean of others": along("mean", include_self=False),
+    "rows' product": along("prod"),
+    "rows' largest, in the middle": along(
+        "amax", 1, DIMS, DIMS[:, ID[:9]] * 2, include_self=False
+    ),
+    "rows' least, f64": along("amin", tensor=TABLE.double(), source=ROWS.double()),
+    "index_fill": lambda on: on(TABLE).index_fill(0, on(ID - 37), 3.5),
+    "index_fill in the middle, i64": lambda on: on(WHOLE).index_fill(
+        1, on(ID[:7] % 24), 3
+    ),
+    "index_fill by a tensor": lambda on: on(SHORT).index_fill(
+        0, on(ID[:5]), on(TABLE[0, 0])
+    ),
+}
+"""
+
+END = """
 wanted = {name: case(lambda tensor: tensor) for name, case in CASES.items()}
 for is_ordered in (False, True):
     torch.use_deterministic_algorithms(is_ordered)
@@ -101,8 +159,53 @@ assert not metrics.get("codegen.fallback"), metrics
 
 
 @pytest.mark.slow
-def test_values_are_eagers(run_python, gpu):
-    run_python(VALUES, **gpu, LTC_CACHE="off")
+@pytest.mark.parametrize("cases", [WRITES, REDUCTIONS], ids=["writes", "reductions"])
+def test_values_are_eagers(run_python, gpu, cases):
+    run_python(BEGIN + cases + END, **gpu, LTC_CACHE="off")
+
+
+OPEN_SIZES = """
+import torch
+import torch_ltc
+from torch.nn import functional as F
+
+
+def gradient(weight, ids):
+    weight = weight.detach().requires_grad_()
+    F.embedding(ids, weight).square().sum().backward()
+    return weight.grad
+
+
+def compute(x, ids, rows):
+    return [
+        gradient(x, ids),
+        x.index_add(0, ids, rows),
+        x.index_copy(0, ids[:1], rows[:1]),
+        rows.scatter_add(0, (ids % 5)[:, None].expand(-1, 6), rows),
+        rows.scatter_reduce(0, (ids % 5)[:, None].expand(-1, 6), rows, "mean"),
+        rows.index_fill(0, ids[:3] % 5, 2.0),
+        rows.index_reduce(0, ids % 5, rows, "amax", include_self=False),
+    ]
+
+
+compiled = []
+for count in (7, 9, 30, 1100, 12):
+    torch.manual_seed(count)
+    inputs = torch.randn(11, 6), torch.randint(11, (count,)), torch.randn(count, 6)
+    wanted = compute(*inputs)
+    found = [x.cpu() for x in compute(*(x.to("lazy") for x in inputs))]
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+    compiled.append(torch_ltc.metrics.snapshot()["codegen.graphs"])
+metrics = torch_ltc.metrics.snapshot()
+assert not metrics.get("execute.host_calls"), metrics
+assert not metrics.get("codegen.fallback"), metrics
+assert compiled[-1] == compiled[1], compiled
+"""
+
+
+@pytest.mark.slow
+def test_open_sizes_share_kernels(run_python, gpu):
+    run_python(OPEN_SIZES, **gpu, LTC_CACHE="off")
 
 
 ORDER = """

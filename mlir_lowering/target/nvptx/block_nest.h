@@ -30,6 +30,12 @@ public:
   /// Replaces the op by its loops.
   void run();
 
+  // A maximum of a row, and a sum below it (online_sum.cpp).
+  /// Whether both are done in one read, of a row that registers do not hold.
+  bool isBelow(BlockNest &max);
+  /// Replaces both ops by their loops.
+  void runBelow(BlockNest &max);
+
 private:
   /// In its team.
   Value threadId();
@@ -104,6 +110,11 @@ private:
   void foldOwn(llvm::ArrayRef<Values> loaded);
   void storeUniform(llvm::ArrayRef<Value> values);
 
+  llvm::SmallVector<Values> loadRow(llvm::ArrayRef<Value> places);
+  Values seeBelow(BlockNest &max, llvm::ArrayRef<Value> seen,
+                  llvm::ArrayRef<Value> places, bool isVector);
+  Values seeVectors(BlockNest &max, Values seen, Value from, Value vectors);
+
   // What the threads have added up (fold_block.cpp).
   Values foldBlock(Values values);
   /// Memory of the block.
@@ -117,5 +128,12 @@ private:
   std::optional<Registers::Sharing> own;
   int foldLoop = -1; ///< which all threads run together, each its share
 };
+
+/// The sum of exponentials of what lies below the maximum that an op takes of a
+/// row, among the ops behind it, if nothing stands between but what that sum
+/// starts from; or null.
+mlir::linalg::GenericOp
+sumBelow(mlir::linalg::GenericOp max,
+         llvm::ArrayRef<mlir::linalg::GenericOp> behind);
 
 } // namespace ltc::compiler

@@ -40,6 +40,64 @@ static LogicalResult checkOutside(func::FuncOp kernel) {
   return failure(result.wasInterrupted());
 }
 
+namespace {
+
+/// Writes the loops of a kernel's ops in turn.
+class Writer {
+public:
+  Writer(ArrayRef<GenericOp> ops, Team team, int64_t lanes, unsigned vectorBits)
+      : ops(ops), team(team), lanes(lanes), vectorBits(vectorBits) {}
+
+  LogicalResult run(const std::optional<MatrixTile> &tile, bool isParallel) {
+    for (size_t number = 0; number < ops.size(); ++number) {
+      GenericOp op = ops[number];
+      if (isParallel && !op->getParentOfType<scf::ForallOp>())
+        return op.emitError("every block would do this");
+      if (!tile || !MatrixProduct::of(op))
+        write(op, ops.drop_front(number + 1));
+      else if (failed(ProductLoops(op, *tile, registers).emit()))
+        return failure();
+    }
+    return success();
+  }
+
+private:
+  using NestPtr = std::unique_ptr<BlockNest>;
+
+  NestPtr nestOf(GenericOp op) {
+    NestPtr nest = std::move(ahead[op]);
+    return nest ? std::move(nest)
+                : std::make_unique<BlockNest>(op, team, lanes, vectorBits,
+                                              registers);
+  }
+
+  void write(GenericOp op, ArrayRef<GenericOp> behind) {
+    NestPtr nest = nestOf(op);
+    if (op == sum)
+      return nest->runBelow(*max);
+    if (GenericOp below = sumBelow(op, behind)) {
+      NestPtr &other = ahead[below] = nestOf(below);
+      if (other->isBelow(*nest)) {
+        sum = below;
+        max = std::move(nest);
+        return;
+      }
+    }
+    nest->run();
+  }
+
+  ArrayRef<GenericOp> ops;
+  Team team;
+  int64_t lanes;
+  unsigned vectorBits;
+  Registers registers;
+  llvm::DenseMap<Operation *, NestPtr> ahead;
+  NestPtr max; ///< which waits for
+  GenericOp sum;
+};
+
+} // namespace
+
 LogicalResult NvptxBackend::emitLoops(func::FuncOp kernel,
                                       const Schedule &schedule,
                                       const TargetFacts &facts) const {
@@ -61,17 +119,9 @@ LogicalResult NvptxBackend::emitLoops(func::FuncOp kernel,
                   b.getI64IntegerAttr(team.threads * team.count));
   if (!tile && team.threads <= kWarp)
     kernel->setAttr(attr::kTeam, b.getI64IntegerAttr(team.threads));
-  Registers registers;
-  for (GenericOp op : *generics) {
-    if (isParallel && !op->getParentOfType<scf::ForallOp>())
-      return op.emitError("every block would do this");
-    if (tile && MatrixProduct::of(op)) {
-      if (failed(ProductLoops(op, *tile, registers).emit()))
-        return failure();
-      continue;
-    }
-    BlockNest(op, team, lanes, facts.vector_bits, registers).run();
-  }
+  Writer writer(*generics, team, lanes, facts.vector_bits);
+  if (failed(writer.run(tile, isParallel)))
+    return failure();
   eraseUnreadTemporaries(kernel);
   if (team.count > 1)
     shareBlock(kernel, team);

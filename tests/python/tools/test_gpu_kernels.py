@@ -211,6 +211,45 @@ def test_parameters_share_a_launch(run_python, gpu):
     assert launched == 2 * 3
 
 
+LONG_ROWS = """
+import torch
+import torch_ltc
+
+torch.manual_seed(0)
+ODD = torch.randn(5, 33001)
+ODD[1, ::2] = -torch.inf
+ODD[1, :9000] = -torch.inf  # all that some threads see
+ODD[2] = -torch.inf
+ODD[3, 7] = torch.nan
+ODD[4, 30000] = torch.inf
+RISING = (torch.arange(33792.0) / 256).expand(2, -1)  # each is a new maximum
+CASES = {
+    "softmax": lambda on: on(ODD).softmax(1),
+    "softmax of what rises": lambda on: on(RISING).softmax(1),
+    "log softmax, scaled": lambda on: (on(RISING) * -0.5).log_softmax(1),
+    "log softmax, f64": lambda on: on(ODD[:2, :16501].double()).log_softmax(1),
+    "log softmax of bf16": lambda on: (
+        on(torch.cat([ODD, ODD], 1)[:2].bfloat16()).float().log_softmax(1)
+    ),
+}
+for name, case in CASES.items():
+    torch.testing.assert_close(
+        case(lambda tensor: tensor.to("lazy")).cpu(),
+        case(lambda tensor: tensor),
+        rtol=1e-5,
+        atol=1e-8,
+        equal_nan=True,
+        msg=lambda why, name=name: name + ": " + why,
+    )
+assert not torch_ltc.metrics.snapshot().get("codegen.fallback")
+"""
+
+
+@pytest.mark.slow
+def test_rows_longer_than_registers(run_python, gpu):
+    run_python(LONG_ROWS, **gpu, LTC_CACHE="off")
+
+
 LONG_LIST = """
 import torch
 import torch_ltc

@@ -25,6 +25,7 @@
 #include "ltc/metrics.h"
 #include "ltc/settings.h"
 #include "ltc_backend/backend.h"
+#include "ltc_backend/graph/reads/call_memory.h"
 #include "ltc_backend/graph/reads/lent_memory.h"
 #include "ltc_backend/graph/reads/library_copy.h"
 #include "ltc_backend/graph/step_counts.h"
@@ -178,6 +179,8 @@ bool isLent(const py::object &capsule) {
 }
 
 void defineMemory(py::module_ &m) {
+  m.def("await_values",
+        torch::wrap_pybind_function_no_gil(backend::awaitValues));
   m.def("storage_values", torch::wrap_pybind_function(backend::storageValues));
   m.def("resize_storage", torch::wrap_pybind_function(backend::resizeStorage));
   m.def("lend_memory", torch::wrap_pybind_function(backend::lendMemory));

@@ -20,6 +20,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -35,6 +36,16 @@ void computeAll(c10::ArrayRef<at::Tensor> tensors) {
   }
   if (!pending.empty() && !computeOnHost(pending))
     sync(deviceOf(*pending[0]), /*wait=*/false, pending);
+}
+
+void awaitValues(const std::vector<at::Tensor> &tensors) {
+  std::vector<at::Tensor> lazy;
+  std::ranges::copy_if(tensors, std::back_inserter(lazy), isPlain);
+  computeAll(lazy);
+  for (const at::Tensor &tensor : lazy) {
+    std::shared_ptr<DeviceData> data = readyData(tensor);
+    waitForResult(data->device().ordinal(), *data->buffer());
+  }
 }
 
 CallMemory memoryOf(const at::Tensor &tensor, at::Device place) {

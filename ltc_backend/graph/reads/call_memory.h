@@ -28,6 +28,9 @@ struct CallMemory {
 
 /// Computes what is pending of these functional lazy tensors, in one graph.
 void computeAll(c10::ArrayRef<at::Tensor> tensors);
+/// Computes those of the tensors that are lazy, and waits for their values, of
+/// which each may raise what its graph raised.
+LTC_API void awaitValues(const std::vector<at::Tensor> &tensors);
 /// The tensor's value, which nobody may write to. Waits for it, and raises what
 /// its graph raised.
 CallMemory memoryOf(const at::Tensor &tensor, at::Device place);

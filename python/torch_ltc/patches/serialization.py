@@ -17,6 +17,7 @@ from collections import OrderedDict
 
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass as is_wrapper
+from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import warn_if_has_hooks
 
 from torch_ltc.lazy.ordinal import is_lazy
@@ -53,6 +54,35 @@ def _restore(storage, location):
     if _loaded.storages is not None:
         _loaded.storages.append(storage)
     return storage
+
+
+def _tensors_in(obj):
+    """Yield the tensors in lists, dictionaries, modules and wrapper subclasses."""
+    for leaf in tree_leaves(obj):
+        if isinstance(leaf, torch.nn.Module):
+            yield from _tensors_in([*leaf.parameters(), *leaf.buffers()])
+        elif is_wrapper(leaf):
+            yield from _tensors_in(
+                [getattr(leaf, x) for x in leaf.__tensor_flatten__()[0]]
+            )
+        elif isinstance(leaf, torch.Tensor):
+            yield leaf
+
+
+def computing_first(stock):
+    """Wrap ``torch.save``: what fails is to fail before it opens the file.
+
+    That empties the file, which may be the last checkpoint.
+    """
+
+    def save(obj, f, *args, **options):
+        from torch_ltc import startup
+
+        if startup.is_started():
+            startup.start().await_values([*_tensors_in(obj)])
+        stock(obj, f, *args, **options)
+
+    return save
 
 
 def moving(rebuild):

@@ -80,6 +80,7 @@ AT_IMPORT += (
 )
 
 _LOADING = "lazy tensors have no storage to load into: the tensor is moved instead"
+_SAVING = "it empties the file before it reads a tensor, which may fail"
 _SHARING = "tensors that share a storage are written as views of one"
 _CORE = "torch._lazy's C functions want a backend, and reach around its executor"
 
@@ -94,6 +95,10 @@ AT_IMPORT += (
         "_legacy_load",
         "patches.serialization:finishing",
         _LOADING,
+    ),
+    Patch("torch", "save", "patches.serialization:computing_first", _SAVING),
+    Patch(
+        "torch.serialization", "save", "patches.serialization:computing_first", _SAVING
     ),
     Patch("torch._C._lazy", "_mark_step", "lazy.lazy_core:mark_step", _CORE),
     Patch(

@@ -8,7 +8,9 @@ import pickle
 
 import pytest
 import torch
+import torch_ltc
 from torch import nn
+from torch.testing._internal.two_tensor import TwoTensor
 
 VALUES = torch.arange(6.0).view(2, 3)
 DTYPES = [
@@ -330,3 +332,19 @@ def test_a_conjugate_is_copied_as_it_is():
     for pair in ([z, z.conj()], [z.conj(), z]):
         found = [t.tolist() for t in copy.deepcopy(pair)]
         assert found == [t.tolist() for t in pair]
+
+
+@pytest.mark.parametrize("module", [torch, torch.serialization])
+def test_what_fails_leaves_the_file_as_it_was(module, tmp_path):
+    """An error that a graph meets is raised before the file is opened."""
+    path = tmp_path / "last.pt"
+    torch.save({"x": torch.ones(2, device="lazy")}, path)
+    table = torch.arange(4.0, device="lazy")
+    failed = table[torch.tensor([9], device="lazy")] * 2
+    parts = torch.nn.Linear(2, 2)
+    parts.register_buffer("taken", table[torch.tensor([7], device="lazy")] + 1)
+    both = TwoTensor(table, table[torch.tensor([8] * 4, device="lazy")])
+    for state in {"epochs": 1, "x": [{"y": failed}]}, parts, (both,):
+        with pytest.raises(torch_ltc.IndexOutOfRangeError):
+            module.save(state, path)
+    assert torch.load(path)["x"].tolist() == [1, 1]

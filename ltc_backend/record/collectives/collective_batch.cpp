@@ -117,11 +117,11 @@ static void endBatchOp(const c10::OperatorHandle &, torch::jit::Stack *stack) {
 
 void registerBatches() {
   auto group = c10::getCustomClassType<c10::intrusive_ptr<ProcessGroup>>();
-  auto work = c10::getCustomClassType<WorkPtr>();
-  auto define = [&](const char *name, c10::TypePtr result, auto kernel) {
-    ownLibrary().def(c10::FunctionSchema(
-        std::string("torch_ltc::") + name, "", {{"group", group}},
-        {c10::Argument("", std::move(result))}));
+  const auto &work = c10::getCustomClassType<WorkPtr>();
+  auto define = [&](const char *name, const c10::TypePtr &result, auto kernel) {
+    ownLibrary().def(c10::FunctionSchema(std::string("torch_ltc::") + name, "",
+                                         {{"group", group}},
+                                         {c10::Argument("", result)}));
     ownLibrary().impl(name, std::move(kernel));
   };
   define("start_batch", c10::BoolType::get(),

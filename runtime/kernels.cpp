@@ -16,14 +16,17 @@ static HostServices &services() {
   return *services;
 }
 
+static Error unsupported(const char *why) {
+  return {ErrorCode::Unsupported, Stage::Execute, why, "", {}, ""};
+}
+
 Status Kernel::runOn(void *, std::span<const KernelView>,
                      std::span<const KernelView>) {
-  return Error{ErrorCode::Unsupported,
-               Stage::Execute,
-               "the kernel is for the host's memory",
-               "",
-               {},
-               ""};
+  return unsupported("the kernel is for the host's memory");
+}
+
+Result<std::unique_ptr<Capture>> Kernel::capture(void *) {
+  return unsupported("the kernel cannot be captured");
 }
 
 void setHostServices(HostServices lent) { services() = std::move(lent); }

@@ -33,6 +33,7 @@ struct Lent {
   bool (*isInRegion)() = nullptr;
   /// Kernels of devices that are not the CPU.
   DeviceKernelProvider onDevices = nullptr;
+  uint64_t (*settingsOnDevices)() = nullptr; ///< HostServices
 };
 
 /// Calls setHostServices() with this library's kernels and threads. Once,

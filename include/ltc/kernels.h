@@ -57,6 +57,16 @@ struct KernelView {
   template <typename T> T *as() const { return static_cast<T *>(data); }
 };
 
+/// What a device captures of a stream, from its making to end().
+class LTC_API Capture {
+public:
+  virtual ~Capture() = default;
+  virtual Status end() = 0;
+};
+
+/// Why a kernel cannot be captured, as ltc_uncaptured (plugin.h).
+enum class Uncaptured : int32_t { May, NoCaptures, Draws, Looks, Foreign };
+
 /// A call bound to its attributes. run() may be called from one thread at a
 /// time for each Kernel; it writes every element of every result.
 class LTC_API Kernel {
@@ -68,6 +78,10 @@ public:
   /// that device's streams, by its own handle.
   virtual Status runOn(void *stream, std::span<const KernelView> operands,
                        std::span<const KernelView> results);
+  /// Whether what runOn() queues can be captured, as far as is known before.
+  virtual Uncaptured uncaptured() const { return Uncaptured::NoCaptures; }
+  /// Has the stream capture from now on, for runOn() of this kernel.
+  virtual Result<std::unique_ptr<Capture>> capture(void *stream);
 };
 
 /// Finds the kernel for a one-node Graph (Artifact::calls). Any thread.
@@ -113,6 +127,8 @@ struct HostServices {
   unsigned (*threadCount)() = nullptr;
   /// Kernels of other devices than the CPU. May be nullptr.
   DeviceKernelProvider deviceKernels = nullptr;
+  /// Another number if those may do other things than before. May be nullptr.
+  uint64_t (*deviceKernelSettings)() = nullptr;
 };
 LTC_API void setHostServices(HostServices services);
 LTC_API const HostServices &hostServices();

@@ -43,7 +43,7 @@ extern "C" {
 #endif
 
 #define LTC_ABI_MAJOR 1
-#define LTC_ABI_MINOR 4 /* counts what was appended */
+#define LTC_ABI_MINOR 5 /* counts what was appended */
 #define LTC_EXPORT __attribute__((visibility("default")))
 
 typedef struct ltc_error ltc_error;     /* plugin's own */
@@ -53,6 +53,7 @@ typedef struct ltc_program ltc_program; /* plugin's own */
 typedef struct ltc_queue ltc_queue;     /* plugin's own */
 typedef struct ltc_fence ltc_fence;     /* plugin's own */
 typedef struct ltc_kernel ltc_kernel;   /* host's own */
+typedef struct ltc_capture ltc_capture; /* host's own */
 
 /* Borrowed bytes; not NUL-terminated. */
 typedef struct ltc_bytes {
@@ -96,7 +97,9 @@ typedef struct ltc_property {
 
 /* A named count since the device was opened. */
 typedef struct ltc_statistic {
-  const char *name; /* [a-z][a-z0-9_]*, static storage */
+  /* [a-z][a-z0-9_]*, static storage. Since 1.5 a ':' and any text may stand
+     behind that: what of its kind is counted. */
+  const char *name;
   int64_t value;
 } ltc_statistic;
 
@@ -121,6 +124,16 @@ typedef struct ltc_view {
   uint8_t is_scalar;
   uint64_t bits;
 } ltc_view;
+
+/* Since 1.5. Why what a kernel does cannot be captured. */
+typedef int32_t ltc_uncaptured;
+enum {
+  LTC_MAY_CAPTURE, /* it can, as far as is known before */
+  LTC_NO_CAPTURES, /* the library has none for the device */
+  LTC_DRAWS,       /* random numbers, by a generator that the host sets */
+  LTC_LOOKS,       /* at values, before it begins, as whether indices fit */
+  LTC_FOREIGN      /* it is not the library's own, which knows no more of it */
+};
 
 /* What the host lends every plugin. Lives as long as the process. */
 typedef struct ltc_host {
@@ -159,6 +172,27 @@ typedef struct ltc_host {
                                   size_t operand_count, const ltc_view *results,
                                   size_t result_count, char *message,
                                   size_t capacity);
+
+  /* Since 1.5, and may be NULL, all five: what kernel_run_on queues, captured
+     by the device in its own way (cuStreamBeginCapture) instead of done, to be
+     done as often as the device likes, in the order of one stream. */
+  ltc_uncaptured (*kernel_uncaptured)(ltc_kernel *kernel);
+  /* From now on the stream captures, which has nothing else to do, and the
+     library gives such a kernel memory that stays as long as the process.
+     Until capture_end the calling thread calls nothing but kernel_run_on. NULL
+     on failure. */
+  ltc_capture *(*capture_begin)(ltc_kernel *kernel, void *stream, char *message,
+                                size_t capacity);
+  /* Ends it by the device's own call. So the stream must capture still: a
+     device that gave up, as for a kernel that waits for the stream, begins an
+     empty one before this. */
+  ltc_error_code (*capture_end)(ltc_capture *capture, char *message,
+                                size_t capacity);
+  /* What the device made of it (CUgraph) ends here, copies of that do not. */
+  void (*capture_free)(ltc_capture *capture);
+  /* Another number than before if kernels may do other things than before: what
+     was captured then is not what would be now. */
+  uint64_t (*kernel_settings)(void);
 } ltc_host;
 
 /* One argument of a launch, in the order of the graph's inputs, then its

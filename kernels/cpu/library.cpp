@@ -77,7 +77,8 @@ const Lent &lent() { return whatIsLent(); }
 void install(Lent lent) {
   whatIsLent() = std::move(lent);
   setHostServices({resolve, parallelFor, stayAlone, borrowThread, waitingTeam,
-                   rest, threadCount, whatIsLent().onDevices});
+                   rest, threadCount, whatIsLent().onDevices,
+                   whatIsLent().settingsOnDevices});
 }
 
 Result<std::unique_ptr<Kernel>> resolve(const Graph &call) {

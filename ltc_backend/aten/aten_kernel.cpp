@@ -14,6 +14,7 @@
 #include "device_index_check.h"
 #include "index_range.h"
 #include "placement.h"
+#include "stream_capture.h"
 
 #include "ltc/cpu_kernels.h"
 #include "ltc/metrics.h"
@@ -356,6 +357,21 @@ Status AtenKernel::runOn(void *stream, Views operands, Views results) {
   } catch (...) {
     return currentError(Stage::Execute, plan.name);
   }
+}
+
+Uncaptured AtenKernel::uncaptured() const {
+  if (!hasCaptures(plan.device.type()))
+    return Uncaptured::NoCaptures;
+  // A direct call is attention, whose dropout is not its own.
+  bool draws = plan.seed || plan.generator ||
+               (!direct && plan.op.hasTag(at::Tag::nondeterministic_seeded));
+  if (draws)
+    return Uncaptured::Draws;
+  return looksAtIndices(plan.name) ? Uncaptured::Looks : Uncaptured::May;
+}
+
+Result<std::unique_ptr<Capture>> AtenKernel::capture(void *stream) {
+  return captureStream(streamOf(plan.device, stream));
 }
 
 } // namespace ltc::backend

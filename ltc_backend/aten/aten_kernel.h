@@ -21,6 +21,8 @@ public:
              std::span<const KernelView> results) override;
   Status runOn(void *stream, std::span<const KernelView> operands,
                std::span<const KernelView> results) override;
+  Uncaptured uncaptured() const override;
+  Result<std::unique_ptr<Capture>> capture(void *stream) override;
 
 private:
   using Views = std::span<const KernelView>;

@@ -123,6 +123,8 @@ static Check checkOf(std::string_view op) {
   return found != table.end() ? found->second : nullptr;
 }
 
+bool looksAtIndices(std::string_view op) { return checkOf(op) != nullptr; }
+
 void checkIndicesOnDevice(std::string_view op, const Arguments &arguments) {
   if (Check check = checkOf(op))
     check(arguments);

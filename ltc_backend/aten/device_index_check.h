@@ -18,6 +18,9 @@
 
 namespace ltc::backend {
 
+/// Whether an op, by its name, has indices that are looked at.
+bool looksAtIndices(std::string_view op);
+
 /// Throws c10::IndexError if an index of the call is out of range. `op` is its
 /// name, arguments are those of its schema. Waits for the current stream of
 /// their device if the op takes indices, and does nothing otherwise.

@@ -10,6 +10,7 @@
 #include "ltc_backend/aten/clean_thread_state.h"
 #include "ltc_backend/aten/placement.h"
 #include "ltc_backend/aten/rebinding_kernel.h"
+#include "ltc_backend/aten/stream_capture.h"
 #include "ltc_backend/raise.h"
 
 #include "ltc/cpu_kernels.h"
@@ -73,7 +74,7 @@ void installKernels() {
     installPlacement();
     kernels::install({[](const Graph &call) { return resolveKernel(call); },
                       multiply, at::get_num_threads, at::in_parallel_region,
-                      resolveOnDevice});
+                      resolveOnDevice, kernelSettings});
   });
 }
 

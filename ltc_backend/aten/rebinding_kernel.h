@@ -27,6 +27,7 @@ public:
              std::span<const KernelView> results) override;
   Status runOn(void *stream, std::span<const KernelView> operands,
                std::span<const KernelView> results) override;
+  Uncaptured uncaptured() const override { return Uncaptured::Foreign; }
 
 private:
   RebindingKernel(const Graph &call, c10::Device device)

@@ -4,7 +4,8 @@
 
 A device counts that among its statistics: ``graphs`` that it launched,
 ``queued_REASON`` for steps that it did one by one, ``split_REASON`` for places that
-cut the steps of one run (docs/adding-a-device.md).
+cut the steps of one run, ``split_REASON:OP`` for calls of the library's kernels that
+are in no graph (docs/gpu.md).
 """
 
 from dataclasses import dataclass
@@ -12,11 +13,21 @@ from dataclasses import dataclass
 _QUEUED = {
     "unlike": "the two runs before did other steps",
     "refused": "the driver has no graphs, or refused this one",
+    "uncaptured": "it showed then that a library call among them cannot be captured",
 }
 _SPLIT = {
     "calls": "library calls that the host did",
-    "kernels": "calls of PyTorch's own kernels, on the device",
     "checks": "what checks said, which the host read",
+}
+_OUTSIDE = {
+    "random": "it draws random numbers, by a generator that the host sets",
+    "indices": "its indices are looked at before it",
+    "foreign": "it is not PyTorch's own",
+    "waits": "it waits for the device",
+    "host": "it copies from or to the host's memory",
+    "moves": "its memory or its numbers are others nearly every time",
+    "refused": "it failed when it was captured",
+    "uncaptured": "this PyTorch has no graphs that others can fill",
 }
 
 
@@ -27,7 +38,7 @@ class StepGraphs:
     device: int
     launched: int  # graphs
     queued: dict[str, int]  # ranges of steps done one by one, by reason
-    split: dict[str, int]  # cuts within a run, by reason
+    split: dict[str, int]  # cuts within a run, by reason, or "reason:op"
 
     def __str__(self):
         lines = [
@@ -39,10 +50,17 @@ class StepGraphs:
             for reason, number in self.queued.items()
         ]
         lines += [
-            f"  {number} times cut by {_SPLIT.get(reason, reason)}"
+            f"  {number} times cut by {_cut(reason)}"
             for reason, number in self.split.items()
         ]
         return "\n".join(lines)
+
+
+def _cut(reason):
+    reason, _, op = reason.partition(":")
+    if op:
+        return f"{op}, which was queued alone: {_OUTSIDE.get(reason, reason)}"
+    return _SPLIT.get(reason, reason)
 
 
 def counted(ltc):

@@ -16,6 +16,10 @@ struct ltc_kernel {
   std::unique_ptr<Kernel> kernel;
 };
 
+struct ltc_capture {
+  std::unique_ptr<Capture> capture;
+};
+
 namespace {
 
 void fill(char *message, size_t capacity, std::string_view text) {
@@ -77,6 +81,11 @@ KernelView viewOf(const ltc_view &view) {
   return lent;
 }
 
+ltc_error_code codeOf(const Error &error, char *message, size_t capacity) {
+  fill(message, capacity, error.message);
+  return ltc_error_code(error.code) + 1;
+}
+
 /// kernel->run(operands, results), with what the host's code takes.
 template <typename Run>
 ltc_error_code runBy(const Run &run, const ltc_view *operands,
@@ -98,8 +107,7 @@ ltc_error_code runBy(const Run &run, const ltc_view *operands,
       run(Views(views, operandCount), Views(views + operandCount, resultCount));
   if (status)
     return LTC_OK;
-  fill(message, capacity, status.error().message);
-  return ltc_error_code(status.error().code) + 1;
+  return codeOf(status.error(), message, capacity);
 }
 
 ltc_error_code run(ltc_kernel *kernel, const ltc_view *operands,
@@ -120,6 +128,32 @@ ltc_error_code runOn(ltc_kernel *kernel, void *stream, const ltc_view *operands,
       operands, operandCount, results, resultCount, message, capacity);
 }
 
+ltc_uncaptured uncaptured(ltc_kernel *kernel) {
+  return ltc_uncaptured(kernel->kernel->uncaptured());
+}
+
+ltc_capture *captureBegin(ltc_kernel *kernel, void *stream, char *message,
+                          size_t capacity) {
+  Result<std::unique_ptr<Capture>> made = kernel->kernel->capture(stream);
+  if (made)
+    return new ltc_capture{std::move(*made)};
+  fill(message, capacity, made.error().message);
+  return nullptr;
+}
+
+ltc_error_code captureEnd(ltc_capture *capture, char *message,
+                          size_t capacity) {
+  Status status = capture->capture->end();
+  return status ? LTC_OK : codeOf(status.error(), message, capacity);
+}
+
+void captureFree(ltc_capture *capture) { delete capture; }
+
+uint64_t kernelSettings() {
+  auto ask = hostServices().deviceKernelSettings;
+  return ask ? ask() : 0;
+}
+
 void parallelFor(int64_t n, int64_t grain,
                  void (*body)(int64_t, int64_t, void *), void *argument) {
   if (n <= 0)
@@ -133,7 +167,9 @@ void parallelFor(int64_t n, int64_t grain,
 } // namespace
 
 const ltc_host &runtime::hostTable() {
-  static const ltc_host table = {sizeof(ltc_host), resolve,   destroy, run,
-                                 parallelFor,      resolveOn, runOn};
+  static const ltc_host table = {
+      sizeof(ltc_host), resolve,    destroy,     run,
+      parallelFor,      resolveOn,  runOn,       uncaptured,
+      captureBegin,     captureEnd, captureFree, kernelSettings};
   return table;
 }

@@ -9,6 +9,7 @@
 #include "ltc/region_ops.h"
 
 #include <algorithm>
+#include <atomic>
 #include <unordered_map>
 
 namespace ltc::drivers {
@@ -44,7 +45,9 @@ Result<BoundCall> bindOne(const Graph &call, std::span<const int64_t> symbols,
                    {},
                    ""};
   }
-  BoundCall bound{{kernel, library.host.kernel_free}, {}, call.inputs.size()};
+  static std::atomic<uint64_t> bindings = 0;
+  BoundCall bound{
+      {kernel, library.host.kernel_free}, {}, call.inputs.size(), ++bindings};
   for (const ValueType &type : call.inputs)
     bound.views.push_back(viewOf(type));
   for (const GraphOutput &output : call.outputs)

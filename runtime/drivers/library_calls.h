@@ -32,7 +32,8 @@ struct Library {
 struct BoundCall {
   std::unique_ptr<ltc_kernel, void (*)(ltc_kernel *)> kernel;
   std::vector<ltc_view> views;
-  size_t operands; ///< the first of them; the rest are results
+  size_t operands;      ///< the first of them; the rest are results
+  uint64_t binding = 0; ///< a number that no other one has
 
   /// Fills in the views from the words of a step.
   void read(const int64_t *words);
@@ -51,6 +52,7 @@ public:
   Status choose(std::span<const int64_t> symbols);
 
   BoundCall &operator[](size_t number) { return bound[kernelOf[number]]; }
+  size_t size() const { return kernelOf.size(); }
 
 private:
   /// The kernels of `varying` for some values.

@@ -65,8 +65,15 @@ static void parallelFor(int64_t n, int64_t grain,
 }
 
 const ltc_host &host() {
-  static const ltc_host table = {sizeof(ltc_host), resolve, destroy, run,
-                                 parallelFor,      nullptr, nullptr};
+  static const ltc_host table = [] {
+    ltc_host all = {};
+    all.struct_size = sizeof(ltc_host);
+    all.kernel_resolve = resolve;
+    all.kernel_free = destroy;
+    all.kernel_run = run;
+    all.parallel_for = parallelFor;
+    return all;
+  }();
   return table;
 }
 

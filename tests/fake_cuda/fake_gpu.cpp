@@ -143,7 +143,16 @@ CUstream_st::~CUstream_st() {
   worker.join();
 }
 
-void CUstream_st::push(std::function<CUresult()> work) {
+CUresult CUstream_st::invalidate() {
+  if (!capture)
+    return CUDA_SUCCESS;
+  capture->isValid = false;
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+void CUstream_st::push(std::function<CUresult()> work, CUgraphNodeType type) {
+  if (capture)
+    return addNode(capture->graph, std::move(work), type);
   auto command = [this, work = std::move(work)] {
     if (int delay = options().delay_us)
       std::this_thread::sleep_for(std::chrono::microseconds(delay));

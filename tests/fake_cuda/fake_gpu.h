@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace fake_cuda {
@@ -82,15 +83,32 @@ struct CUctx_st {
   std::atomic<CUresult> lost = CUDA_SUCCESS; ///< and never recovers
 };
 
-/// Does what is queued in order, on a thread of its own.
+namespace fake_cuda {
+using Work = std::function<CUresult()>;
+
+/// What a stream captures, from its beginning to its end.
+struct Capture {
+  unsigned long long id;
+  std::thread::id thread; ///< which called
+  CUgraph graph;
+  bool isValid = true;
+};
+} // namespace fake_cuda
+
+/// Does what is queued in order, on a thread of its own. While it captures,
+/// what is queued becomes nodes of a graph.
 struct CUstream_st {
   explicit CUstream_st(CUcontext context);
   ~CUstream_st(); ///< when all is done
 
-  void push(std::function<CUresult()> work);
+  void push(std::function<CUresult()> work,
+            CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL);
   std::shared_ptr<fake_cuda::Reached> mark();
+  /// Ends a capture for good, if there is one: what the call is refused with.
+  CUresult invalidate();
 
   const CUcontext context;
+  std::optional<fake_cuda::Capture> capture; ///< of whoever uses the stream
 
 private:
   void loop();
@@ -105,17 +123,25 @@ private:
 struct CUevent_st {
   CUcontext context;
   std::shared_ptr<fake_cuda::Reached> recorded; ///< nullptr: never
+  bool isCaptured = false; ///< recorded last in a stream that captured
 };
 
 namespace fake_cuda {
 
 /// Why the calling thread can do nothing now, or success.
 CUresult check();
+/// The same, of what a thread that captures may not do, such as allocate.
+CUresult checkUnsafe();
+/// What a capture does with work of its stream.
+void addNode(CUgraph graph, Work work, CUgraphNodeType type);
+/// Of the stream that the calling thread captures; nullptr: none.
+extern thread_local CUstream capturing;
+/// Whether it may allocate meanwhile, as PyTorch's allocator makes it.
+extern thread_local bool isRelaxed;
 /// The same, of something for a stream of its context.
 CUresult check(CUstream stream);
 /// The calling thread's; only if check() has no objection.
 CUcontext currentContext();
-using Work = std::function<CUresult()>;
 struct Grid {
   unsigned blocks[3], threads[3], sharedBytes;
 };
@@ -137,7 +163,13 @@ char *findMemory(CUdeviceptr address, size_t bytes);
 #undef LTC_CUDA
 /// For torch_device.cpp: where memory of any GPU really is; nullptr: nowhere.
 extern "C" void *fakeCudaHostAddress(CUdeviceptr address, size_t bytes);
-/// For torch_nccl.cpp: has the stream call work(argument) in its turn.
+/// For torch_*.cpp: has the stream call work(argument) in its turn, also as
+/// often as a graph with it is launched. An argument that is for one call is
+/// for no capture.
 extern "C" void fakeCudaQueue(CUstream stream, void (*work)(void *),
                               void *argument);
+/// Whether the stream captures: the number of what, or 0.
+extern "C" unsigned long long fakeCudaCapture(CUstream stream);
+/// Whether the calling thread may allocate while it captures; returns what was.
+extern "C" bool fakeCudaRelax(bool isRelaxed);
 #pragma GCC visibility pop

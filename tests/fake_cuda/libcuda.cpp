@@ -70,8 +70,17 @@ CUresult check() {
 CUresult check(CUstream stream) {
   if (CUresult result = check(); result != CUDA_SUCCESS)
     return result;
-  bool isOurs = stream && stream->context == current.back();
-  return isOurs ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  if (!stream || stream->context != current.back())
+    return CUDA_ERROR_INVALID_HANDLE;
+  return stream->capture && !stream->capture->isValid
+             ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+             : CUDA_SUCCESS;
+}
+
+CUresult checkUnsafe() {
+  if (CUresult result = check(); result != CUDA_SUCCESS)
+    return result;
+  return capturing && !isRelaxed ? capturing->invalidate() : CUDA_SUCCESS;
 }
 
 CUcontext currentContext() { return current.back(); }
@@ -103,7 +112,7 @@ CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   Work work;
   CUresult result = makeCopy(to, from, bytes, work);
   if (result == CUDA_SUCCESS)
-    stream->push(std::move(work));
+    stream->push(std::move(work), CU_GRAPH_NODE_TYPE_MEMCPY);
   return result;
 }
 
@@ -130,6 +139,16 @@ constexpr Named kErrors[] = {
     {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
     {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
      "an illegal memory access was encountered"},
+    {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+     "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
+    {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+     "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "operation failed due to a previous error during capture"},
+    {CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
+     "dependency created on uncaptured work in another stream"},
+    {CUDA_ERROR_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT",
+     "operation not permitted on an event last recorded in a capturing stream"},
     {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED",
      "unspecified launch failure"},
     {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
@@ -264,7 +283,7 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
-  if (CUresult result = check(); result != CUDA_SUCCESS)
+  if (CUresult result = checkUnsafe(); result != CUDA_SUCCESS)
     return result;
   if (!bytes)
     return CUDA_ERROR_INVALID_VALUE;
@@ -276,14 +295,14 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address) {
-  if (CUresult result = check(); result != CUDA_SUCCESS)
+  if (CUresult result = checkUnsafe(); result != CUDA_SUCCESS)
     return result;
   return current.back()->heap.free(address) ? CUDA_SUCCESS
                                             : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemHostAlloc(void **data, size_t bytes, unsigned) {
-  if (CUresult result = check(); result != CUDA_SUCCESS)
+  if (CUresult result = checkUnsafe(); result != CUDA_SUCCESS)
     return result;
   constexpr size_t page = 4096;
   void *made = bytes && bytes < SIZE_MAX / 2
@@ -320,10 +339,12 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes,
     staged = std::make_unique<char[]>(bytes);
     std::memcpy(staged.get(), from, bytes);
   }
-  stream->push([=] {
-    std::memcpy(target, staged ? staged.get() : from, bytes);
-    return CUDA_SUCCESS;
-  });
+  stream->push(
+      [=] {
+        std::memcpy(target, staged ? staged.get() : from, bytes);
+        return CUDA_SUCCESS;
+      },
+      CU_GRAPH_NODE_TYPE_HOST); // which the driver must see is the host's
   return CUDA_SUCCESS;
 }
 
@@ -334,11 +355,17 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes,
   const char *source = findMemory(from, bytes);
   if (!source)
     return CUDA_ERROR_INVALID_VALUE;
-  stream->push([=] {
-    std::memcpy(to, source, bytes);
-    return CUDA_SUCCESS;
-  });
-  if (!isPinned(to, bytes)) // as the real one does
+  bool waits = !isPinned(to, bytes); // as the real one does
+  if (CUresult result = waits ? stream->invalidate() : CUDA_SUCCESS;
+      result != CUDA_SUCCESS)
+    return result;
+  stream->push(
+      [=] {
+        std::memcpy(to, source, bytes);
+        return CUDA_SUCCESS;
+      },
+      CU_GRAPH_NODE_TYPE_HOST);
+  if (waits)
     stream->mark()->wait();
   return CUDA_SUCCESS;
 }
@@ -366,10 +393,12 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes,
   char *target = findMemory(to, bytes);
   if (!target)
     return CUDA_ERROR_INVALID_VALUE;
-  stream->push([=] {
-    std::memset(target, value, bytes);
-    return CUDA_SUCCESS;
-  });
+  stream->push(
+      [=] {
+        std::memset(target, value, bytes);
+        return CUDA_SUCCESS;
+      },
+      CU_GRAPH_NODE_TYPE_MEMSET);
   return CUDA_SUCCESS;
 }
 
@@ -386,7 +415,10 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 }
 
 CUresult cuStreamSynchronize(CUstream stream) {
-  if (CUresult result = check(stream); result != CUDA_SUCCESS)
+  CUresult result = check(stream);
+  if (result == CUDA_SUCCESS)
+    result = stream->invalidate();
+  if (result != CUDA_SUCCESS)
     return result;
   stream->mark()->wait();
   return stream->context->lost;
@@ -395,6 +427,10 @@ CUresult cuStreamSynchronize(CUstream stream) {
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   if (CUresult result = check(stream); result != CUDA_SUCCESS)
     return result;
+  if (stream->capture) { // what it waits for is not in the graph
+    stream->invalidate();
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
   if (event->recorded)
     stream->push([reached = event->recorded] {
       reached->wait();
@@ -418,17 +454,23 @@ CUresult cuEventDestroy_v2(CUevent event) {
 CUresult cuEventRecord(CUevent event, CUstream stream) {
   if (CUresult result = check(stream); result != CUDA_SUCCESS)
     return result;
-  event->recorded = stream->mark();
+  event->isCaptured = stream->capture.has_value();
+  if (!event->isCaptured)
+    event->recorded = stream->mark();
   return CUDA_SUCCESS;
 }
 
 CUresult cuEventQuery(CUevent event) {
+  if (event->isCaptured)
+    return CUDA_ERROR_CAPTURED_EVENT;
   if (event->recorded && !event->recorded->isReached())
     return CUDA_ERROR_NOT_READY;
   return event->context->lost;
 }
 
 CUresult cuEventSynchronize(CUevent event) {
+  if (event->isCaptured)
+    return CUDA_ERROR_CAPTURED_EVENT;
   if (event->recorded)
     event->recorded->wait();
   return event->context->lost;

@@ -13,10 +13,15 @@
 #include "torch_device.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/GraphImplInterface.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/Allocator.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include <torch/library.h>
+
+#include <algorithm>
 #include <mutex>
 
 namespace fake_cuda {
@@ -139,11 +144,102 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
 };
 
+/// While a stream captures, memory for it comes from a pool, and goes back
+/// there. A pool stays while a graph has it.
+class Pools {
+public:
+  using Id = c10::MempoolId_t;
+
+  Id begin(Id id, unsigned long long capture) {
+    std::lock_guard lock(mutex);
+    if (id == Id{0, 0})
+      id = {++last, 0};
+    TORCH_CHECK(!all[id].graphs++ || all[id].graphs > 1, "the pool has ended");
+    routes[capture] = id;
+    return id;
+  }
+  void end(Id id) {
+    std::lock_guard lock(mutex);
+    std::erase_if(routes, [&](auto &route) { return route.second == id; });
+  }
+  void release(Id id) {
+    std::lock_guard lock(mutex);
+    if (--all[id].graphs)
+      return;
+    for (auto [address, bytes] : all[id].free)
+      cuMemFree_v2(address);
+    all.erase(id);
+  }
+  /// For a stream that captures.
+  CUdeviceptr allocate(unsigned long long capture, size_t bytes) {
+    std::lock_guard lock(mutex);
+    auto route = routes.find(capture);
+    TORCH_CHECK(route != routes.end(), "memory of a capture without a pool");
+    Pool &pool = all[route->second];
+    auto found = std::ranges::find(pool.free, bytes, &Piece::bytes);
+    CUdeviceptr address = 0;
+    if (found != pool.free.end()) {
+      address = found->address;
+      pool.free.erase(found);
+    } else {
+      bool before = fakeCudaRelax(true);
+      CUresult result = cuMemAlloc_v2(&address, bytes);
+      fakeCudaRelax(before);
+      check(result);
+    }
+    owners[address] = {route->second, bytes};
+    return address;
+  }
+  /// Whether it is a pool's.
+  bool free(CUdeviceptr address) {
+    std::lock_guard lock(mutex);
+    auto owner = owners.find(address);
+    if (owner == owners.end())
+      return false;
+    auto [id, bytes] = owner->second;
+    owners.erase(owner);
+    all[id].free.push_back({address, bytes});
+    return true;
+  }
+  int64_t open() {
+    std::lock_guard lock(mutex);
+    return int64_t(routes.size());
+  }
+
+private:
+  struct Piece {
+    CUdeviceptr address;
+    size_t bytes;
+  };
+  struct Pool {
+    int graphs = 0;
+    std::vector<Piece> free;
+  };
+  std::mutex mutex;
+  std::map<Id, Pool> all;
+  std::map<unsigned long long, Id> routes; ///< by capture
+  std::map<CUdeviceptr, std::pair<Id, size_t>> owners;
+  unsigned long long last = 0;
+};
+
+Pools &pools() {
+  static auto &all = *new Pools;
+  return all;
+}
+
+CUstream currentStream(c10::DeviceIndex index) {
+  return streamOf(Guard().getStream(Device(c10::kCUDA, index)));
+}
+
 struct Memory final : c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
     Entered entered(currentIndex);
     CUdeviceptr address = 0;
-    if (bytes)
+    if (auto capture = fakeCudaCapture(currentStream(currentIndex)); !bytes)
+      address = 0;
+    else if (capture)
+      address = pools().allocate(capture, bytes);
+    else
       check(cuMemAlloc_v2(&address, bytes));
     auto *data = reinterpret_cast<void *>(address);
     return {data, data, &release, Device(c10::kCUDA, currentIndex)};
@@ -155,14 +251,64 @@ struct Memory final : c10::Allocator {
 
 private:
   static void release(void *data) {
-    if (!data)
+    auto address = reinterpret_cast<CUdeviceptr>(data);
+    if (!data || pools().free(address))
       return;
     for (int i = 0; i < Guard().deviceCount(); ++i) {
       Entered entered{c10::DeviceIndex(i)};
-      if (cuMemFree_v2(reinterpret_cast<CUdeviceptr>(data)) == CUDA_SUCCESS)
+      if (cuMemFree_v2(address) == CUDA_SUCCESS)
         return;
     }
   }
+};
+
+/// As PyTorch's: where the device's capture ends badly, what it has begun with
+/// its own allocator stays as it is.
+struct Graph final : at::GraphImplInterface {
+  explicit Graph(const at::GraphImplArgs &arguments) {
+    TORCH_CHECK(arguments.keep_graph, "nobody would launch it");
+  }
+  ~Graph() override { reset(); }
+  void capture_begin(c10::MempoolId_t wanted,
+                     at::GraphCaptureMode mode) override {
+    TORCH_CHECK(mode == at::GraphCaptureMode::ThreadLocal, "not thread-local");
+    index = currentIndex;
+    Entered entered(index);
+    stream = currentStream(index);
+    TORCH_CHECK(stream != gpu(index).stream, "it is the default stream");
+    check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    id = pools().begin(wanted, fakeCudaCapture(stream));
+  }
+  void capture_end() override {
+    TORCH_CHECK(stream == currentStream(currentIndex), "another stream");
+    Entered entered(index);
+    check(cuStreamEndCapture(stream, &graph));
+    pools().end(id);
+    hasEnded = true;
+    size_t count = 0;
+    check(cuGraphGetNodes(graph, nullptr, &count));
+    if (!count)
+      TORCH_WARN("The CUDA Graph is empty.");
+  }
+  void instantiate() override { TORCH_CHECK(false, "nobody launches it"); }
+  void replay() override { instantiate(); }
+  void reset() override {
+    if (!hasEnded)
+      return;
+    Entered entered(index);
+    pools().release(id);
+    cuGraphDestroy(graph);
+    hasEnded = false;
+  }
+  c10::MempoolId_t pool() const override { return id; }
+  void enable_debug_mode() override {}
+  void debug_dump(const std::string &) override {}
+
+  c10::DeviceIndex index = 0;
+  CUstream stream = nullptr;
+  CUgraph graph = nullptr;
+  c10::MempoolId_t id = {0, 0};
+  bool hasEnded = false;
 };
 
 struct Hooks final : at::CUDAHooksInterface {
@@ -198,6 +344,31 @@ CUstream streamOf(c10::Stream stream) {
   return handle ? handle : gpu(stream.device_index()).stream;
 }
 
+bool isCapturing(Device device) {
+  return fakeCudaCapture(currentStream(device.index())) != 0;
+}
+
+void await(Device device) {
+  Guard guard;
+  guard.synchronizeStream(guard.getStream(device));
+}
+
+void enqueue(Device device, std::function<void()> work) {
+  if (!isCapturing(device)) {
+    await(device);
+    return work();
+  }
+  // Who launches it is not known: it stays.
+  auto *kept = new std::function<void()>(std::move(work));
+  fakeCudaQueue(
+      currentStream(device.index()),
+      [](void *argument) {
+        c10::InferenceMode inference; // on the stream's own thread
+        (*static_cast<std::function<void()> *>(argument))();
+      },
+      kept);
+}
+
 void *hostAddress(const void *address, size_t bytes) {
   if (!bytes)
     return nullptr;
@@ -209,10 +380,18 @@ void *hostAddress(const void *address, size_t bytes) {
 
 C10_REGISTER_GUARD_IMPL(CUDA, Guard);
 
+/// How many captures PyTorch's allocator still thinks of.
+TORCH_LIBRARY_FRAGMENT(fake_cuda, library) {
+  library.def("open_captures() -> int", [] { return pools().open(); });
+}
+
 namespace {
 const bool isRegistered = [] {
   static Memory memory;
   c10::SetAllocator(c10::kCUDA, &memory);
+  at::GraphImplRegistry()->Register("CUDA", [](at::GraphImplArgs arguments) {
+    return std::unique_ptr<at::GraphImplInterface>(new Graph(arguments));
+  });
   at::CUDAHooksRegistry()->Register(
       "CUDAHooks", [](at::CUDAHooksArgs arguments) {
         return std::unique_ptr<at::CUDAHooksInterface>(new Hooks(arguments));

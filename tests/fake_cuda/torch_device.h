@@ -11,10 +11,20 @@
 #include <ATen/core/Generator.h>
 #include <c10/core/Stream.h>
 
+#include <functional>
+
 namespace fake_cuda {
 
 /// The stream that PyTorch means: its own, or another's by its handle.
 CUstream streamOf(c10::Stream stream);
+
+/// Has the device's current stream do that in its turn, or, while it captures,
+/// whenever that is launched. Otherwise it is done when this returns.
+void enqueue(c10::Device device, std::function<void()> work);
+/// Whether the device's current stream captures.
+bool isCapturing(c10::Device device);
+/// As what waits for the current stream does; refused while that captures.
+void await(c10::Device device);
 
 /// Where memory of a GPU really is. Throws where none is.
 void *hostAddress(const void *address, size_t bytes);

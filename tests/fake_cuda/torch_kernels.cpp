@@ -22,6 +22,8 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
+#include <set>
+
 namespace fake_cuda {
 
 namespace {
@@ -91,10 +93,12 @@ at::Device deviceOf(const Stack &arguments) {
   return found;
 }
 
-/// As a kernel queued in the current stream finds memory.
-void await(at::Device device) {
-  c10::impl::VirtualGuardImpl guard(c10::kCUDA);
-  guard.synchronizeStream(guard.getStream(device));
+/// What PyTorch's kernels wait for the stream with, where ours may not.
+bool waitsForStream(const std::string &op) {
+  static const std::set<std::string> all = {
+      "aten::_local_scalar_dense", "aten::equal",         "aten::histc",
+      "aten::linalg_eig",          "aten::masked_select", "aten::nonzero"};
+  return all.contains(op);
 }
 
 IValue argumentHere(const IValue &argument) {
@@ -138,28 +142,92 @@ Tensor result(const Tensor &cpu, const Stack &given, const Stack &lent,
   return there(cpu, device);
 }
 
+/// By the CPU's kernel.
+Stack runHere(const c10::OperatorHandle &op, Stack lent, at::Device device) {
+  std::optional<DrawsOf> draws;
+  if (op.hasTag(at::Tag::nondeterministic_seeded))
+    draws.emplace(device);
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &lent);
+  std::lock_guard lock(callsMutex);
+  ++calls[op.schema().name()];
+  return lent;
+}
+
+std::vector<Tensor> tensorsOf(const Stack &values) {
+  std::vector<Tensor> all;
+  for (const IValue &value : values)
+    mapTensors(value, [&](const Tensor &tensor) {
+      all.push_back(tensor);
+      return tensor;
+    });
+  return all;
+}
+
+/// What results will be like, on copies, since nothing may be done yet.
+Stack trial(const c10::OperatorHandle &op, const Stack &lent) {
+  Stack copies;
+  for (const IValue &argument : lent)
+    copies.push_back(mapTensors(argument, [](const Tensor &tensor) {
+      return tensor.defined() ? tensor.clone() : tensor;
+    }));
+  Stack stack = copies;
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+  // What was returned of the arguments is the arguments again.
+  for (IValue &value : stack)
+    for (size_t i = 0; i < copies.size(); ++i)
+      if (value.isTensor() && copies[i].isTensor() &&
+          value.toTensor().is_same(copies[i].toTensor()))
+        value = lent[i];
+  return stack;
+}
+
+/// Results of a call that is done later, and then into their memory.
+Stack capture(const c10::OperatorHandle &op, const Stack &given,
+              const Stack &lent, at::Device device) {
+  TORCH_CHECK(!op.hasTag(at::Tag::nondeterministic_seeded),
+              "a generator is not captured");
+  Stack results;
+  for (const IValue &value : trial(op, lent))
+    results.push_back(mapTensors(value, [&](const Tensor &cpu) {
+      if (!cpu.defined())
+        return cpu;
+      for (size_t i = 0; i < given.size(); ++i)
+        if (lent[i].isTensor() && lent[i].toTensor().is_same(cpu))
+          return given[i].toTensor();
+      return at::empty_strided(cpu.sizes(), cpu.strides(),
+                               cpu.options().device(device));
+    }));
+  std::vector<Tensor> targets;
+  for (const Tensor &tensor : tensorsOf(results))
+    targets.push_back(here(tensor));
+  enqueue(device, [=] {
+    std::vector<Tensor> made = tensorsOf(runHere(op, lent, device));
+    for (size_t i = 0; i < made.size(); ++i)
+      if (made[i].defined() && made[i].numel() &&
+          made[i].const_data_ptr() != targets[i].const_data_ptr())
+        targets[i].copy_(made[i]);
+  });
+  return results;
+}
+
 void run(const c10::OperatorHandle &op, Stack *stack) {
   const c10::FunctionSchema &schema = op.schema();
   size_t count = schema.arguments().size();
   Stack given(stack->end() - ptrdiff_t(count), stack->end());
   stack->resize(stack->size() - count);
   at::Device device = deviceOf(given);
-  await(device);
+  bool isCaptured = isCapturing(device);
+  if (!isCaptured || waitsForStream(schema.name()))
+    await(device);
   Stack lent;
   for (const IValue &argument : given)
     lent.push_back(argumentHere(argument));
-  {
-    std::lock_guard lock(callsMutex);
-    ++calls[schema.name()];
+  if (isCaptured) {
+    Stack results = capture(op, given, lent, device);
+    stack->insert(stack->end(), results.begin(), results.end());
+    return;
   }
-  Stack inside = lent;
-  {
-    std::optional<DrawsOf> draws;
-    if (op.hasTag(at::Tag::nondeterministic_seeded))
-      draws.emplace(device);
-    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &inside);
-  }
-  for (const IValue &value : inside)
+  for (const IValue &value : runHere(op, lent, device))
     stack->push_back(mapTensors(value, [&](const Tensor &cpu) {
       return result(cpu, given, lent, device);
     }));
@@ -190,9 +258,12 @@ Tensor &copy(Tensor &to, const Tensor &from, bool) {
   TORCH_CHECK(to.device().type() != c10::kLazy, "not to lazy");
   if (from.device().type() == c10::kLazy)
     return to.copy_(from.cpu());
-  for (const Tensor *each : {static_cast<const Tensor *>(&to), &from})
-    if (isThere(*each))
-      await(each->device());
+  if (isThere(to) && isThere(from)) {
+    enqueue(to.device(),
+            [to = here(to), from = here(from)] { to.copy_(from); });
+    return to;
+  }
+  await(isThere(to) ? to.device() : from.device());
   here(to).copy_(here(from));
   return to;
 }
@@ -218,23 +289,47 @@ Tensor &setTensor(Tensor &self, const Tensor &source) {
   return self;
 }
 
+/// The device's tensors with what `compute` makes of others.
+template <typename F>
+std::vector<Tensor> produce(at::Device device, const F &compute) {
+  std::vector<Tensor> made, targets;
+  if (!isCapturing(device))
+    await(device);
+  std::vector<Tensor> first = compute();
+  for (const Tensor &cpu : first) {
+    made.push_back(at::empty_strided(cpu.sizes(), cpu.strides(),
+                                     cpu.options().device(device)));
+    targets.push_back(here(made.back()));
+  }
+  auto fill = [targets](const std::vector<Tensor> &values) {
+    for (size_t i = 0; i < values.size(); ++i)
+      targets[i].copy_(values[i]);
+  };
+  if (isCapturing(device))
+    enqueue(device, [=] { fill(compute()); });
+  else
+    fill(first);
+  return made;
+}
+
 constexpr int64_t kAlignment = 32; // of an attention's sums
 
 std::tuple<Tensor, Tensor, Tensor, Tensor>
 attention(const Tensor &q, const Tensor &k, const Tensor &v,
           const std::optional<Tensor> &mask, bool, double, bool isCausal,
           std::optional<double> scale) {
-  await(q.device());
   TORCH_CHECK(!mask || mask->stride(2) % 16 == 0 || mask->stride(2) == 0,
               "attn_bias is not correctly aligned");
-  auto [out, sums] = at::_scaled_dot_product_flash_attention_for_cpu(
-      here(q), here(k), here(v), 0.0, isCausal,
-      mask ? std::optional(here(*mask)) : std::nullopt, scale);
-  int64_t more = (kAlignment - q.size(2) % kAlignment) % kAlignment;
+  auto hereMask = mask ? std::optional(here(*mask)) : std::nullopt;
+  std::vector<Tensor> made =
+      produce(q.device(), [=, q = here(q), k = here(k), v = here(v)] {
+        auto [out, sums] = at::_scaled_dot_product_flash_attention_for_cpu(
+            q, k, v, 0.0, isCausal, hereMask, scale);
+        int64_t more = (kAlignment - q.size(2) % kAlignment) % kAlignment;
+        return std::vector<Tensor>{out, at::constant_pad_nd(sums, {0, more})};
+      });
   Tensor unused = at::empty({}, at::kLong);
-  return {there(out, q.device()),
-          there(at::constant_pad_nd(sums, {0, more}), q.device()), unused,
-          unused};
+  return {made[0], made[1], unused, unused};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor>
@@ -243,14 +338,19 @@ attentionBackward(const Tensor &gradient, const Tensor &q, const Tensor &k,
                   const Tensor &sums, const Tensor &, const Tensor &, double,
                   std::array<bool, 4>, bool isCausal,
                   std::optional<double> scale) {
-  await(q.device());
   TORCH_CHECK(sums.size(2) % kAlignment == 0, "the sums are not padded");
-  auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-      here(gradient), here(q), here(k), here(v), here(out),
-      here(sums).slice(2, 0, q.size(2)).contiguous(), 0.0, isCausal,
-      mask.defined() ? std::optional(here(mask)) : std::nullopt, scale);
-  return {there(dq, q.device()), there(dk, q.device()), there(dv, q.device()),
-          Tensor()};
+  auto hereMask = mask.defined() ? std::optional(here(mask)) : std::nullopt;
+  std::vector<Tensor> made = produce(
+      q.device(), [=, gradient = here(gradient), q = here(q), k = here(k),
+                   v = here(v), out = here(out), sums = here(sums)] {
+        auto [dq, dk, dv] =
+            at::_scaled_dot_product_flash_attention_for_cpu_backward(
+                gradient, q, k, v, out,
+                sums.slice(2, 0, q.size(2)).contiguous(), 0.0, isCausal,
+                hereMask, scale);
+        return std::vector<Tensor>{dq, dk, dv};
+      });
+  return {made[0], made[1], made[2], Tensor()};
 }
 
 void refuse(const c10::OperatorHandle &op, Stack *) {
@@ -293,7 +393,7 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
 }
 
 /// How often the kernels of an op ran, by its name ("aten::mm"); "" is all.
-TORCH_LIBRARY(fake_cuda, library) {
+TORCH_LIBRARY_FRAGMENT(fake_cuda, library) {
   library.def("calls(str name) -> int", [](const std::string &name) {
     std::lock_guard lock(callsMutex);
     int64_t sum = 0;

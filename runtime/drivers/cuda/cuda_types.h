@@ -20,6 +20,7 @@ using CUcontext = struct CUctx_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
 using CUmodule = struct CUmod_st *;
+using CUarray = struct CUarray_st *;
 using CUfunction = struct CUfunc_st *;
 using CUkernel = struct CUkern_st *;
 using CUgraph = struct CUgraph_st *;
@@ -44,7 +45,12 @@ enum CUresult : int {
   CUDA_ERROR_LAUNCH_FAILED = 719,
   CUDA_ERROR_NOT_SUPPORTED = 801,
   CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803,
-  CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE = 804
+  CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE = 804,
+  CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+  CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+  CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
+  CUDA_ERROR_CAPTURED_EVENT = 907,
+  CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910
 };
 
 enum CUdevice_attribute : int {
@@ -67,6 +73,51 @@ struct CUDA_KERNEL_NODE_PARAMS {
   void **kernelParams, **extra;
   CUkernel kern; ///< nullptr: func
   CUcontext ctx; ///< nullptr: the calling thread's
+};
+
+enum CUstreamCaptureMode : int {
+  CU_STREAM_CAPTURE_MODE_GLOBAL,
+  CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+  CU_STREAM_CAPTURE_MODE_RELAXED
+};
+
+enum CUstreamCaptureStatus : int {
+  CU_STREAM_CAPTURE_STATUS_NONE,
+  CU_STREAM_CAPTURE_STATUS_ACTIVE,
+  CU_STREAM_CAPTURE_STATUS_INVALIDATED
+};
+
+enum CUgraphNodeType : int {
+  CU_GRAPH_NODE_TYPE_KERNEL,
+  CU_GRAPH_NODE_TYPE_MEMCPY,
+  CU_GRAPH_NODE_TYPE_MEMSET,
+  CU_GRAPH_NODE_TYPE_HOST,
+  CU_GRAPH_NODE_TYPE_GRAPH,
+  CU_GRAPH_NODE_TYPE_EMPTY
+};
+
+enum CUmemorytype : int {
+  CU_MEMORYTYPE_HOST = 1,
+  CU_MEMORYTYPE_DEVICE,
+  CU_MEMORYTYPE_ARRAY,
+  CU_MEMORYTYPE_UNIFIED
+};
+
+enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2 };
+
+/// One end of a copy.
+struct CUDA_MEMCPY3D_end {
+  size_t xInBytes, y, z, lod;
+  CUmemorytype memoryType;
+  void *host;
+  CUdeviceptr device;
+  CUarray array;
+  void *reserved;
+  size_t pitch, height;
+};
+struct CUDA_MEMCPY3D {
+  CUDA_MEMCPY3D_end source, target;
+  size_t widthInBytes, height, depth;
 };
 
 enum : unsigned {

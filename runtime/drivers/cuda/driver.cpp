@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <mutex>
+#include <set>
 #include <thread>
 
 using namespace ltc;
@@ -334,6 +336,7 @@ ltc_error *queueCreate(ltc_device *device, ltc_queue **queue) {
 
 void queueFree(ltc_device *device, ltc_queue *queue) {
   Entered entered(device->gpu->context);
+  device->gpu->forgetStream(queue->stream);
   api().cuStreamDestroy(queue->stream);
   delete queue;
 }
@@ -423,20 +426,33 @@ ltc_error *fenceElapsed(ltc_device *device, ltc_fence *begin, ltc_fence *end,
   return errorOf(outcomeOf(result, "tell the time between two events"));
 }
 
+/// Of static storage.
+const char *lasting(const std::string &name) {
+  static std::mutex mutex;
+  static auto *all = new std::set<std::string>;
+  std::lock_guard lock(mutex);
+  return all->insert(name).first->c_str();
+}
+
 size_t statistics(ltc_device *device, ltc_statistic *out, size_t capacity) {
   Gpu &gpu = *device->gpu;
-  const ltc_statistic all[] = {{"launches", gpu.launches},
-                               {"copies", gpu.copies},
-                               {"graphs", gpu.graphs},
-                               {"queued_unlike", gpu.queued.unlike},
-                               {"queued_refused", gpu.queued.refused},
-                               {"calls", gpu.calls},
-                               {"split_calls", gpu.split.calls},
-                               {"split_kernels", gpu.split.kernels},
-                               {"split_checks", gpu.split.checks},
-                               {"memory_free", int64_t(gpu.memoryFree())}};
-  std::copy_n(all, std::min(capacity, std::size(all)), out);
-  return std::size(all);
+  std::vector<ltc_statistic> all = {
+      {"launches", gpu.launches},
+      {"copies", gpu.copies},
+      {"graphs", gpu.graphs},
+      {"queued_unlike", gpu.queued.unlike},
+      {"queued_refused", gpu.queued.refused},
+      {"queued_uncaptured", gpu.queued.uncaptured},
+      {"calls", gpu.calls},
+      {"captures", gpu.captured},
+      {"split_calls", gpu.split.calls},
+      {"split_checks", gpu.split.checks},
+      {"memory_free", int64_t(gpu.memoryFree())}};
+  gpu.split.kernels.forEach([&](const std::string &name, int64_t count) {
+    all.push_back({lasting("split_" + name), count});
+  });
+  std::copy_n(all.begin(), std::min(capacity, all.size()), out);
+  return all.size();
 }
 
 constexpr ltc_plugin plugin = [] {

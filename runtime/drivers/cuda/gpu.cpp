@@ -67,14 +67,29 @@ Gpu::~Gpu() {
   {
     Entered entered(context);
     copyKernels.reset();
-    if (transfers)
-      api().cuStreamDestroy(transfers);
+    for (CUstream stream : {transfers, captures})
+      if (stream)
+        api().cuStreamDestroy(stream);
   }
   api().cuDevicePrimaryCtxRelease(device);
 }
 
 Outcome Gpu::loadCopyKernels() {
   return copyKernels ? std::nullopt : CopyKernels::load(copyKernels);
+}
+
+bool Gpu::capturesFor(CUstream stream) {
+  if (!captures &&
+      api().cuStreamCreate(&captures, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+    return false;
+  if (!capturedFor)
+    capturedFor = stream;
+  return capturedFor == stream;
+}
+
+void Gpu::forgetStream(CUstream stream) {
+  if (capturedFor == stream)
+    capturedFor = nullptr;
 }
 
 Outcome Gpu::describe() {

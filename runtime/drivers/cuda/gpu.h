@@ -9,6 +9,7 @@
 #include "copy_kernels.h"
 #include "drivers/block_pool.h"
 #include "drivers/library_calls.h"
+#include "named_counts.h"
 
 #include <atomic>
 #include <memory>
@@ -62,6 +63,10 @@ public:
   Outcome checkTarget(std::string_view target) const;
   /// Makes copyKernels, if there are none yet.
   Outcome loadCopyKernels();
+  /// What was captured has a pool of memory for one stream: whether that is
+  /// `stream`, which is the first to ask, until it ends.
+  bool capturesFor(CUstream stream);
+  void forgetStream(CUstream stream);
 
   const drivers::Library library; ///< of kernels for this GPU
   CUcontext context = nullptr;
@@ -71,18 +76,22 @@ public:
   std::vector<ltc_property> properties;
   /// Launches of kernels, those in graphs too, transfers, launches of graphs.
   std::atomic<int64_t> launches = 0, copies = 0, graphs = 0;
-  std::atomic<int64_t> calls = 0; ///< of the host's library, on this GPU
+  /// Of the host's library on this GPU: those that ran, and were captured.
+  std::atomic<int64_t> calls = 0, captured = 0;
   /// Why steps were queued one by one that could have been a graph.
   struct {
-    std::atomic<int64_t> unlike = 0;  ///< the last two runs of them
-    std::atomic<int64_t> refused = 0; ///< the driver has no graphs
+    std::atomic<int64_t> unlike = 0;     ///< the last two runs of them
+    std::atomic<int64_t> refused = 0;    ///< the driver has no graphs
+    std::atomic<int64_t> uncaptured = 0; ///< it showed that a call cannot be
   } queued;
   /// Why the steps of a run were more than one graph.
   struct {
-    std::atomic<int64_t> calls = 0;   ///< the host did one between
-    std::atomic<int64_t> kernels = 0; ///< the library's ran here between
-    std::atomic<int64_t> checks = 0;  ///< the host read what checks say
+    std::atomic<int64_t> calls = 0;  ///< the host did one between
+    std::atomic<int64_t> checks = 0; ///< the host read what checks say
+    NamedCounts kernels; ///< of the library, outside of graphs: by why and op
   } split;
+  /// Where library calls are captured, and the queue whose order they keep.
+  CUstream captures = nullptr, capturedFor = nullptr;
 
 private:
   Gpu(CUdevice device, size_t memoryLimit, drivers::Library library)

@@ -37,8 +37,8 @@ Outcome GpuProgram::load(Gpu &gpu, Artifact artifact,
                          std::unique_ptr<GpuProgram> &program) {
   if (Outcome outcome = gpu.checkTarget(artifact.target))
     return outcome;
-  Result<drivers::Calls> calls =
-      drivers::Calls::bind(artifact.calls, gpu.library);
+  auto sites = int64_t(artifact.errorSites.size());
+  Result<GpuCalls> calls = GpuCalls::bind(gpu, artifact.calls, sites);
   if (!calls)
     return invalid(calls.error());
   Result<Steps> steps = Steps::take(artifact);
@@ -199,22 +199,19 @@ Outcome GpuProgram::settle(Queueing &run) {
 
 Outcome GpuProgram::queueUntil(Queueing &run, uint32_t end) {
   Outcome outcome = queueRange(run.stream, std::exchange(run.begin, end), end);
-  if (outcome)
-    (void)settle(run); // so that the next run finds no report of this one
-  return outcome;
+  if (!outcome)
+    return std::nullopt;
+  // What a call read may be garbage, of a check that failed before it. And the
+  // next run is to find no report of this one.
+  Outcome before = settle(run);
+  return before ? before : outcome;
 }
 
 Outcome GpuProgram::queueCallBehind(Queueing &run, uint32_t number) {
-  gpu.split.kernels += run.begin != number;
   if (Outcome outcome = queueUntil(run, number))
     return outcome;
-  run.begin = number + 1;
-  Outcome outcome = queueCall(run.stream, number);
-  if (!outcome)
-    return std::nullopt;
-  // What it read may be garbage, of a check that failed before it.
-  Outcome before = settle(run);
-  return before ? before : outcome;
+  calls.countOutside(steps[number].target);
+  return queueUntil(run, number + 1);
 }
 
 Outcome GpuProgram::queueSteps(Queueing &run, uint32_t end) {
@@ -229,7 +226,7 @@ Outcome GpuProgram::queueSteps(Queueing &run, uint32_t end) {
       if (Outcome outcome = settle(run))
         return outcome;
     }
-    if (steps[i].kind == LTC_CALL)
+    if (steps[i].kind == LTC_CALL && !calls.mayBeCaptured(steps[i].target))
       if (Outcome outcome = queueCallBehind(run, i))
         return outcome;
     if (steps[i].kind == LTC_LAUNCH && kernels[steps[i].target].checks)
@@ -256,11 +253,16 @@ Outcome GpuProgram::queueRange(CUstream stream, uint32_t first, uint32_t end) {
   for (uint32_t i = first; i < end; ++i)
     if (Outcome outcome = addStep(i))
       return outcome;
-  return graphs[{first, end}].run(gpu, stream, work);
+  return graphs[{first, end}].run(gpu, calls, stream, work);
 }
 
 Outcome GpuProgram::addStep(size_t number) {
   const ltc_step &step = steps[number];
+  if (step.kind == LTC_CALL) {
+    work.addCall(calls.idOf(step.target), step.writes_donated,
+                 steps.arguments(number));
+    return std::nullopt;
+  }
   if (step.kind == LTC_COPY) {
     std::span<int64_t> words = steps.arguments(number);
     auto to = CUdeviceptr(words[0]), from = CUdeviceptr(words[1]);
@@ -280,31 +282,6 @@ Outcome GpuProgram::addStep(size_t number) {
     work.addLaunch(kernel.function, unsigned(blocks), kernel.threads,
                    steps.arguments(number));
   return std::nullopt;
-}
-
-Outcome GpuProgram::queueCall(CUstream stream, size_t number) {
-  uint32_t target = steps[number].target;
-  drivers::BoundCall &call = calls[target];
-  if (!call.kernel)
-    return Fault{LTC_UNSUPPORTED,
-                 "the host's library has no kernel of this GPU for a call"};
-  call.read(steps.arguments(number).data());
-  char text[1024] = "";
-  ++gpu.calls;
-  auto run = [&] {
-    return gpu.library.host.kernel_run_on(
-        call.kernel.get(), stream, call.views.data(), call.operands,
-        call.views.data() + call.operands, call.views.size() - call.operands,
-        text, sizeof(text));
-  };
-  ltc_error_code failure = run();
-  if (failure == LTC_OUT_OF_MEMORY && !steps[number].writes_donated) {
-    gpu.memory->giveBack(); // the library has an allocator of its own
-    failure = run();
-  }
-  if (failure == LTC_OK)
-    return std::nullopt;
-  return Fault{failure, text, steps.sites() + int64_t(target)};
 }
 
 } // namespace ltc::cuda

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "checks.h"
-#include "drivers/library_calls.h"
 #include "ltc/steps.h"
 #include "step_graph.h"
 
@@ -53,7 +52,7 @@ private:
     uint32_t begin;              ///< of what is not queued yet
   };
 
-  GpuProgram(Gpu &gpu, Steps steps, drivers::Calls calls)
+  GpuProgram(Gpu &gpu, Steps steps, GpuCalls calls)
       : gpu(gpu), steps(std::move(steps)), calls(std::move(calls)) {}
   Outcome loadModules(const Artifact &artifact);
   Outcome findKernels(const Artifact &artifact);
@@ -67,13 +66,12 @@ private:
   /// Steps between which the host has nothing to read.
   Outcome queueRange(CUstream stream, uint32_t first, uint32_t end);
   Outcome addStep(size_t number);
-  /// By the host's library, on the device's memory.
-  Outcome queueCall(CUstream stream, size_t number);
+  /// A library call that no graph can have.
   Outcome queueCallBehind(Queueing &run, uint32_t number);
 
   Gpu &gpu;
   Steps steps;
-  drivers::Calls calls;
+  GpuCalls calls;
   std::vector<Module> modules;
   std::vector<Kernel> kernels;
   std::vector<bool> readBehind; ///< by step: the last check before a write

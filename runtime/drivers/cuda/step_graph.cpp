@@ -28,67 +28,103 @@ CUDA_KERNEL_NODE_PARAMS kernelNode(const WorkList::Item &item,
 
 } // namespace
 
-Outcome StepGraph::run(Gpu &gpu, CUstream stream, WorkList &work) {
+Outcome StepGraph::run(Gpu &gpu, GpuCalls &calls, CUstream stream,
+                       WorkList &work) {
   if (work.size() < 2) // a graph of one is no cheaper
-    return work.queue(gpu, stream);
-  if (isRefused || !hasGraphs()) {
-    ++gpu.queued.refused;
-    return work.queue(gpu, stream);
-  }
+    return work.queue(gpu, calls, stream);
   bool isAlike = work.isLike(given);
   runsAlike = isAlike ? runsAlike + 1 : 1;
   if (!isAlike)
     drop();
-  CUresult result = CUDA_SUCCESS;
-  if (executable)
-    result = patch(work);
-  else if (runsAlike > kRunsBefore)
-    result = build(work);
-  if (result != CUDA_SUCCESS) { // a lost GPU says so again below
+  Made made = prepare(calls, stream, work);
+  if (made != Made::Yes) // a lost GPU says so again below
     drop();
-    isRefused = true;
-  }
+  isRefused |= made == Made::Refused;
   std::swap(given, work);
   if (!executable) {
-    ++(isRefused ? gpu.queued.refused : gpu.queued.unlike);
-    return given.queue(gpu, stream);
+    ++(made == Made::Refused      ? gpu.queued.refused
+       : made == Made::Uncaptured ? gpu.queued.uncaptured
+                                  : gpu.queued.unlike);
+    return given.queue(gpu, calls, stream);
   }
   ++gpu.graphs;
-  gpu.launches += int64_t(given.size());
+  size_t fromLibrary = given.calls();
+  gpu.calls += int64_t(fromLibrary);
+  gpu.launches += int64_t(given.size() - fromLibrary);
   return outcomeOf(api().cuGraphLaunch(executable, stream), "launch a graph");
 }
 
-CUresult StepGraph::build(WorkList &work) {
-  CUresult result = api().cuGraphCreate(&graph, 0);
-  for (size_t i = 0; i < work.size() && result == CUDA_SUCCESS; ++i)
-    result = addNode(work, i);
-  return result == CUDA_SUCCESS
-             ? api().cuGraphInstantiate(&executable, graph, 0)
-             : result;
+StepGraph::Made StepGraph::prepare(GpuCalls &calls, CUstream stream,
+                                   WorkList &work) {
+  bool hasCalls = work.calls() > 0;
+  if (isRefused || !hasGraphs() || (hasCalls && !calls.mayRunIn(stream)))
+    return Made::Refused;
+  if (uint64_t now = hasCalls ? calls.settings() : 0; now != settings) {
+    drop();
+    settings = now;
+  }
+  if (!executable)
+    return runsAlike > kRunsBefore ? build(calls, work) : Made::Yes;
+  Made made = patch(calls, work);
+  if (made != Made::Refused || !hasCalls)
+    return made;
+  // The library captured other kernels for other addresses.
+  drop();
+  return build(calls, work);
 }
 
-CUresult StepGraph::addNode(WorkList &work, size_t number) {
+StepGraph::Made StepGraph::build(GpuCalls &calls, WorkList &work) {
+  CUresult result = api().cuGraphCreate(&graph, 0);
+  for (size_t i = 0; i < work.size() && result == CUDA_SUCCESS; ++i) {
+    CUgraph captured = nullptr;
+    if (work[i].call.isCall()) {
+      captured = calls.capture(work[i].call, work.wordsOf(i));
+      if (!captured)
+        return Made::Uncaptured;
+    }
+    result = addNode(work, i, captured);
+  }
+  if (result == CUDA_SUCCESS)
+    result = api().cuGraphInstantiate(&executable, graph, 0);
+  return result == CUDA_SUCCESS ? Made::Yes : Made::Refused;
+}
+
+CUresult StepGraph::addNode(WorkList &work, size_t number, CUgraph captured) {
   // Steps are in order, and read what those before them write.
   const CUgraphNode *before = nodes.empty() ? nullptr : &nodes.back();
+  size_t count = before ? 1 : 0;
   CUgraphNode made = nullptr;
-  void *parameters[] = {work.wordsOf(number)};
-  auto node = kernelNode(work[number], parameters);
-  CUresult result =
-      api().cuGraphAddKernelNode(&made, graph, before, before ? 1 : 0, &node);
+  CUresult result;
+  if (captured) {
+    result =
+        api().cuGraphAddChildGraphNode(&made, graph, before, count, captured);
+  } else {
+    void *parameters[] = {work.wordsOf(number).data()};
+    auto node = kernelNode(work[number], parameters);
+    result = api().cuGraphAddKernelNode(&made, graph, before, count, &node);
+  }
   nodes.push_back(made);
   return result;
 }
 
-CUresult StepGraph::patch(WorkList &work) {
+StepGraph::Made StepGraph::patch(GpuCalls &calls, WorkList &work) {
   CUresult result = CUDA_SUCCESS;
   for (size_t i = 0; i < work.size() && result == CUDA_SUCCESS; ++i) {
     if (work.isSame(i, given))
       continue;
-    void *parameters[] = {work.wordsOf(i)};
+    if (work[i].call.isCall()) {
+      CUgraph captured = calls.capture(work[i].call, work.wordsOf(i));
+      if (!captured)
+        return Made::Uncaptured;
+      result = api().cuGraphExecChildGraphNodeSetParams(executable, nodes[i],
+                                                        captured);
+      continue;
+    }
+    void *parameters[] = {work.wordsOf(i).data()};
     auto node = kernelNode(work[i], parameters);
     result = api().cuGraphExecKernelNodeSetParams(executable, nodes[i], &node);
   }
-  return result;
+  return result == CUDA_SUCCESS ? Made::Yes : Made::Refused;
 }
 
 void StepGraph::drop() {

@@ -21,18 +21,25 @@ public:
   /// Queues the work, as one graph from the third run on of work that is alike
   /// but for grids and words, and leaves the list with any content. Counts in
   /// `gpu.queued` why it was done piece by piece.
-  Outcome run(Gpu &gpu, CUstream stream, WorkList &work);
+  Outcome run(Gpu &gpu, GpuCalls &calls, CUstream stream, WorkList &work);
 
 private:
-  CUresult build(WorkList &work);
-  CUresult addNode(WorkList &work, size_t number);
+  enum class Made {
+    Yes,
+    Refused,   ///< by the driver
+    Uncaptured ///< a call cannot be captured: other steps are to be one graph
+  };
+  Made prepare(GpuCalls &calls, CUstream stream, WorkList &work);
+  Made build(GpuCalls &calls, WorkList &work);
+  CUresult addNode(WorkList &work, size_t number, CUgraph captured);
   /// Gives each node what has changed since `given`.
-  CUresult patch(WorkList &work);
+  Made patch(GpuCalls &calls, WorkList &work);
   void drop();
 
   WorkList given; ///< by the last run
   int runsAlike = 0;
   bool isRefused = false; ///< by the driver, once and for all
+  uint64_t settings = 0;  ///< of the library, when its calls were captured
   CUgraph graph = nullptr;
   CUgraphExec executable = nullptr;
   std::vector<CUgraphNode> nodes;

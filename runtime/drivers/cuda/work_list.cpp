@@ -21,11 +21,25 @@ void WorkList::addLaunch(CUfunction function, unsigned blocks, unsigned threads,
   words.insert(words.end(), arguments.begin(), arguments.end());
 }
 
+void WorkList::addCall(GpuCalls::Id call, bool writesDonated,
+                       std::span<const int64_t> arguments) {
+  items.push_back({.firstWord = words.size(),
+                   .words = arguments.size(),
+                   .call = call,
+                   .writesDonated = writesDonated});
+  words.insert(words.end(), arguments.begin(), arguments.end());
+}
+
+size_t WorkList::calls() const {
+  return size_t(std::ranges::count_if(
+      items, [](const Item &item) { return item.call.isCall(); }));
+}
+
 bool WorkList::isLike(const WorkList &other) const {
   return std::ranges::equal(
       items, other.items, [](const Item &one, const Item &two) {
         return one.function == two.function && one.threads == two.threads &&
-               one.words == two.words;
+               one.words == two.words && one.call.number == two.call.number;
       });
 }
 
@@ -37,15 +51,24 @@ bool WorkList::isSame(size_t number, const WorkList &other) const {
                     other.words.begin() + ptrdiff_t(item.firstWord));
 }
 
-Outcome WorkList::queue(Gpu &gpu, CUstream stream) {
+Outcome WorkList::queueLaunch(Gpu &gpu, CUstream stream, size_t number) {
+  const Item &item = items[number];
+  void *parameters[] = {wordsOf(number).data()};
+  ++gpu.launches;
+  return outcomeOf(api().cuLaunchKernel(item.function, item.blocks, 1, 1,
+                                        item.threads, 1, 1, 0, stream,
+                                        parameters, nullptr),
+                   "launch a kernel");
+}
+
+Outcome WorkList::queue(Gpu &gpu, GpuCalls &calls, CUstream stream) {
   for (size_t i = 0; i < items.size(); ++i) {
     const Item &item = items[i];
-    void *parameters[] = {wordsOf(i)};
-    ++gpu.launches;
-    if (Outcome outcome = outcomeOf(
-            api().cuLaunchKernel(item.function, item.blocks, 1, 1, item.threads,
-                                 1, 1, 0, stream, parameters, nullptr),
-            "launch a kernel"))
+    Outcome outcome =
+        item.call.isCall()
+            ? calls.queue(stream, item.call, item.writesDonated, wordsOf(i))
+            : queueLaunch(gpu, stream, i);
+    if (outcome)
       return outcome;
   }
   return std::nullopt;

@@ -4,9 +4,10 @@
 
 `x.item()` and `nonzero` need values before the graph can go on, and so does what raises
 by value, as `linalg.inv` does. Collectives are called as in eager, once for each run,
-since other ranks count the calls; so are ops that are registered to have effects. What
-stands between them is compiled. Control flow with such ops in a branch or a body is cut
-out in the same way, and its branches and bodies are compiled by themselves.
+since other ranks count the calls; so are ops that are registered to have effects, and
+what resizes storages. What stands between them is compiled. Control flow with such ops
+in a branch or a body is cut out in the same way, and its branches and bodies are
+compiled by themselves.
 """
 
 import operator
@@ -28,6 +29,8 @@ _OF_ANY_SIZE = {
     for name in ("while_loop_stack_output",)
     if hasattr(_higher_order, name)
 }
+# Frees an argument's memory, or makes it anew, as FSDP2 does.
+_RESIZES = "inductor.resize_storage_bytes_.default"
 # Other ranks take part in their ops.
 _COLLECTIVE = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
 
@@ -44,6 +47,8 @@ def reads_values(node):
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return not is_unrolled(node) and not _may_be_compiled(node)
     if getattr(node.target, "namespace", None) in _COLLECTIVE:
+        return True
+    if str(node.target) == _RESIZES:
         return True
     return torch.Tag.data_dependent_output in getattr(node.target, "tags", ())
 

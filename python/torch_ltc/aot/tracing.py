@@ -61,6 +61,8 @@ class Program:
     """What an entry is made from: its arguments, results and calls."""
 
     def __init__(self, program):
+        if any(map(traced_numbers.writes_by_number, _graphs_of(program))):
+            program = program.run_decompositions({})
         signature = program.graph_signature
         self.gm = _as_traced(program.graph_module)
         self.exported = program
@@ -85,6 +87,11 @@ class Program:
             for leaf, argument in zip(leaves, user, strict=True)
             if argument.value is not None
         ]
+
+
+def _graphs_of(program):
+    modules = program.graph_module.modules()
+    return [module.graph for module in modules if isinstance(module, fx.GraphModule)]
 
 
 def copied(value):

@@ -14,7 +14,8 @@ from torch.utils._sympy import functions
 from torch.utils._sympy.printers import PythonPrinter
 
 _REMAINDERS = (sympy.Mod, functions.Mod, functions.PythonMod)
-_EXTREMES = (sympy.Max, sympy.Min, functions.Max, functions.Min)
+LEASTS = (sympy.Min, functions.Min)
+_EXTREMES = (sympy.Max, functions.Max, *LEASTS)
 # Of integers; an exact division by CleanDiv follows from its operands.
 _FUNCTIONS = (functions.FloorDiv, functions.CleanDiv, *_REMAINDERS, *_EXTREMES)
 

@@ -16,7 +16,12 @@ from torch import fx
 from torch_ltc import errors
 from torch_ltc.dynamo.control_flow import Body, bodies_of, stacked_turns, structured
 from torch_ltc.dynamo.quantized_calls import as_aten
-from torch_ltc.dynamo.traced_numbers import WithNumbers, takes_numbers
+from torch_ltc.dynamo.traced_numbers import (
+    Check,
+    WithNumbers,
+    checked,
+    takes_numbers,
+)
 
 OURS = ("cpu", "lazy")
 _FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
@@ -145,6 +150,7 @@ class _Calls:
             values[node] = self._attribute(node, device)
         kept.update((node, values[node]) for node in keeping if node in values)
         fetch = values.__getitem__
+        checks = []
         for node, call, target, names_device, dead in self.steps:
             arguments, options = node.args, node.kwargs
             try:
@@ -159,11 +165,15 @@ class _Calls:
                 error.ltc_node = node
                 raise
             values[node] = value
+            if isinstance(value, Check):
+                checks.append(value)
             if node in kept:
                 kept[node] = value
             for operand in dead:
                 del values[operand]
         outputs = fx.map_arg(self.outputs, fetch)
+        if checks:
+            outputs = checked(outputs, checks)
         # vmap() tells FX's lists from others.
         return [*outputs] if isinstance(outputs, list) else outputs, kept
 

@@ -11,6 +11,9 @@ import random
 
 import sympy
 import torch
+from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from torch_ltc import settings, startup
 from torch_ltc.dynamo import derived_sizes, host_calls
@@ -34,12 +37,34 @@ _CHECKS = {
 
 
 def may_open(gm):
-    """Return whether the graph has open sizes, and all numbers follow from them."""
-    if settings.dynamic == "off" or not any(map(_symbols_in, _traced_inputs(gm))):
+    """Return whether the graph has open sizes, and all numbers follow from them.
+
+    All but those that a loop computes, which are tensors.
+    """
+    traced = _traced_inputs(gm)
+    if settings.dynamic == "off" or not any(map(_symbols_in, traced)):
         return False
-    return not any(
-        node.target in _CHECKS for node in derived_sizes.nodes_of(gm)
-    ) and derived_sizes.are_known(derived_sizes.expressions_in(gm))
+    return not any(map(_checks_sizes, derived_sizes.nodes_of(gm))) and (
+        derived_sizes.are_known(_told(gm, _symbols_of(traced)))
+    )
+
+
+def _checks_sizes(node):
+    """Return whether the call raises for some sizes, and not for what a loop does."""
+    if node.target not in _CHECKS or not isinstance(node.args[0], fx.Node):
+        return False
+    value = node.args[0].meta.get("val")
+    return is_symbolic(value) and not free_unbacked_symbols(value)
+
+
+def _symbols_of(traced):
+    numbers = [number for value in traced for number in _symbols_in(value)]
+    return {symbol for number in numbers for symbol in number.node.expr.free_symbols}
+
+
+def _told(gm, symbols):
+    """Return the expressions in a graph that inputs tell."""
+    return [e for e in derived_sizes.expressions_in(gm) if e.free_symbols <= symbols]
 
 
 def build(gm, args, ordinal, kept_from=None):
@@ -53,10 +78,9 @@ def build(gm, args, ordinal, kept_from=None):
     if hints is None:
         return None
     symbols = list(hints)
-    expressions = derived_sizes.expressions_in(gm)
-    if any(e.free_symbols - hints.keys() for e in expressions):
+    if not _symbols_of(traced) <= hints.keys():
         return None
-    derived = derived_sizes.DerivedSizes(symbols, expressions)
+    derived = derived_sizes.DerivedSizes(symbols, _told(gm, hints.keys()))
 
     def pair(program, values):
         return program, derived.at([values[symbol] for symbol in symbols])
@@ -144,7 +168,13 @@ def _hints(traced, args):
         is_told = size.node.expr.free_symbols <= hints.keys()
         if not is_told or _at(size, hints) != known:
             return None
-    return hints if all(hint >= 2 for hint in hints.values()) else None
+    is_open = all(hint >= 2 or _is_carried(symbol) for symbol, hint in hints.items())
+    return hints if is_open else None
+
+
+def _is_carried(symbol):
+    """Return whether a symbol is a number that a loop came to, and no size."""
+    return symbol_is_type(symbol, SymT.UNBACKED_INT)
 
 
 def _at(size, values):

@@ -7,12 +7,15 @@ op takes. No graph has those: each is a tensor without dimensions, and what is c
 with one computes what it would with the number.
 """
 
+import functools
 import operator
 
 import torch
 from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from torch_ltc import startup
+from torch_ltc.dynamo.derived_sizes import LEASTS
 
 # How a call of a body is refused that takes a number which the graph computes.
 REFUSED = "a number that a graph computes is passed to"
@@ -30,6 +33,9 @@ _OF_NUMBERS = {
     torch.sym_max: torch.maximum,
     torch.sym_min: torch.minimum,
     torch.sym_float: lambda x: x.to(torch.float64),
+    torch.sym_int: torch.trunc,
+    torch.sym_ite: torch.where,
+    torch.sym_sum: lambda *x: functools.reduce(operator.add, x),
     torch._sym_sqrt: torch.sqrt,
 }
 _SAME = {
@@ -99,6 +105,46 @@ def takes_numbers(node):
     )
 
 
+class Check:
+    """What has to hold of a number that a graph computes."""
+
+    def __init__(self, holds, message):
+        self.holds = holds
+        self.message = message
+
+
+def checked(outputs, checks):
+    """Return a graph's outputs, of which the smallest waits for the checks."""
+    tensors = [value for value in outputs if isinstance(value, torch.Tensor)]
+    if not checks or not tensors:
+        return outputs
+    smallest = least = min(tensors, key=torch.Tensor.numel)
+    for check in checks:
+        least = torch._functional_assert_async(check.holds, check.message, least)
+    return [least if value is smallest else value for value in outputs]
+
+
+# Their results are views in eager, and not where the number is a tensor.
+_VIEWS = (_aten.select.int, _aten.slice.Tensor, _aten.narrow.default)
+
+
+def writes_by_number(graph):
+    """Return whether what is written to may be a view at a number of the graph's."""
+    calls = graph.find_nodes
+    return any(_is_write(node) for node in graph.nodes) and any(
+        free_unbacked_symbols(operand.meta.get("val"))
+        for target in _VIEWS
+        for node in calls(op="call_function", target=target)
+        for operand in node.all_input_nodes
+        if type_of(operand.meta.get("val"))
+    )
+
+
+def _is_write(node):
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and schema.is_mutable
+
+
 class WithNumbers:
     """A call some of whose arguments may be tensors that stand for numbers."""
 
@@ -114,6 +160,8 @@ class WithNumbers:
         numbers = self._numbers(args, kwargs)
         if not numbers:
             return self.target(*args, **kwargs)
+        if self.target is _aten._assert_scalar.default:
+            return Check(*args)
         if type_of(self.made):
             return self._number(args)
         value = self._tensor(args, kwargs, numbers)
@@ -143,6 +191,7 @@ class WithNumbers:
     def _number(self, args):
         """Compute a number of numbers, as Python does."""
         wanted = type_of(self.made)
+        args = torch.utils._pytree.tree_leaves(args)
         is_real = wanted is float or any(
             arg.is_floating_point()
             if isinstance(arg, torch.Tensor)
@@ -169,6 +218,8 @@ class WithNumbers:
         special = _OF_TENSORS.get(self.target)
         if special:
             return special(*args, **kwargs)
+        if self.target is _aten.slice.Tensor:
+            return self._slice(*args, **kwargs)
         target = self._for_tensors()
         first = next(a for a in args if isinstance(a, torch.Tensor))
         if first.dim() == 0 and first is not numbers[0]:
@@ -178,6 +229,32 @@ class WithNumbers:
                 for a in args
             ]
         return target(*args, **kwargs)
+
+    def _slice(self, x, dim=0, start=0, end=None, step=1):
+        """Return a slice whose length is known and that is within ``x``."""
+        length = self._length(dim)
+        if length is None or not isinstance(start, torch.Tensor):
+            raise self._refusal()
+        return x.index_select(dim, _places(x, dim, start, length, step))
+
+    def _length(self, dim):
+        """Return the length of a slice, or None if it depends on where it starts."""
+        length, start = _length_of(self.node, dim), self.node.args[2]
+        if isinstance(length, int) or not isinstance(start, fx.Node):
+            return length if isinstance(length, int) else None
+        # A view is made once more of the new values of what it was written to.
+        for same in start.users:
+            if same.target is self.target and same.args[1:] == self.node.args[1:]:
+                known = _length_of(same, dim)
+                if isinstance(known, int) and _rows(same, dim) == _rows(self.node, dim):
+                    return known
+        begin = start.meta["val"].node.expr
+        # Its use checks that it starts within the dimension.
+        within = length.node.expr.replace(
+            lambda part: isinstance(part, LEASTS) and begin in part.args,
+            lambda _: begin,
+        )
+        return int(within) if within.is_Integer else None
 
     def _for_tensors(self):
         """Return the overload that has a tensor wherever this one has the number."""
@@ -210,6 +287,16 @@ class WithNumbers:
         return RuntimeError(f"{REFUSED} {self.target}")
 
 
+def _length_of(node, dim):
+    size = node.meta["val"].shape[dim]
+    is_known = isinstance(size, int) or size.node.expr.is_Integer
+    return int(size) if is_known else size
+
+
+def _rows(node, dim):
+    return _length_of(node.args[0], dim)
+
+
 def is_traced(tensor):
     """Return whether a tensor is of a graph that is being built."""
     if tensor.device.type != "lazy":
@@ -230,6 +317,24 @@ def _select(x, dim, index):
 
 def _select_scatter(x, source, dim, index):
     return x.index_copy(dim, _place(x, dim, index), source.unsqueeze(dim))
+
+
+def _places(x, dim, start, length, step=1):
+    """Return so many indices of a dimension, each checked where it is used."""
+    return _place(x, dim, start) + torch.arange(0, length * step, step, device=x.device)
+
+
+def _narrow(x, dim, start, length):
+    if isinstance(length, torch.Tensor):
+        raise RuntimeError(f"{REFUSED} aten.narrow.default")
+    return x.index_select(dim, _places(x, dim, start, length))
+
+
+def _slice_scatter(x, source, dim=0, start=0, end=None, step=1):
+    if not isinstance(start, torch.Tensor):
+        raise RuntimeError(f"{REFUSED} aten.slice_scatter.default")
+    places = _places(x, dim, start, source.shape[dim], step)
+    return x.index_copy(dim, places, source)
 
 
 def _full(size, value, dtype=None, **_):
@@ -253,10 +358,18 @@ _OF_TENSORS = {
     _aten.select.int: _select,
     _aten.select_copy.int: _select,
     _aten.select_scatter.default: _select_scatter,
+    _aten.narrow.default: _narrow,
+    _aten.narrow_copy.default: _narrow,
+    _aten.slice_scatter.default: _slice_scatter,
     _aten.full.default: _full,
     _aten.full_like.default: _full_like,
     _aten.scalar_tensor.default: _scalar_tensor,
 }
 
 # Calls that need a value as PyTorch traces them, and none in a body.
-COMPUTED = {*READS, *_OF_TENSORS}
+COMPUTED = {
+    *READS,
+    *_OF_TENSORS,
+    _aten.slice.Tensor,
+    _aten.sym_storage_offset.default,
+}

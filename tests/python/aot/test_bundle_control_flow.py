@@ -106,3 +106,42 @@ def test_open_sizes_in_a_loop(make):
         for n, turns in ((3, 5), (1, 2), (64, 3), (17, 0)):
             x = torch.randn(n, 4)
             close(loaded(x, torch.tensor(turns)), module(x, torch.tensor(turns)))
+
+
+class Windows(nn.Module):
+    """Reads and writes rows at numbers that its loop computes."""
+
+    def forward(self, x):
+        def body(i, y):
+            y = y.clone()
+            y[i] = y[i] * 2 + x.narrow(0, i, 2).sum(0)
+            return i + 1, y
+
+        return while_loop(lambda i, _: i < x.shape[0] - 1, body, (0, x + 1))[1]
+
+
+def test_numbers_of_a_loop_are_places(make):
+    rows = {0: Dim("rows", min=4, max=64)}
+    loaded = make(Windows(), (torch.ones(5, 3),), dynamic_shapes=(rows,))
+    for n in (4, 5, 23):
+        x = torch.randn(n, 3)
+        close(loaded(x), Windows()(x))
+
+
+class Looks(nn.Module):
+    def forward(self, x, n):
+        def body(i, y):
+            k = i.item()
+            torch._check(k >= 0)
+            torch._check(k <= 3)
+            return i - 1, y + x[k]
+
+        return while_loop(lambda i, _: i >= 0, body, (n, x[0]))[1]
+
+
+def test_a_check_of_a_number_in_a_loop(make):
+    loaded = make(Looks(), (torch.ones(5, 3), torch.tensor(2)))
+    x = torch.randn(5, 3)
+    close(loaded(x, torch.tensor(3)), x[0] + x[:4].sum(0))
+    with pytest.raises(torch_ltc.Error, match=r"while_loop: .*u\d+ <= 3"):
+        loaded(x, torch.tensor(4))

@@ -168,6 +168,22 @@ def keeps_dtypes(x):
     )
 
 
+def reads_windows(x):
+    def body(i, total):
+        return i + 1, total + x.narrow(0, i, 2).sum(0)
+
+    return while_loop(lambda i, _: i < x.shape[0] - 1, body, (0, torch.zeros(6)))[1]
+
+
+def writes_windows(x):
+    def body(i, y):
+        y = y.clone()
+        y.narrow(0, i, 2).copy_(y.narrow(0, i, 2) * 2 + i)
+        return i + 1, y
+
+    return while_loop(lambda i, _: i < x.shape[0] - 1, body, (0, x + 1))[1]
+
+
 def loops_of_numbers_in_a_loop(x):
     def body(i, y):
         j, y = while_loop(lambda j, y: j < i, lambda j, y: (j + 1, y * 0.5 + j), (0, y))
@@ -185,6 +201,8 @@ def loops_of_numbers_in_a_loop(x):
         writes_rows,
         computes_with_numbers,
         keeps_dtypes,
+        reads_windows,
+        writes_windows,
         loops_of_numbers_in_a_loop,
     ],
 )
@@ -227,3 +245,37 @@ def test_a_number_that_is_a_size_is_read_between_the_turns():
 
     x = torch.ones(3)
     torch.testing.assert_close(compiled(function)(x), function(x))
+
+
+@torch._dynamo.config.patch(capture_scalar_outputs=True)
+def test_a_window_is_read_at_a_value(counts):
+    def function(x, n):
+        def body(i, n, y):
+            k = n.item()
+            torch._check(k >= 0)
+            torch._check(k <= 4)
+            return i + 1, (n + 3) % 5, y + x.narrow(0, k, 2).sum(0) + x[k + 1]
+
+        return while_loop(lambda i, *_: i < 4, body, (torch.tensor(0), n, x[0] + 0))[2]
+
+    x, n = torch.linspace(-1, 2, 42).view(7, 6), torch.tensor(1)
+    call = compiled(function)
+    found = call(x, n)
+    assert counts["execute.launches"] == 1
+    expected = x[0]
+    for k in (1, 4, 2, 0):
+        expected = expected + x[k : k + 2].sum(0) + x[k + 1]
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize(
+    "function", [starts_from_a_size, reads_rows, reads_windows, writes_windows]
+)
+def test_a_loop_that_carries_integers_takes_every_size(function, counts):
+    call = torch.compile(function, backend="ltc", fullgraph=True, dynamic=True)
+    for number, rows in enumerate((4, 5, 7, 12)):
+        x = torch.linspace(-1, 1.5, rows * 6).view(rows, 6)
+        torch.testing.assert_close(call(x), function(x))
+        if number == 1:
+            counts.restart()
+    assert counts["codegen.graphs"] == 0

@@ -41,8 +41,12 @@ void serial(int64_t n, int64_t, void (*body)(int64_t, int64_t, void *),
   body(0, n, argument);
 }
 
-const ltc_host host = {sizeof(ltc_host), nullptr, nullptr, nullptr,
-                       serial,           nullptr, nullptr};
+const ltc_host host = [] {
+  ltc_host made = {};
+  made.struct_size = sizeof(ltc_host);
+  made.parallel_for = serial;
+  return made;
+}();
 
 TEST(CompileParts, SmallGraphsStayWhole) {
   auto made = compile(softmaxes(2), 4);

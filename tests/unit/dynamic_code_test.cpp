@@ -185,8 +185,15 @@ void parallelFor(int64_t n, int64_t grain,
     body(begin, std::min(n, begin + piece), argument);
 }
 
-const ltc_host host = {sizeof(ltc_host), resolve, destroy, runKernel,
-                       parallelFor,      nullptr, nullptr};
+const ltc_host host = [] {
+  ltc_host made = {};
+  made.struct_size = sizeof(ltc_host);
+  made.kernel_resolve = resolve;
+  made.kernel_free = destroy;
+  made.kernel_run = runKernel;
+  made.parallel_for = parallelFor;
+  return made;
+}();
 
 //===----------------------------------------------------------------------===//
 // Code and its arguments

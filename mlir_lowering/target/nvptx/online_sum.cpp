@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Softmax wants the maximum of a row, then the sum of exponentials of what lies
-// below it. Of a row that registers do not hold, each thread keeps the maximum
-// so far, and the sum below that; a new maximum scales the sum. Four vectors at
-// a time share that work. A row of infinities alone sums up to NaN, as in two
-// reads.
+// A log softmax wants a row's maximum, then the sum of exponentials of what
+// lies below it. Of a row that registers do not hold, each thread keeps the
+// maximum so far, and the sum below that; a new maximum scales the sum. Four
+// vectors at a time share that work. A row of infinities alone sums up to NaN,
+// as in two reads.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir_lowering/target/nvptx/block_nest.h"

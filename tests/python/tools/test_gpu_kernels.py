@@ -277,6 +277,7 @@ print(torch_ltc.metrics.snapshot()["execute.kernels"] - before)
 """
 
 
+@pytest.mark.slow
 def test_words_in_common_are_passed_once(run_python, gpu):
     """Of a tensor's 13 words nine are all tensors' or another word's."""
     launched = int(run_python(LONG_LIST, **gpu, LTC_CACHE="off").stdout)

@@ -7,6 +7,7 @@ import random
 
 import sympy
 import torch
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.value_ranges import bound_sympy
 
 from torch_ltc.aot.derived import Steps
@@ -53,24 +54,17 @@ class Sizes:
         self.derived = derived_sizes.DerivedSizes(self.symbols, written)
         of_one_side = [e for e in written if not derived_sizes.has_extremes(e)]
         self.numbers = derived_sizes.compiled(self.symbols, of_one_side)
-        environments = [
-            size.node.shape_env
-            for shape in self.shapes
-            for size in shape
-            if isinstance(size, torch.SymInt)
+        sizes = [size for shape in self.shapes for size in shape]
+        symbolic = [size for size in sizes if isinstance(size, torch.SymInt)]
+        # All are of one environment.
+        environment = symbolic[0].node.shape_env if symbolic else ShapeEnv()
+        conditions = [
+            condition
+            for condition in derived_sizes.conditions_of(environment)
+            if condition.free_symbols and self.steps.can_write(condition)
         ]
-        conditions = (
-            [
-                condition
-                for condition in derived_sizes.conditions_of(*environments[:1])
-                if condition.free_symbols and self.steps.can_write(condition)
-            ]
-            if environments
-            else []
-        )
         self.guards = [
             guard
-            for environment in environments[:1]
             for guard in environment.guards
             if guard.expr.free_symbols <= {*self.symbols}
         ]

@@ -154,7 +154,9 @@ public:
     std::lock_guard lock(mutex);
     if (id == Id{0, 0})
       id = {++last, 0};
-    TORCH_CHECK(!all[id].graphs++ || all[id].graphs > 1, "the pool has ended");
+    else
+      TORCH_CHECK(all.contains(id), "the pool has ended");
+    ++all[id].graphs;
     routes[capture] = id;
     return id;
   }
@@ -268,7 +270,12 @@ struct Graph final : at::GraphImplInterface {
   explicit Graph(const at::GraphImplArgs &arguments) {
     TORCH_CHECK(arguments.keep_graph, "nobody would launch it");
   }
-  ~Graph() override { reset(); }
+  ~Graph() override {
+    try {
+      reset();
+    } catch (const c10::Error &) { // the GPU is lost, and all on it
+    }
+  }
   void capture_begin(c10::MempoolId_t wanted,
                      at::GraphCaptureMode mode) override {
     TORCH_CHECK(mode == at::GraphCaptureMode::ThreadLocal, "not thread-local");
@@ -287,8 +294,9 @@ struct Graph final : at::GraphImplInterface {
     hasEnded = true;
     size_t count = 0;
     check(cuGraphGetNodes(graph, nullptr, &count));
-    if (!count)
+    if (!count) {
       TORCH_WARN("The CUDA Graph is empty.");
+    }
   }
   void instantiate() override { TORCH_CHECK(false, "nobody launches it"); }
   void replay() override { instantiate(); }

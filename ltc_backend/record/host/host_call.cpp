@@ -7,8 +7,7 @@
 #include "ltc_backend/record/host/host_call.h"
 
 #include "ltc_backend/current_source.h"
-#include "ltc_backend/graph/executor.h"
-#include "ltc_backend/graph/reads/host_read.h"
+#include "ltc_backend/graph/reads/call_memory.h"
 #include "ltc_backend/graph/reads/read.h"
 #include "ltc_backend/graph/results.h"
 #include "ltc_backend/graph/sync_cause.h"
@@ -43,16 +42,11 @@ template <typename F> static void forEachDense(const IValue &value, F f) {
 
 /// At most one graph for all operands, rather than one sync each.
 static void syncOperands(c10::ArrayRef<IValue> arguments) {
-  std::vector<TensorDataPtr> pending;
+  std::vector<Tensor> operands;
   for (const IValue &value : arguments)
-    forEachDense(value, [&](const Tensor &tensor) {
-      materialise(tensor);
-      TensorDataPtr data = tensorData(tensor);
-      if (!deviceData(*data))
-        pending.push_back(std::move(data));
-    });
-  if (!pending.empty() && !computeOnHost(pending))
-    sync(deviceOf(*pending[0]), /*wait=*/false, pending);
+    forEachDense(value,
+                 [&](const Tensor &tensor) { operands.push_back(tensor); });
+  computeAll(operands);
 }
 
 static Tensor denseToDevice(const Tensor &cpu, c10::Device device) {

@@ -97,7 +97,8 @@ enum CUgraphNodeType : int {
 };
 
 enum CUmemorytype : int {
-  CU_MEMORYTYPE_HOST = 1,
+  CU_MEMORYTYPE_NONE, // not CUDA's: nothing is said
+  CU_MEMORYTYPE_HOST,
   CU_MEMORYTYPE_DEVICE,
   CU_MEMORYTYPE_ARRAY,
   CU_MEMORYTYPE_UNIFIED
